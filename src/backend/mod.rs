@@ -15,6 +15,8 @@ mod boxes;
 pub mod cpu;
 pub mod cuda;
 pub mod exchange;
+mod kernel;
+mod lists;
 pub mod matrix;
 pub mod open;
 pub mod ranks;
@@ -33,9 +35,11 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::ranks::Alike;
-use exchange::{Faced, Halo, HostMemory, Later, Link, Port, VectorShape};
-use matrix::records::{Handling, Records};
-use matrix::wilson::{WilsonBox, WilsonSpec};
+use exchange::{Faced, Halo, HostMemory, Link, Port, VectorShape};
+pub(in crate::backend) use kernel::check_update;
+pub(crate) use kernel::step_by_step;
+pub use kernel::{Dots, Kernel, KernelInfo, MatrixSpec, Update};
+use matrix::wilson::WilsonBox;
 use matrix::{Csr, Stencil};
 pub use region::Region;
 use splines::{SplineTable, Splines};
@@ -45,47 +49,6 @@ use walkers::{DeviceWalkers, WalkersSpec};
 
 /// A backend as the layers above hold it.
 pub type Device = Arc<dyn Backend>;
-
-/// A matrix handed to a backend for preparation.
-#[derive(Debug, Clone)]
-pub enum MatrixSpec {
-    /// Compressed rows.
-    Csr(Arc<Csr>),
-    /// Every row padded to the longest, entry-major (ELL of Zhang, Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59).
-    Ell(Arc<Csr>),
-    /// Sliced ELL: rows sorted by length within `sigma`, slices of `chunk` rows padded together (SELL-C-sigma).
-    Sell {
-        /// The matrix in compressed rows.
-        csr: Arc<Csr>,
-        /// Rows a slice (C); a GPU takes powers of two.
-        chunk: usize,
-        /// Rows among which lengths are sorted (sigma).
-        sigma: usize,
-    },
-    /// All entries, row-major; for small or full matrices.
-    Dense {
-        rows: usize,
-        cols: usize,
-        dtype: DType,
-        /// `rows * cols` entries.
-        values: Vec<C64>,
-    },
-    /// Matrix-free stencil on a lattice of cells.
-    Stencil(Arc<Stencil>),
-    /// D or gamma5 D on given links.
-    Wilson(Arc<WilsonSpec>),
-    /// A real diagonal that is the same on every site of a lattice.
-    SiteDiagonal {
-        /// The rows, on a lattice.
-        rows: Rows,
-        /// One factor for each row of a site.
-        factors: Vec<f64>,
-        /// Whether vectors have 32-bit numbers.
-        single: bool,
-    },
-    /// The Hamiltonian of a superblock, as operation records between small dense blocks.
-    Records { records: Records, handling: Handling },
-}
 
 /// The distribution of random vectors' entries, each of variance one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,154 +71,6 @@ pub struct Random {
     /// The column number of the block's first column.
     pub first_column: u32,
     pub distribution: Distribution,
-}
-
-/// `w = alpha A v + beta v + gamma w (+ delta u)`: what one fused pass computes. With `gamma = 0`, `w` is not read.
-#[derive(Debug, Clone, Copy)]
-pub struct Update {
-    /// Factor of the product.
-    pub alpha: f64,
-    /// Factor of the input, added.
-    pub beta: f64,
-    /// Factor of the old output, added.
-    pub gamma: f64,
-}
-
-impl Update {
-    /// `w = A v`.
-    pub const PRODUCT: Update = Update { alpha: 1.0, beta: 0.0, gamma: 0.0 };
-}
-
-/// The two column-wise products of a fused pass, for the new `w`: `v.v = <v|v>` and `w.v = Re <w|v>`.
-#[derive(Debug, Clone, Default)]
-pub struct Dots {
-    /// `<v|v>` of each column.
-    pub vv: Vec<f64>,
-    /// `Re <w|v>` of each column.
-    pub wv: Vec<f64>,
-    /// Whether these are sums over the rows of one rank only, which [`Backend::complete`] adds up.
-    pub partial: bool,
-}
-
-impl Dots {
-    /// Both products of a finished pass, by two scalar products.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn taken(device: &dyn Backend, v: &BlockVector, w: &BlockVector) -> Result<Dots> {
-        let real =
-            |x: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(x, v)?.iter().map(|z| z.re).collect()) };
-        Ok(Dots { vv: real(v)?, wv: real(w)?, partial: false })
-    }
-}
-
-/// What a prepared matrix is, for printing and for traffic counts.
-#[derive(Debug, Clone)]
-pub struct KernelInfo {
-    /// Name of the format, e.g. "CSR".
-    pub format: String,
-    /// Bytes kept on the device.
-    pub bytes: usize,
-    /// Entries that a product touches, with those a stencil implies.
-    pub entries: usize,
-}
-
-/// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator beyond
-/// its product is told by `operator::LinearOperator`.
-pub trait Kernel: Send + Sync {
-    /// Rows held and in all.
-    fn rows(&self) -> Rows;
-    /// Columns in all: as many as rows for all but rectangular matrices.
-    fn cols(&self) -> usize {
-        self.rows().global
-    }
-    /// Scalar type of the entries; a real matrix acts on complex vectors too.
-    fn dtype(&self) -> DType;
-    fn info(&self) -> KernelInfo;
-
-    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both column-wise
-    /// products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
-    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
-
-    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i` in one pass, or None if the kernel has no such pass.
-    fn update_plus(
-        &self,
-        _c: Update,
-        _v: &BlockVector,
-        _w: &mut BlockVector,
-        _plus: &[(f64, &BlockVector)],
-    ) -> Option<Result<()>> {
-        None
-    }
-
-    /// One fused pass with both products, which need not be known when the call returns: a backend that queues its work
-    /// overrides this.
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
-        Ok(Box::new(|| Ok(dots)))
-    }
-
-    /// One fused pass with both products, which of several ranks may be partial.
-    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
-        Ok(dots)
-    }
-
-    /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
-    /// every step are pushed to `out`, and may be partial. A backend overrides this to block over orders or to avoid synchronisation.
-    fn recurrence(
-        &self,
-        alpha: f64,
-        beta: f64,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-        out: &mut Vec<Dots>,
-    ) -> Result<()> {
-        step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
-    }
-
-    /// The steps of [`Kernel::recurrence`] on rows of which neighbours have some, passes and exchanges queued together; the vectors
-    /// do not change places at the end. None where the kernel cannot.
-    fn recurrence_linked(
-        &self,
-        _link: &mut dyn Link,
-        _alpha_beta: (f64, f64),
-        _v: &mut BlockVector,
-        _w: &mut BlockVector,
-        _steps: usize,
-    ) -> Option<Result<Vec<Dots>>> {
-        None
-    }
-
-    /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
-    fn overwrites(&self) -> bool {
-        false
-    }
-
-    /// Whether passes may be recorded (see [`Backend::record`]): they use no memory but their vectors and the matrix.
-    fn recordable(&self) -> bool {
-        false
-    }
-}
-
-/// [`Kernel::recurrence`] by passes `update(c, v, w, dots)`.
-pub(crate) fn step_by_step(
-    update: &dyn Fn(Update, &BlockVector, &mut BlockVector, &mut Dots) -> Result<()>,
-    (alpha, beta): (f64, f64),
-    (v, w): (&mut BlockVector, &mut BlockVector),
-    steps: usize,
-    out: &mut Vec<Dots>,
-) -> Result<()> {
-    for _ in 0..steps {
-        let mut dots = Dots::default();
-        update(Update { alpha, beta, gamma: -1.0 }, v, w, &mut dots)?;
-        out.push(dots);
-        std::mem::swap(v, w);
-    }
-    Ok(())
 }
 
 /// Memory of a device, in bytes.
@@ -300,9 +115,6 @@ pub trait DenseSolver: Send + Sync {
     /// Those of the device, and when it does not converge.
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
 }
-
-/// Columns of a list that are put side by side together.
-const SIDE_BY_SIDE: usize = 64;
 
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
 pub trait Backend: Send + Sync + fmt::Debug {
@@ -415,16 +227,16 @@ pub trait Backend: Send + Sync + fmt::Debug {
     }
     /// `<x_i|y_j>` of single columns, row-major: the product `X^H Y` of lists.
     fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
-        grams_side_by_side(self, x, y)
+        lists::grams_side_by_side(self, x, y)
     }
     /// `y = sum_k c_k x_k + b y` of single columns: the product `V c`. With `b = 0`, `y` is not read.
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
+        lists::mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
     }
     /// `y_j = sum_k c_kj x_k` of single columns, `c` row-major: the restart of a basis. The `y` are not read, and each `x` is
     /// read once where a backend can.
     fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
-        mix_in_turn(self, x, c, y)
+        lists::mix_in_turn(self, x, c, y)
     }
     /// `y[i, c] = x[i, c] / (shift[c] - d[i])`, denominators pushed away from zero to at least `floor`: the diagonal
     /// preconditioner of Davidson's method. `d` is one real column.
@@ -436,6 +248,7 @@ pub trait Backend: Send + Sync + fmt::Debug {
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()>;
+
     /// The ranks of a run, if they compute with the same bits: what lives whole on all of them may be computed by one for all.
     fn alike(&self) -> Result<Option<Alike>> {
         Ok(None)
@@ -538,67 +351,6 @@ pub trait Backend: Send + Sync + fmt::Debug {
     }
 }
 
-/// [`Backend::grams`] of columns that are put side by side first.
-fn grams_side_by_side<B: Backend + ?Sized>(
-    device: &B,
-    x: &[&BlockVector],
-    y: &[&BlockVector],
-) -> Result<Vec<C64>> {
-    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
-    let beside = |list: &[&BlockVector]| -> Result<BlockVector> {
-        let mut block = device.zeros(first.dtype(), first.rows(), list.len())?;
-        list.iter().enumerate().try_for_each(|(k, v)| device.set_columns(&mut block, k, v))?;
-        Ok(block)
-    };
-    let mut all = vec![C64::default(); x.len() * y.len()];
-    for (i, some) in x.chunks(SIDE_BY_SIDE).enumerate() {
-        let some = beside(some)?;
-        for (j, others) in y.chunks(SIDE_BY_SIDE).enumerate() {
-            let products = device.gram(&some, &beside(others)?)?;
-            for (k, line) in products.chunks(others.len()).enumerate() {
-                all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()]
-                    .copy_from_slice(line);
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// [`Backend::mix`] by sums of two.
-fn mix_one_by_one(
-    axpby: &dyn Fn(&[C64], &BlockVector, &[C64], &mut BlockVector) -> Result<()>,
-    x: &[&BlockVector],
-    c: &[C64],
-    b: f64,
-    y: &mut BlockVector,
-) -> Result<()> {
-    let mut b = C64::new(b, 0.0);
-    if x.is_empty() {
-        let copy = y.clone();
-        return axpby(&[b], &copy, &[C64::default()], y);
-    }
-    for (x, c) in x.iter().zip(c) {
-        axpby(&[*c], x, &[b], y)?;
-        b = C64::new(1.0, 0.0);
-    }
-    Ok(())
-}
-
-/// [`Backend::mix_each`], one sum after the other.
-fn mix_in_turn<B: Backend + ?Sized>(
-    device: &B,
-    x: &[&BlockVector],
-    c: &[C64],
-    y: &mut [BlockVector],
-) -> Result<()> {
-    let columns = y.len();
-    for (j, y) in y.iter_mut().enumerate() {
-        let c: Vec<C64> = c.iter().skip(j).step_by(columns).copied().collect();
-        device.mix(x, &c, 0.0, y)?;
-    }
-    Ok(())
-}
-
 /// Refuses a deflation whose numbers or vectors do not fit the space.
 pub(in crate::backend) fn check_deflation(
     u: &BlockVector,
@@ -618,33 +370,4 @@ pub(in crate::backend) fn conformal(operation: &str, x: &BlockVector, y: &BlockV
         return Ok(());
     }
     Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape())))
-}
-
-/// Refuses an update whose vectors do not fit the matrix.
-pub(in crate::backend) fn check_update(
-    kernel: &dyn Kernel,
-    v: &BlockVector,
-    w: &BlockVector,
-    dots: bool,
-) -> Result<()> {
-    let fits = v.rows().global == kernel.cols()
-        && w.rows().global == kernel.rows().global
-        && v.columns() == w.columns()
-        && v.dtype() == w.dtype()
-        && w.rows().grid == kernel.rows().grid
-        && (v.rows().grid == w.rows().grid || kernel.cols() != kernel.rows().global)
-        && v.dtype().is_single() == kernel.dtype().is_single()
-        && (v.dtype().is_complex() || !kernel.dtype().is_complex())
-        && (!dots || v.rows() == w.rows());
-    if fits {
-        return Ok(());
-    }
-    Err(Error::input(format!(
-        "product of a {} x {} {} operator: {} cannot go in and {} out",
-        kernel.rows().global,
-        kernel.cols(),
-        kernel.dtype(),
-        v.shape(),
-        w.shape()
-    )))
 }
