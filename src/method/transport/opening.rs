@@ -65,7 +65,7 @@ impl Part {
         let open: Vec<usize> = (0..r).filter(|&k| passing[k] > OPEN * noise).collect();
         let c = open.len();
         // At the edge of a band a wave neither decays nor carries a current.
-        if found.lasting != c {
+        if found.lasting != Some(c) {
             return None;
         }
         let t = Mat::from_fn(r, c, |j, k| x[(j, open[k])] * passing[open[k]].sqrt());

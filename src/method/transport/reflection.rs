@@ -31,15 +31,8 @@ pub struct Waves {
 pub struct Reflection {
     pub u: Mat<C64>,
     pub off: f64,
-    /// How many waves decay so slowly that they may be open channels, or not.
-    pub lasting: usize,
-}
-
-impl Reflection {
-    /// Where no wave has been looked at yet.
-    fn unseen(u: Mat<C64>, off: f64) -> Reflection {
-        Reflection { u, off, lasting: usize::MAX }
-    }
+    /// How many waves decay so slowly that they may be open channels, or not. None until they are counted.
+    pub lasting: Option<usize>,
 }
 
 /// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
@@ -191,13 +184,13 @@ impl Waves {
             task::poll()?;
         }
         let lasting = |found: Reflection| -> Option<Reflection> {
-            if found.lasting != usize::MAX {
+            if found.lasting.is_some() {
                 return Some(found);
             }
             let ahead = self.cell_at(energy)?.behind(&found.u)?.ahead;
             let least = 1.0 - LASTING * found.off.max(1e-8);
             let lasting = ahead.eigenvalues().ok()?.iter().filter(|m| m.norm() > least).count();
-            Some(Reflection { lasting, ..found })
+            Some(Reflection { lasting: Some(lasting), ..found })
         };
         Ok(best.and_then(lasting))
     }
@@ -244,7 +237,7 @@ impl Waves {
             let off = largest((&zero[order] - &zero[order - 1]).as_ref())
                 .max(largest((&small[order] - &there).as_ref()));
             if best.as_ref().is_none_or(|best| off < best.off) {
-                best = Some(Reflection::unseen(zero[order].clone(), off));
+                best = Some(Reflection { u: zero[order].clone(), off, lasting: None });
             }
         }
         let best = best?;
@@ -328,7 +321,7 @@ impl Piece {
             }
         }
         let (rounding, lasting) = at?.rounded(&other.behind(&u)?)?;
-        Some(Reflection { u, off: off.max(ROUNDED * rounding), lasting })
+        Some(Reflection { u, off: off.max(ROUNDED * rounding), lasting: Some(lasting) })
     }
 }
 
