@@ -16,7 +16,7 @@ pub type Walkers<S> = Ensemble<SlaterJastrow<S>>;
 /// Where walkers of an open system start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
-    /// Electrons are dealt out to these places in turn.
+    /// Electrons are dealt out to these places in turn, each walker's from the next place on.
     pub centres: Vec<[f64; 3]>,
     /// Standard deviation around them, in bohr.
     pub spread: f64,
@@ -109,7 +109,8 @@ fn random_positions<S: Amplitude>(
             }
             None => {
                 let ((x, y), (z, _)) = (normals(draw(0)), normals(draw(1)));
-                let centre = start.centres[i % start.centres.len().max(1)];
+                // The next walker goes on with the next place: one electron of many walkers is everywhere.
+                let centre = start.centres[(i + walker as usize) % start.centres.len().max(1)];
                 let shift = [x, if dimension > 1 { y } else { 0.0 }, if dimension > 2 { z } else { 0.0 }];
                 std::array::from_fn(|k| centre[k] + start.spread * shift[k])
             }

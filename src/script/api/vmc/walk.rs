@@ -136,7 +136,7 @@ mod walk_functions {
     /// - `count` (16): how many.
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `spread` (1.0): standard deviation around the centres, in bohr.
-    /// - `centres` (any, [[0, 0, 0]]): places that electrons are dealt out to in turn.
+    /// - `centres` (any, [[0, 0, 0]]): places that electrons are dealt out to in turn, each walker's from the next place on.
     ///
     /// # Example
     /// ```rhai
