@@ -14,6 +14,7 @@
 mod boxes;
 pub mod cpu;
 pub mod cuda;
+mod defaults;
 pub mod exchange;
 pub mod matrix;
 pub mod open;
@@ -33,8 +34,10 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::ranks::Alike;
-use exchange::{Faced, Halo, HostMemory, Later, Link, Port, VectorShape};
+use defaults::{check_deflation, check_update, conformal, grams_side_by_side, mix_in_turn, mix_one_by_one};
+use exchange::{Assembly, Faced, Halo, HostMemory, Later, Link, Port, Ranges, VectorShape};
 use matrix::records::{Handling, Records};
+use matrix::turns::Turn;
 use matrix::wilson::{WilsonBox, WilsonSpec};
 use matrix::{Csr, Stencil};
 pub use region::Region;
@@ -299,10 +302,16 @@ pub trait DenseSolver: Send + Sync {
     /// # Errors
     /// Those of the device, and when it does not converge.
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
-}
 
-/// Columns of a list that are put side by side together.
-const SIDE_BY_SIDE: usize = 64;
+    /// Eigenvalues, ascending, and eigenvectors, a column each, of the sum of `weight M M^T` over real matrices M of `n` rows, column
+    /// by column; none where the solver makes no such sums.
+    ///
+    /// # Errors
+    /// As for [`DenseSolver::eigh`].
+    fn eigh_of_squares(&self, _n: usize, _terms: &[(&[f64], f64)]) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+        Ok(None)
+    }
+}
 
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
 pub trait Backend: Send + Sync + fmt::Debug {
@@ -340,6 +349,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector>;
     /// Local rows to the host, row-major.
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>>;
+    /// The same of a real vector in double precision, where a backend has a way without complex numbers.
+    fn download_real(&self, _v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
     /// Local rows of this process alone, row-major, where others have others: on a lattice, those of its [`Backend::region`].
     fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
         self.download(v)
@@ -441,9 +454,25 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// The ranks that may solve dense matrices for one another: those, and such whose cards hand each other what they have found.
+    fn solves_together(&self) -> Result<Option<Alike>> {
+        self.alike()
+    }
+
+    /// Numbers of all ranks, of which this one has `own`; `starts` has where each rank's begin, and how many there are. None where
+    /// messages are as good.
+    fn joined(&self, _own: &[f64], _starts: &[usize]) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
     /// What solves large dense matrices, if this backend does.
     fn dense_solver(&self) -> Option<&dyn DenseSolver> {
         None
+    }
+
+    /// Dense matrices in other bases: the numbers of all of them, column by column. None where the processor makes them as fast.
+    fn turned(&self, _turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        Ok(None)
     }
 
     /// Brings a matrix into the backend's memory and form.
@@ -479,6 +508,21 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// One part's end of an exchange without the host, for boundary rows `beyond` that have a column for each row brought in;
     /// none where the backend has no such way. Shared-out rows go this way if all parts have one and reach each other.
     fn link(&self, _halo: &Halo, _beyond: &Csr, _shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        Ok(None)
+    }
+
+    /// One part's end of an exchange that brings ranges of rows together without the host; none where the backend has no such way.
+    fn assembly(&self, _ranges: &Ranges, _shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
+        Ok(None)
+    }
+
+    /// Some rows of a superblock's product, from all rows of a vector; none where the backend makes whole products only.
+    fn prepare_rows(
+        &self,
+        _records: &Records,
+        _rows: Range<usize>,
+        _handling: Handling,
+    ) -> Result<Option<Arc<dyn Kernel>>> {
         Ok(None)
     }
 
@@ -536,115 +580,4 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
         Ok(None)
     }
-}
-
-/// [`Backend::grams`] of columns that are put side by side first.
-fn grams_side_by_side<B: Backend + ?Sized>(
-    device: &B,
-    x: &[&BlockVector],
-    y: &[&BlockVector],
-) -> Result<Vec<C64>> {
-    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
-    let beside = |list: &[&BlockVector]| -> Result<BlockVector> {
-        let mut block = device.zeros(first.dtype(), first.rows(), list.len())?;
-        list.iter().enumerate().try_for_each(|(k, v)| device.set_columns(&mut block, k, v))?;
-        Ok(block)
-    };
-    let mut all = vec![C64::default(); x.len() * y.len()];
-    for (i, some) in x.chunks(SIDE_BY_SIDE).enumerate() {
-        let some = beside(some)?;
-        for (j, others) in y.chunks(SIDE_BY_SIDE).enumerate() {
-            let products = device.gram(&some, &beside(others)?)?;
-            for (k, line) in products.chunks(others.len()).enumerate() {
-                all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()]
-                    .copy_from_slice(line);
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// [`Backend::mix`] by sums of two.
-fn mix_one_by_one(
-    axpby: &dyn Fn(&[C64], &BlockVector, &[C64], &mut BlockVector) -> Result<()>,
-    x: &[&BlockVector],
-    c: &[C64],
-    b: f64,
-    y: &mut BlockVector,
-) -> Result<()> {
-    let mut b = C64::new(b, 0.0);
-    if x.is_empty() {
-        let copy = y.clone();
-        return axpby(&[b], &copy, &[C64::default()], y);
-    }
-    for (x, c) in x.iter().zip(c) {
-        axpby(&[*c], x, &[b], y)?;
-        b = C64::new(1.0, 0.0);
-    }
-    Ok(())
-}
-
-/// [`Backend::mix_each`], one sum after the other.
-fn mix_in_turn<B: Backend + ?Sized>(
-    device: &B,
-    x: &[&BlockVector],
-    c: &[C64],
-    y: &mut [BlockVector],
-) -> Result<()> {
-    let columns = y.len();
-    for (j, y) in y.iter_mut().enumerate() {
-        let c: Vec<C64> = c.iter().skip(j).step_by(columns).copied().collect();
-        device.mix(x, &c, 0.0, y)?;
-    }
-    Ok(())
-}
-
-/// Refuses a deflation whose numbers or vectors do not fit the space.
-pub(in crate::backend) fn check_deflation(
-    u: &BlockVector,
-    d: &[f64],
-    x: &BlockVector,
-    y: &BlockVector,
-) -> Result<()> {
-    if d.len() != u.columns() {
-        return Err(Error::internal(format!("{} numbers for a space of {}", d.len(), u.columns())));
-    }
-    conformal("deflation", x, y)
-}
-
-/// Refuses vectors of different shape or type, naming the operation.
-pub(in crate::backend) fn conformal(operation: &str, x: &BlockVector, y: &BlockVector) -> Result<()> {
-    if x.rows() == y.rows() && x.columns() == y.columns() && x.dtype() == y.dtype() {
-        return Ok(());
-    }
-    Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape())))
-}
-
-/// Refuses an update whose vectors do not fit the matrix.
-pub(in crate::backend) fn check_update(
-    kernel: &dyn Kernel,
-    v: &BlockVector,
-    w: &BlockVector,
-    dots: bool,
-) -> Result<()> {
-    let fits = v.rows().global == kernel.cols()
-        && w.rows().global == kernel.rows().global
-        && v.columns() == w.columns()
-        && v.dtype() == w.dtype()
-        && w.rows().grid == kernel.rows().grid
-        && (v.rows().grid == w.rows().grid || kernel.cols() != kernel.rows().global)
-        && v.dtype().is_single() == kernel.dtype().is_single()
-        && (v.dtype().is_complex() || !kernel.dtype().is_complex())
-        && (!dots || v.rows() == w.rows());
-    if fits {
-        return Ok(());
-    }
-    Err(Error::input(format!(
-        "product of a {} x {} {} operator: {} cannot go in and {} out",
-        kernel.rows().global,
-        kernel.cols(),
-        kernel.dtype(),
-        v.shape(),
-        w.shape()
-    )))
 }
