@@ -391,7 +391,10 @@ fn superblocks_do_not_depend_on_ranks() {
 #[test]
 #[ignore = "needs two GPUs"]
 fn superblocks_are_spread_over_cards() {
-    let place = Place::new("cards").with("a.rhai", SUPERBLOCKS);
+    // What is linear in the error of a search is known to fewer digits.
+    let energies = SUPERBLOCKS.split("let late").next().unwrap_or_default();
+    let energies = energies.replace(" ${g.expect(\"Sz\")[0]}", "");
+    let place = Place::new("cards").with("a.rhai", &energies);
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &["--backend", "cuda"]);
         let spread = place.prints(launcher, "2", &["--backend", "cuda"]);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList, Schedule};
-use umklapp::backend::matrix::turns::Turn;
+use umklapp::backend::matrix::records::{
+    Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
+};
 use umklapp::backend::{BlockVector, Device, Dots, MatrixSpec, Rows, Update};
 use umklapp::number::{C64, DType};
 

@@ -9,7 +9,7 @@ use cust::sys;
 
 use super::card::{Buffer, Card};
 use super::driver::{check, failure};
-use super::landings::{LINE, Landing, Offer, tell};
+use super::offers::{LINE, Landing, Offer, tell};
 use super::pinned::Event;
 use super::{Cuda, DeviceBlock, arguments, buffer};
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};

@@ -14,6 +14,7 @@ mod landings;
 mod ledger;
 mod link;
 mod matrices;
+mod offers;
 mod order;
 mod pinned;
 mod records;
@@ -36,8 +37,7 @@ use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use crate::backend::exchange::{Assembly, Halo, HostMemory, Link, Port, Ranges, VectorShape};
-use crate::backend::matrix::records::{Handling, Records};
-use crate::backend::matrix::turns::Turn;
+use crate::backend::matrix::records::{Handling, Records, Turn};
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};

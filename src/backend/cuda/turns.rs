@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::DeviceBlock;
 use super::card::{Buffer, Card};
 use super::records::{INNER, MATRIX, Plan, Step};
-use crate::backend::matrix::turns::Turn;
+use crate::backend::matrix::records::Turn;
 use crate::backend::{BlockVector, Rows, Storage};
 use crate::error::Result;
 use crate::number::DType;

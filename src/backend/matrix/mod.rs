@@ -5,7 +5,6 @@ pub mod classes;
 pub mod onsite;
 pub mod records;
 pub mod su3;
-pub mod turns;
 pub mod wilson;
 
 pub use onsite::OnSite;

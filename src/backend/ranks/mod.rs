@@ -2,7 +2,8 @@
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417). All
 //! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
 //! are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors of operators whose
-//! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks.
+//! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks. Where ranks have cards
+//! that reach each other, long vectors of superblocks are spread over these.
 
 mod cut;
 mod faces;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::backend::matrix::turns::Turn;
+use crate::backend::matrix::records::Turn;
 use crate::backend::matrix::wilson::COMPONENTS;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
