@@ -25,6 +25,9 @@ static KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin
 /// Bytes from which on new memory is touched by all threads.
 const MANY: usize = 16 << 20;
 
+/// The part of a GPU's memory, as one over this, beyond which what is kept goes back to the driver.
+const KEPT: usize = 2;
+
 /// Threads that copy large blocks side by side: one alone takes several times as long as the way to the GPU.
 const COPYING: usize = 4;
 
@@ -460,7 +463,7 @@ impl std::fmt::Debug for Card {
     }
 }
 
-/// Memory on the GPU; dropped, it is kept for the next block. Work on it is queued on one stream, so that whoever gets it
+/// Memory on the GPU; dropped, it is kept for the next block, as long as that is not too much. Work on it is queued on one stream, so that whoever gets it
 /// next writes after the last reader.
 #[derive(Debug)]
 pub(in crate::backend) struct Buffer {
@@ -486,5 +489,9 @@ impl Drop for Buffer {
         pool.used -= self.size;
         pool.kept += self.size;
         pool.free.entry(self.size).or_default().push(self.address);
+        // Others on this GPU cannot get what is kept here.
+        if pool.kept > self.card.total / KEPT && self.card.enter().is_ok() {
+            pool.release();
+        }
     }
 }
