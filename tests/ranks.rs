@@ -624,8 +624,7 @@ fn overlap_fermions_are_those_of_one_process() {
 }
 
 /// Golden files that reach all that is spread over ranks, and something of each field that is not.
-const GOLDEN: [&str; 21] = [
-    "bands_reference",
+const GOLDEN: [&str; 20] = [
     "dmrg_complex",
     "eigen_sectors",
     "exact_sectors",

@@ -229,3 +229,23 @@ fn pictures_are_drawn_and_bad_options_refused() {
     let small = fails("plot(series([1]), #{ size: [1, 1] })");
     assert!(small.message.contains("1 x 1 pixels") && small.hint.is_some_and(|hint| hint.contains("`size`")));
 }
+
+/// Different elements by weights come in the order in which they are drawn, each by the weights of those that are left.
+#[test]
+fn weighted_choices_come_one_after_the_other() {
+    runs(
+        "let counts = #{};
+         for seed in 0..6000 {
+             let pair = random_choice(3, #{ weights: [1, 2, 3], count: 2, replace: false, seed: seed });
+             let name = `${pair[0]}${pair[1]}`;
+             counts[name] = if name in counts { counts[name] + 1 } else { 1 };
+         }
+         let expected = #{ \"01\": 400, \"02\": 600, \"10\": 500, \"12\": 1500, \"20\": 1000, \"21\": 2000 };
+         for name in expected.keys() {
+             let n = expected[name].to_float();
+             assert(abs(counts[name] - n) < 4.0 * sqrt(n), `${name}: ${counts[name]} of ${n}`);
+         }
+         let all = random_choice([\"a\", \"b\", \"c\"], #{ weights: [1e-200, 1.0, 1e200], count: 3, replace: false, seed: 1 });
+         assert(all == [\"c\", \"b\", \"a\"], `${all}`);",
+    );
+}

@@ -14,8 +14,9 @@
 mod boxes;
 pub mod cpu;
 pub mod cuda;
-mod defaults;
 pub mod exchange;
+mod kernel;
+mod lists;
 pub mod matrix;
 pub mod open;
 pub mod ranks;
@@ -34,10 +35,12 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::ranks::Alike;
-use defaults::{check_deflation, check_update, conformal, grams_side_by_side, mix_in_turn, mix_one_by_one};
-use exchange::{Assembly, Faced, Halo, HostMemory, Later, Link, Port, Ranges, VectorShape};
+use exchange::{Assembly, Faced, Halo, HostMemory, Link, Port, Ranges, VectorShape};
+pub(in crate::backend) use kernel::check_update;
+pub(crate) use kernel::step_by_step;
+pub use kernel::{Dots, Kernel, KernelInfo, MatrixSpec, Update};
 use matrix::records::{Handling, Records, Turn};
-use matrix::wilson::{WilsonBox, WilsonSpec};
+use matrix::wilson::WilsonBox;
 use matrix::{Csr, Stencil};
 pub use region::Region;
 use splines::{SplineTable, Splines};
@@ -47,47 +50,6 @@ use walkers::{DeviceWalkers, WalkersSpec};
 
 /// A backend as the layers above hold it.
 pub type Device = Arc<dyn Backend>;
-
-/// A matrix handed to a backend for preparation.
-#[derive(Debug, Clone)]
-pub enum MatrixSpec {
-    /// Compressed rows.
-    Csr(Arc<Csr>),
-    /// Every row padded to the longest, entry-major (ELL of Zhang, Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59).
-    Ell(Arc<Csr>),
-    /// Sliced ELL: rows sorted by length within `sigma`, slices of `chunk` rows padded together (SELL-C-sigma).
-    Sell {
-        /// The matrix in compressed rows.
-        csr: Arc<Csr>,
-        /// Rows a slice (C); a GPU takes powers of two.
-        chunk: usize,
-        /// Rows among which lengths are sorted (sigma).
-        sigma: usize,
-    },
-    /// All entries, row-major; for small or full matrices.
-    Dense {
-        rows: usize,
-        cols: usize,
-        dtype: DType,
-        /// `rows * cols` entries.
-        values: Vec<C64>,
-    },
-    /// Matrix-free stencil on a lattice of cells.
-    Stencil(Arc<Stencil>),
-    /// D or gamma5 D on given links.
-    Wilson(Arc<WilsonSpec>),
-    /// A real diagonal that is the same on every site of a lattice.
-    SiteDiagonal {
-        /// The rows, on a lattice.
-        rows: Rows,
-        /// One factor for each row of a site.
-        factors: Vec<f64>,
-        /// Whether vectors have 32-bit numbers.
-        single: bool,
-    },
-    /// The Hamiltonian of a superblock, as operation records between small dense blocks.
-    Records { records: Records, handling: Handling },
-}
 
 /// The distribution of random vectors' entries, each of variance one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,154 +72,6 @@ pub struct Random {
     /// The column number of the block's first column.
     pub first_column: u32,
     pub distribution: Distribution,
-}
-
-/// `w = alpha A v + beta v + gamma w (+ delta u)`: what one fused pass computes. With `gamma = 0`, `w` is not read.
-#[derive(Debug, Clone, Copy)]
-pub struct Update {
-    /// Factor of the product.
-    pub alpha: f64,
-    /// Factor of the input, added.
-    pub beta: f64,
-    /// Factor of the old output, added.
-    pub gamma: f64,
-}
-
-impl Update {
-    /// `w = A v`.
-    pub const PRODUCT: Update = Update { alpha: 1.0, beta: 0.0, gamma: 0.0 };
-}
-
-/// The two column-wise products of a fused pass, for the new `w`: `v.v = <v|v>` and `w.v = Re <w|v>`.
-#[derive(Debug, Clone, Default)]
-pub struct Dots {
-    /// `<v|v>` of each column.
-    pub vv: Vec<f64>,
-    /// `Re <w|v>` of each column.
-    pub wv: Vec<f64>,
-    /// Whether these are sums over the rows of one rank only, which [`Backend::complete`] adds up.
-    pub partial: bool,
-}
-
-impl Dots {
-    /// Both products of a finished pass, by two scalar products.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn taken(device: &dyn Backend, v: &BlockVector, w: &BlockVector) -> Result<Dots> {
-        let real =
-            |x: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(x, v)?.iter().map(|z| z.re).collect()) };
-        Ok(Dots { vv: real(v)?, wv: real(w)?, partial: false })
-    }
-}
-
-/// What a prepared matrix is, for printing and for traffic counts.
-#[derive(Debug, Clone)]
-pub struct KernelInfo {
-    /// Name of the format, e.g. "CSR".
-    pub format: String,
-    /// Bytes kept on the device.
-    pub bytes: usize,
-    /// Entries that a product touches, with those a stencil implies.
-    pub entries: usize,
-}
-
-/// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator beyond
-/// its product is told by `operator::LinearOperator`.
-pub trait Kernel: Send + Sync {
-    /// Rows held and in all.
-    fn rows(&self) -> Rows;
-    /// Columns in all: as many as rows for all but rectangular matrices.
-    fn cols(&self) -> usize {
-        self.rows().global
-    }
-    /// Scalar type of the entries; a real matrix acts on complex vectors too.
-    fn dtype(&self) -> DType;
-    fn info(&self) -> KernelInfo;
-
-    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both column-wise
-    /// products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
-    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
-
-    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i` in one pass, or None if the kernel has no such pass.
-    fn update_plus(
-        &self,
-        _c: Update,
-        _v: &BlockVector,
-        _w: &mut BlockVector,
-        _plus: &[(f64, &BlockVector)],
-    ) -> Option<Result<()>> {
-        None
-    }
-
-    /// One fused pass with both products, which need not be known when the call returns: a backend that queues its work
-    /// overrides this.
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
-        Ok(Box::new(|| Ok(dots)))
-    }
-
-    /// One fused pass with both products, which of several ranks may be partial.
-    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
-        Ok(dots)
-    }
-
-    /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
-    /// every step are pushed to `out`, and may be partial. A backend overrides this to block over orders or to avoid synchronisation.
-    fn recurrence(
-        &self,
-        alpha: f64,
-        beta: f64,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-        out: &mut Vec<Dots>,
-    ) -> Result<()> {
-        step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
-    }
-
-    /// The steps of [`Kernel::recurrence`] on rows of which neighbours have some, passes and exchanges queued together; the vectors
-    /// do not change places at the end. None where the kernel cannot.
-    fn recurrence_linked(
-        &self,
-        _link: &mut dyn Link,
-        _alpha_beta: (f64, f64),
-        _v: &mut BlockVector,
-        _w: &mut BlockVector,
-        _steps: usize,
-    ) -> Option<Result<Vec<Dots>>> {
-        None
-    }
-
-    /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
-    fn overwrites(&self) -> bool {
-        false
-    }
-
-    /// Whether passes may be recorded (see [`Backend::record`]): they use no memory but their vectors and the matrix.
-    fn recordable(&self) -> bool {
-        false
-    }
-}
-
-/// [`Kernel::recurrence`] by passes `update(c, v, w, dots)`.
-pub(crate) fn step_by_step(
-    update: &dyn Fn(Update, &BlockVector, &mut BlockVector, &mut Dots) -> Result<()>,
-    (alpha, beta): (f64, f64),
-    (v, w): (&mut BlockVector, &mut BlockVector),
-    steps: usize,
-    out: &mut Vec<Dots>,
-) -> Result<()> {
-    for _ in 0..steps {
-        let mut dots = Dots::default();
-        update(Update { alpha, beta, gamma: -1.0 }, v, w, &mut dots)?;
-        out.push(dots);
-        std::mem::swap(v, w);
-    }
-    Ok(())
 }
 
 /// Memory of a device, in bytes.
@@ -427,16 +241,16 @@ pub trait Backend: Send + Sync + fmt::Debug {
     }
     /// `<x_i|y_j>` of single columns, row-major: the product `X^H Y` of lists.
     fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
-        grams_side_by_side(self, x, y)
+        lists::grams_side_by_side(self, x, y)
     }
     /// `y = sum_k c_k x_k + b y` of single columns: the product `V c`. With `b = 0`, `y` is not read.
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
+        lists::mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
     }
     /// `y_j = sum_k c_kj x_k` of single columns, `c` row-major: the restart of a basis. The `y` are not read, and each `x` is
     /// read once where a backend can.
     fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
-        mix_in_turn(self, x, c, y)
+        lists::mix_in_turn(self, x, c, y)
     }
     /// `y[i, c] = x[i, c] / (shift[c] - d[i])`, denominators pushed away from zero to at least `floor`: the diagonal
     /// preconditioner of Davidson's method. `d` is one real column.
@@ -448,6 +262,7 @@ pub trait Backend: Send + Sync + fmt::Debug {
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()>;
+
     /// The ranks of a run, if they compute with the same bits: what lives whole on all of them may be computed by one for all.
     fn alike(&self) -> Result<Option<Alike>> {
         Ok(None)
@@ -579,4 +394,25 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
         Ok(None)
     }
+}
+
+/// Refuses a deflation whose numbers or vectors do not fit the space.
+pub(in crate::backend) fn check_deflation(
+    u: &BlockVector,
+    d: &[f64],
+    x: &BlockVector,
+    y: &BlockVector,
+) -> Result<()> {
+    if d.len() != u.columns() {
+        return Err(Error::internal(format!("{} numbers for a space of {}", d.len(), u.columns())));
+    }
+    conformal("deflation", x, y)
+}
+
+/// Refuses vectors of different shape or type, naming the operation.
+pub(in crate::backend) fn conformal(operation: &str, x: &BlockVector, y: &BlockVector) -> Result<()> {
+    if x.rows() == y.rows() && x.columns() == y.columns() && x.dtype() == y.dtype() {
+        return Ok(());
+    }
+    Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape())))
 }

@@ -11,6 +11,8 @@
 
 use std::f64::consts::PI;
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::conductivity::{check_sample, gauss_legendre};
@@ -118,23 +120,18 @@ impl DoubleMoments {
         let share = |mut sums: Vec<f64>, ends: &[f64]| -> Result<Vec<f64>> {
             stop.check()?;
             let (middle, half) = ((ends[0] + ends[1]) / 2.0, (ends[1] - ends[0]) / 2.0);
-            // sum_m w_mn T_m(x) at the points.
-            let rows: Vec<Vec<f64>> = rule
-                .iter()
-                .map(|(x, _)| {
-                    let mut row = vec![0.0; count];
-                    for (m, of) in w.chunks_exact(count).enumerate() {
-                        let t = (m as f64 * (middle + half * x)).cos();
-                        row.iter_mut().zip(of).for_each(|(sum, w)| *sum += t * w);
-                    }
-                    row
-                })
-                .collect();
+            // sum_m w_mn T_m(x) at the points, a row each.
+            let mut t_of_x = Vec::with_capacity(rule.len() * count);
+            for (x, _) in &rule {
+                t_of_x.extend((0..count).map(|m| (m as f64 * (middle + half * x)).cos()));
+            }
+            let mut rows = vec![0.0; rule.len() * count];
+            product(&t_of_x, &w, &mut rows, count);
             let whole: Vec<bool> = own.iter().map(|own| own.ends_in(ends).is_empty()).collect();
             for ((sums, omega), whole) in
                 sums.chunks_mut(SIDE).zip(omega.chunks(SIDE)).zip(whole.chunks(SIDE))
             {
-                for ((x, weight), row) in rule.iter().zip(&rows) {
+                for ((x, weight), row) in rule.iter().zip(rows.chunks_exact(count)) {
                     let (mut y, mut factors) = ([0.0; SIDE], [0.0; SIDE]);
                     for k in (0..omega.len()).filter(|&k| whole[k]) {
                         (y[k], factors[k]) = beside(middle + half * x, omega[k]);
@@ -147,6 +144,7 @@ impl DoubleMoments {
                     }
                 }
             }
+            let mut t = vec![[0.0; SIDE]; count];
             for k in (0..omega.len()).filter(|&k| !whole[k]) {
                 for points in own[k].points(ends, &rule) {
                     for points in points.chunks(SIDE) {
@@ -157,7 +155,9 @@ impl DoubleMoments {
                         if factors.iter().all(|factor| *factor == 0.0) {
                             continue;
                         }
-                        let values: Vec<[f64; SIDE]> = rows.iter().map(|row| clenshaw(row, &y)).collect();
+                        polynomials(&y, &mut t);
+                        let mut values = vec![[0.0; SIDE]; rule.len()];
+                        product(&rows, t.as_flattened(), values.as_flattened_mut(), count);
                         for (i, (phi, weight)) in points.iter().enumerate() {
                             let shares = through.at((phi - middle) / half);
                             let value: f64 =
@@ -308,6 +308,26 @@ fn inverse(count: usize, y: f64) -> f64 {
 
 /// Frequencies side by side: each alone would wait for its own sum.
 const SIDE: usize = 8;
+
+/// T_n(y) for y in [-1, 1] and all n that there is room for.
+fn polynomials(y: &[f64; SIDE], t: &mut [[f64; SIDE]]) {
+    let (mut now, mut before) = ([1.0; SIDE], *y);
+    for t in t {
+        *t = now;
+        let mut next = [0.0; SIDE];
+        for k in 0..SIDE {
+            next[k] = 2.0 * y[k] * now[k] - before[k];
+        }
+        (now, before) = (next, now);
+    }
+}
+
+/// `c = a b`, row-major: `a` has `count` columns.
+fn product(a: &[f64], b: &[f64], c: &mut [f64], count: usize) {
+    let (m, n) = (a.len() / count, b.len() / count);
+    let (a, b) = (MatRef::from_row_major_slice(a, m, count), MatRef::from_row_major_slice(b, count, n));
+    matmul(MatMut::from_row_major_slice_mut(c, m, n), Accum::Replace, a, b, 1.0, Par::Seq);
+}
 
 /// sum c_n T_n(y) for y in [-1, 1].
 fn clenshaw(c: &[f64], y: &[f64; SIDE]) -> [f64; SIDE] {

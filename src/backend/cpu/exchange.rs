@@ -72,13 +72,29 @@ impl Places {
         Ok(Places { fold, stride, width, columns: v.columns, rows: v.rows.local })
     }
 
-    /// Number `k` of a row in transit.
+    /// Where the first number of a row stands. Most rows follow the one before on the same site: then the place is the next,
+    /// and none of the divisions that the fold takes are made.
     #[inline(always)]
-    fn at(&self, row: usize, k: usize) -> usize {
-        let Some(fold) = self.fold else { return row * self.stride + k };
-        let (stored, lane) = fold.place(row);
-        let (part, column) = (k / self.columns, k % self.columns);
-        stored * self.stride + part * self.width + column * fold.lanes + lane
+    fn start(&self, row: usize, before: &mut Option<(usize, usize)>) -> usize {
+        let Some(fold) = self.fold else { return row * self.stride };
+        let start = match *before {
+            Some((last, start)) if row == last + 1 && !row.is_multiple_of(fold.per_site) => {
+                start + self.stride
+            }
+            _ => {
+                let (stored, lane) = fold.place(row);
+                stored * self.stride + lane
+            }
+        };
+        *before = Some((row, start));
+        start
+    }
+
+    /// How far from the first number `k` of a row in transit stands.
+    #[inline(always)]
+    fn offset(&self, k: usize) -> usize {
+        let Some(fold) = self.fold else { return k };
+        k / self.columns * self.width + k % self.columns * fold.lanes
     }
 }
 
@@ -88,9 +104,11 @@ fn gather<F: Lane>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut 
     let to: &mut [F] = bytemuck::cast_slice_mut(to);
     let each = to.len() / rows.len().max(1);
     threads.run(&threads.ranges(rows.len(), each), each, to, |range, to| {
+        let mut before = None;
         for (&row, to) in rows[range].iter().zip(to.chunks_exact_mut(each.max(1))) {
             if places.fold.is_some() {
-                to.iter_mut().enumerate().for_each(|(k, to)| *to = x[places.at(row, k)]);
+                let start = places.start(row, &mut before);
+                to.iter_mut().enumerate().for_each(|(k, to)| *to = x[start + places.offset(k)]);
             } else {
                 to.copy_from_slice(&x[row * each..][..each]);
             }
@@ -148,13 +166,16 @@ fn add<F: Lane>(
     let target = Target(lanes_mut::<F>(w)?.as_mut_ptr());
     let parts = threads.map(&threads.ranges(rows.len(), 4 * each), |range| {
         let mut sums = vec![0.0; each];
+        let (mut before, mut before_v) = (None, None);
         for at in range {
+            let start = places.start(rows[at], &mut before);
+            let v = v.map(|(of_v, v)| (of_v, &v[of_v.start(rows[at], &mut before_v)..]));
             for (k, sum) in sums.iter_mut().enumerate() {
                 let change = d[at * each + k];
                 // SAFETY: rows ascend and none stands twice, so that no other worker has this one; it was checked above.
-                unsafe { target.add(places.at(rows[at], k), change) };
+                unsafe { target.add(start + places.offset(k), change) };
                 if let Some((of_v, v)) = v {
-                    *sum += change.to_f64() * v[of_v.at(rows[at], k)].to_f64();
+                    *sum += change.to_f64() * v[of_v.offset(k)].to_f64();
                 }
             }
         }

@@ -309,7 +309,7 @@ impl Backend for Cpu {
         if like.is_some_and(|like| single::serve(x.iter().chain(y).copied(), like)) {
             return lists::grams((&self.threads, self.isa), x, y);
         }
-        crate::backend::grams_side_by_side(self, x, y)
+        crate::backend::lists::grams_side_by_side(self, x, y)
     }
 
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
@@ -317,7 +317,7 @@ impl Backend for Cpu {
             return lists::sums((&self.threads, self.isa), x, c, b, std::slice::from_mut(y));
         }
         let axpby = |a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector| self.axpby(a, x, b, y);
-        crate::backend::mix_one_by_one(&axpby, x, c, b, y)
+        crate::backend::lists::mix_one_by_one(&axpby, x, c, b, y)
     }
 
     fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
@@ -325,7 +325,7 @@ impl Backend for Cpu {
         if alike && c.len() == x.len() * y.len() {
             return lists::sums((&self.threads, self.isa), x, c, 0.0, y);
         }
-        crate::backend::mix_in_turn(self, x, c, y)
+        crate::backend::lists::mix_in_turn(self, x, c, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {

@@ -17,6 +17,7 @@ use crate::number::DType;
 
 /// Matrices on the card, each once.
 struct Packed {
+    #[expect(dead_code, reason = "kept alive for the kernels, which have its address")]
     numbers: Buffer,
     /// Where each begins.
     places: HashMap<*const Mat<f64>, u64>,
@@ -112,7 +113,6 @@ pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockV
     let (middle, out) = (card.allocate(8 * inner)?, card.allocate(8 * all)?);
     first.multiply(card, &middle, &middle)?;
     second.multiply(card, &middle, &out)?;
-    drop((operators.numbers, bases.numbers));
     let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
     Ok(BlockVector { dtype: DType::F64, rows: Rows::all(all), columns: 1, storage })
 }

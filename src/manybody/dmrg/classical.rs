@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Product, Sector, Sites};
 use crate::number::C64;
 use crate::number::philox::{Stream, unit, words};
@@ -43,6 +43,33 @@ struct Search<'a> {
     reach: f64,
     seed: u64,
     drawn: u64,
+}
+
+/// The other states that two sites may be in without a change of the sector's numbers; of one site, if it is given twice.
+///
+/// # Errors
+/// For sites and states that do not exist, and sectors without states or of total spin.
+pub fn other_states(
+    sites: &Sites,
+    sector: &Sector,
+    (i, j): (usize, usize),
+    (a, b): (usize, usize),
+) -> Result<Vec<(usize, usize)>> {
+    let (symmetry, _) = conserved(sites, sector)?;
+    if symmetry.spin().is_some() {
+        return Err(Error::input("product states in a sector of total spin").hint("name Sz in place of S"));
+    }
+    sites.site(i.max(j))?;
+    let (of_i, of_j) = (symmetry.states(sites, i), symmetry.states(sites, j));
+    let (Some(now_i), Some(now_j)) = (of_i.get(a), of_j.get(b)) else {
+        return Err(Error::internal("a local state that there is not"));
+    };
+    if i == j {
+        return Ok((0..of_i.len()).filter(|&x| x != a && of_i[x] == *now_i).map(|x| (x, x)).collect());
+    }
+    let now = symmetry.add(now_i, now_j);
+    let all = (0..of_i.len()).flat_map(|x| (0..of_j.len()).map(move |y| (x, y)));
+    Ok(all.filter(|&(x, y)| (x, y) != (a, b) && symmetry.add(&of_i[x], &of_j[y]) == now).collect())
 }
 
 /// The product states of a sector with the lowest energies, and their diagonal elements, ascending: one minimises the

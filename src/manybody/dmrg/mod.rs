@@ -42,7 +42,7 @@ mod whole;
 pub use basis::Basis;
 pub use block::Block;
 pub use blocks_of::InBlocks;
-pub use classical::lowest_products;
+pub use classical::{lowest_products, other_states};
 pub use conserved::{conserved, total_spin};
 pub use density::{DensityMatrix, Mixing, Truncation};
 pub use edge::edge_chain;

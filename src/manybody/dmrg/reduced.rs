@@ -21,11 +21,19 @@ const ROUNDING: f64 = 1e-14;
 
 /// The entropy of order `alpha`, `ln(sum w^alpha) / (1 - alpha)`; of order one it is `- sum w ln w`.
 fn of_order(weights: &[f64], alpha: f64) -> f64 {
-    if (alpha - 1.0).abs() < 1e-9 {
+    if alpha == 1.0 {
         return entropy(weights);
     }
-    let sum: f64 = weights.iter().filter(|w| **w > ROUNDING).map(|w| w.powf(alpha)).sum();
-    sum.ln() / (1.0 - alpha)
+    let sound = || weights.iter().copied().filter(|w| *w > ROUNDING);
+    let more = alpha - 1.0;
+    if more.abs() < 0.1 {
+        // sum w^alpha is 1 + sum w (w^more - 1): near order one the sum itself would lose its digits.
+        return -sound().map(|w| w * (more * w.ln()).exp_m1()).sum::<f64>().ln_1p() / more;
+    }
+    // Powers of the largest weight, which high orders would underflow, stand beside the sum.
+    let largest = sound().fold(0.0, f64::max);
+    let sum: f64 = sound().map(|w| (w / largest).powf(alpha)).sum();
+    -(sum.ln() + alpha * largest.ln()) / more
 }
 
 /// The entropy of order `alpha` of weights that sum to one.

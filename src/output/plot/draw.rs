@@ -8,6 +8,7 @@ use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
 use super::label::{self, raised};
+use super::reach::{fits, times_ten};
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
@@ -79,14 +80,15 @@ impl Plot {
         if let Content::Panels(rows) = &self.content {
             return self.panelled(rows, size);
         }
-        let (left, right) = self.plots()?;
-        let layout = self.layout(&left, &right, size);
+        let near = self.in_reach();
+        let (left, right) = near.plots()?;
+        let layout = near.layout(&left, &right, size);
         let mut scene = drawn_together(left, right, layout);
-        if !self.ticks.is_empty() {
-            self.name_points(&mut scene);
+        if !near.ticks.is_empty() {
+            near.name_points(&mut scene);
         }
-        if let Content::Map(map) = &self.content {
-            self.name_colours(&mut scene, &map.label);
+        if let Content::Map(map) = &near.content {
+            near.name_colours(&mut scene, &map.label);
         }
         Ok(scene)
     }
@@ -98,7 +100,12 @@ impl Plot {
             _ => None,
         });
         let Some((right, top, height)) = frame else { return };
-        let label = if self.log_y { format!("log₁₀ {label}") } else { label.to_string() };
+        // The bar has its numbers from the library.
+        let label = match (self.log_y, self.powers.colour) {
+            (true, _) => format!("log₁₀ {label}"),
+            (false, 0) => label.to_string(),
+            (false, power) => format!("{label} in {}", raised(&format!("10^{{{}}}", -power))),
+        };
         let mut lines: Vec<String> = Vec::new();
         for word in label.split_whitespace() {
             match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < 14) {
@@ -258,12 +265,10 @@ impl Plot {
         let ticks = if width < 400.0 { 5 } else { 7 };
         let layout = layout
             .with_ticks(ticks)
-            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(move |x| {
-                raised_power(&tick(x, digits))
-            })))
-            .with_x_tick_format(ticks_of(self.log_x && !map, digits))
-            .with_y_tick_format(ticks_of(self.log_y && !map, digits))
-            .with_y2_tick_format(ticks_of(self.log_right, digits))
+            .with_tick_format(ticks_of(false, digits, self.powers.colour))
+            .with_x_tick_format(ticks_of(self.log_x && !map, digits, self.powers.x))
+            .with_y_tick_format(ticks_of(self.log_y && !map, digits, self.powers.y))
+            .with_y2_tick_format(ticks_of(self.log_right, digits, self.powers.right))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
             .with_box_axes();
@@ -430,15 +435,23 @@ pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
 }
 
-/// How an axis writes its numbers: a logarithmic one in powers of ten where it is far from 1.
-fn ticks_of(logarithmic: bool, digits: usize) -> TickFormat {
+/// How an axis writes its numbers, which have been multiplied by this power of ten: a logarithmic one in powers of ten where it is far
+/// from 1.
+fn ticks_of(logarithmic: bool, digits: usize, scaled: i32) -> TickFormat {
     TickFormat::Custom(std::sync::Arc::new(move |x| {
         let power = x.abs().log10().round();
         let pure = (x.abs() / 10f64.powf(power) - 1.0).abs() < 1e-9;
+        let power = power - f64::from(scaled);
         if logarithmic && pure && !(-1.5..3.5).contains(&power) {
             return raised(&format!("10^{power:.0}"));
         }
-        raised_power(&tick(x, digits))
+        let own = times_ten(x, -scaled);
+        // The last tick may lie beyond the largest number.
+        raised_power(&if own.is_finite() {
+            tick(own, digits)
+        } else {
+            format!("{}e{}", tick(x, digits), -scaled)
+        })
     }))
 }
 
@@ -463,11 +476,6 @@ fn tick_beside(x: f64, above: bool) -> f64 {
         steps.into_iter().rev().find(|&step| step <= x * (1.0 + 1e-9))
     };
     next.unwrap_or(x)
-}
-
-/// Whether an axis has a place for the number.
-pub(super) fn fits(x: f64, logarithmic: bool) -> bool {
-    x.is_finite() && (!logarithmic || x > 0.0)
 }
 
 /// The text beside a tick.

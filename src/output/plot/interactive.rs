@@ -4,7 +4,8 @@
 use kuva::prelude::ColorMap;
 use serde_json::{Map as Object, Value, json};
 
-use super::draw::{COLOURS, averaged, edges, fits};
+use super::draw::{COLOURS, averaged, edges};
+use super::reach::fits;
 use super::{Content, Curve, Map, Plot, Style, label};
 use crate::error::{Error, Result};
 use crate::output::page;

@@ -7,6 +7,7 @@ mod label;
 mod letters;
 mod panels;
 mod pdf;
+mod reach;
 mod terminal;
 
 use std::path::Path;
@@ -136,6 +137,7 @@ pub struct Plot {
     pub dots: f64,
     /// What is plotted.
     pub content: Content,
+    powers: reach::Powers,
 }
 
 impl Plot {
@@ -161,6 +163,7 @@ impl Plot {
             // For sharp screens.
             dots: 2.0,
             content,
+            powers: reach::Powers::default(),
         }
     }
 

@@ -21,7 +21,7 @@ impl Plot {
         let tidy = self.labelled(label::raised);
         let rows = if tidy.ylabel.is_empty() { rows } else { rows - 1 };
         let ylabel = tidy.ylabel.clone();
-        let beside = Plot { ylabel: String::new(), ..tidy };
+        let beside = Plot { ylabel: String::new(), ..tidy }.in_reach();
         let (left, right) = beside.plots()?;
         // A character is some 8 x 16 pixels; at this size labels take the room that they take as text.
         let layout = beside

@@ -244,3 +244,40 @@ fn panels_and_pages() {
     assert!(Plot::panels(vec![]).is_err() && Plot::panels(vec![vec![]]).is_err());
     assert!(Plot::panels(vec![vec![Plot::panels(rows).unwrap()]]).is_err());
 }
+
+/// What stands at the ticks of an axis: numbers of all sizes, where the drawing library knows those about 1.
+#[test]
+fn numbers_of_all_sizes_are_drawn() {
+    let points = |y: &[f64]| {
+        Plot::from_xy(&Series::linspace(1.0, y.len() as f64, y.len()).unwrap(), &y.to_vec().into())
+    };
+    let ordinates = |plot: &Plot| -> Vec<f64> {
+        let svg = plot.svg().unwrap();
+        let marks = svg.split("<circle").skip(1).map(|mark| mark.split("cy=\"").nth(1).unwrap());
+        marks.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
+    };
+    // The same shape in all units: the marks stand at the same places.
+    let shape = [1.0, 4.0, 2.5, 2.0];
+    let expected = ordinates(&points(&shape).unwrap().style(Style::Points));
+    for unit in [1e-19, 1e-300, 1e12, 1e300, 4e307] {
+        let found = ordinates(&points(&shape.map(|y| y * unit)).unwrap().style(Style::Points));
+        assert_eq!(found.len(), 4, "{unit}");
+        let scale = (found[0] - found[1]) / (expected[0] - expected[1]);
+        for k in 0..4 {
+            assert!(
+                (found[k] - found[0] - scale * (expected[k] - expected[0])).abs() < 0.02,
+                "{unit}: {found:?}"
+            );
+        }
+        assert!(scale > 0.5, "{unit}: {found:?} for {expected:?}");
+    }
+    // On a logarithmic axis decades are as long wherever they are.
+    for low in [1e-3, 1e-12, 1e-200] {
+        let mut plot = points(&[low, 1e3 * low, 1e6 * low]).unwrap().style(Style::Points);
+        plot.log_y = true;
+        let y = ordinates(&plot);
+        assert!(y[0] - y[2] > 250.0 && (y[0] - 2.0 * y[1] + y[2]).abs() < 0.02, "{low}: {y:?}");
+    }
+    let far = points(&[1.7e308, -1.7e308]).unwrap().svg().unwrap();
+    assert!(!far.contains(">inf<") && !far.contains("NaN"), "the ticks are numbers");
+}

@@ -1,7 +1,7 @@
 //! Random numbers, choices and orders of scripts: each call's are fixed by a seed and its place in the seed's sequence.
 
-use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
+use rand::distr::{Distribution, Open01};
 use rand::seq::{SliceRandom, index};
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, INT};
@@ -131,8 +131,19 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
             .hint("with `replace: true` an element can be chosen again"));
     }
     Ok(match weights {
+        // One after the other, each by the weights of those that are left: they come as clocks ring that run at the rates of their
+        // weights (Efraimidis and Spirakis, Inf. Proc. Lett. 97 (2006) 181).
         Some(weights) => {
-            index::sample_weighted(&mut random, items, |k| weights[k], wanted).map_err(refused)?.into_vec()
+            let largest = weights.iter().copied().fold(0.0, f64::max);
+            let rates = weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
+            let mut rings: Vec<(f64, usize)> = rates
+                .map(|(k, weight)| {
+                    let u: f64 = Open01.sample(&mut random);
+                    (-u.ln() / (weight / largest), k)
+                })
+                .collect();
+            rings.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            rings.into_iter().take(wanted).map(|(_, k)| k).collect()
         }
         None => index::sample(&mut random, items, wanted).into_vec(),
     })

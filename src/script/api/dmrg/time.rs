@@ -1,7 +1,7 @@
 //! What evolves states: exponentials of superblocks and other operators, Schmidt decompositions of their vectors, gates.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, INT, Map};
+use rhai::{Array, Dynamic, INT, Map};
 
 use super::algebra::{complex, cut_of};
 use super::blocks::side_of;
@@ -9,7 +9,7 @@ use super::density::{AnyDensity, unmoved};
 use super::held::Held;
 use super::{Either, no_superblock, superblock_of};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{DensityMatrix, State, Trotter};
+use crate::manybody::dmrg::{DensityMatrix, State, Trotter, other_states as other_states_of};
 use crate::manybody::{OpSum, Sites, Term};
 use crate::method::{Moments, Window};
 use crate::number::Series;
@@ -123,6 +123,23 @@ mod internal_functions {
             sites().max().unwrap_or(0) - sites().min().unwrap_or(0)
         };
         if sum.tails().is_empty() { sum.terms().iter().map(of).max().unwrap_or(0) as INT } else { INT::MAX }
+    }
+
+    /// The other states that sites `i` and `j` of a product state may have without a change of the sector's numbers: pairs of names.
+    #[rhai_fn(return_raw)]
+    pub fn other_states(sites: Sites, names: Array, i: INT, j: INT, sector: Map) -> Fallible<Array> {
+        let place = |i: INT| usize::try_from(i).map_err(|_| Error::input(format!("site {i}")));
+        let (i, j) = (place(i)?, place(j)?);
+        let state = |i: usize| -> Result<usize> {
+            let name = names.get(i).and_then(|name| name.clone().into_string().ok());
+            sites.site(i)?.state(&name.ok_or_else(|| Error::input("local states are given by name"))?)
+        };
+        let found = other_states_of(&sites, &sector_of(&sector)?, (i, j), (state(i)?, state(j)?))?;
+        let (of_i, of_j) = (sites.site(i)?.states(), sites.site(j)?.states());
+        let pair = |(a, b): (usize, usize)| {
+            Dynamic::from_array(vec![of_i[a].clone().into(), of_j[b].clone().into()])
+        };
+        Ok(found.into_iter().map(pair).collect())
     }
 
     /// Moments of one vector by their numbers, as of a recurrence.

@@ -1,0 +1,229 @@
+//! What multiplies block vectors: matrices as they are handed to a backend, and as the backend prepared them.
+
+use std::sync::Arc;
+
+use super::exchange::{Later, Link};
+use super::matrix::records::{Handling, Records};
+use super::matrix::wilson::WilsonSpec;
+use super::matrix::{Csr, Stencil};
+use super::{Backend, BlockVector, Rows};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// A matrix handed to a backend for preparation.
+#[derive(Debug, Clone)]
+pub enum MatrixSpec {
+    /// Compressed rows.
+    Csr(Arc<Csr>),
+    /// Every row padded to the longest, entry-major (ELL of Zhang, Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59).
+    Ell(Arc<Csr>),
+    /// Sliced ELL: rows sorted by length within `sigma`, slices of `chunk` rows padded together (SELL-C-sigma).
+    Sell {
+        /// The matrix in compressed rows.
+        csr: Arc<Csr>,
+        /// Rows a slice (C); a GPU takes powers of two.
+        chunk: usize,
+        /// Rows among which lengths are sorted (sigma).
+        sigma: usize,
+    },
+    /// All entries, row-major; for small or full matrices.
+    Dense {
+        rows: usize,
+        cols: usize,
+        dtype: DType,
+        /// `rows * cols` entries.
+        values: Vec<C64>,
+    },
+    /// Matrix-free stencil on a lattice of cells.
+    Stencil(Arc<Stencil>),
+    /// D or gamma5 D on given links.
+    Wilson(Arc<WilsonSpec>),
+    /// A real diagonal that is the same on every site of a lattice.
+    SiteDiagonal {
+        /// The rows, on a lattice.
+        rows: Rows,
+        /// One factor for each row of a site.
+        factors: Vec<f64>,
+        /// Whether vectors have 32-bit numbers.
+        single: bool,
+    },
+    /// The Hamiltonian of a superblock, as operation records between small dense blocks.
+    Records { records: Records, handling: Handling },
+}
+
+/// `w = alpha A v + beta v + gamma w (+ delta u)`: what one fused pass computes. With `gamma = 0`, `w` is not read.
+#[derive(Debug, Clone, Copy)]
+pub struct Update {
+    /// Factor of the product.
+    pub alpha: f64,
+    /// Factor of the input, added.
+    pub beta: f64,
+    /// Factor of the old output, added.
+    pub gamma: f64,
+}
+
+impl Update {
+    /// `w = A v`.
+    pub const PRODUCT: Update = Update { alpha: 1.0, beta: 0.0, gamma: 0.0 };
+}
+
+/// The two column-wise products of a fused pass, for the new `w`: `v.v = <v|v>` and `w.v = Re <w|v>`.
+#[derive(Debug, Clone, Default)]
+pub struct Dots {
+    /// `<v|v>` of each column.
+    pub vv: Vec<f64>,
+    /// `Re <w|v>` of each column.
+    pub wv: Vec<f64>,
+    /// Whether these are sums over the rows of one rank only, which [`Backend::complete`] adds up.
+    pub partial: bool,
+}
+
+impl Dots {
+    /// Both products of a finished pass, by two scalar products.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn taken(device: &dyn Backend, v: &BlockVector, w: &BlockVector) -> Result<Dots> {
+        let real =
+            |x: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(x, v)?.iter().map(|z| z.re).collect()) };
+        Ok(Dots { vv: real(v)?, wv: real(w)?, partial: false })
+    }
+}
+
+/// What a prepared matrix is, for printing and for traffic counts.
+#[derive(Debug, Clone)]
+pub struct KernelInfo {
+    /// Name of the format, e.g. "CSR".
+    pub format: String,
+    /// Bytes kept on the device.
+    pub bytes: usize,
+    /// Entries that a product touches, with those a stencil implies.
+    pub entries: usize,
+}
+
+/// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator beyond
+/// its product is told by `operator::LinearOperator`.
+pub trait Kernel: Send + Sync {
+    /// Rows held and in all.
+    fn rows(&self) -> Rows;
+    /// Columns in all: as many as rows for all but rectangular matrices.
+    fn cols(&self) -> usize {
+        self.rows().global
+    }
+    /// Scalar type of the entries; a real matrix acts on complex vectors too.
+    fn dtype(&self) -> DType;
+    fn info(&self) -> KernelInfo;
+
+    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both column-wise
+    /// products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
+
+    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i` in one pass, or None if the kernel has no such pass.
+    fn update_plus(
+        &self,
+        _c: Update,
+        _v: &BlockVector,
+        _w: &mut BlockVector,
+        _plus: &[(f64, &BlockVector)],
+    ) -> Option<Result<()>> {
+        None
+    }
+
+    /// One fused pass with both products, which need not be known when the call returns: a backend that queues its work
+    /// overrides this.
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+        let mut dots = Dots::default();
+        self.update(c, v, w, Some(&mut dots))?;
+        Ok(Box::new(|| Ok(dots)))
+    }
+
+    /// One fused pass with both products, which of several ranks may be partial.
+    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
+        let mut dots = Dots::default();
+        self.update(c, v, w, Some(&mut dots))?;
+        Ok(dots)
+    }
+
+    /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
+    /// every step are pushed to `out`, and may be partial. A backend overrides this to block over orders or to avoid synchronisation.
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
+    }
+
+    /// The steps of [`Kernel::recurrence`] on rows of which neighbours have some, passes and exchanges queued together; the vectors
+    /// do not change places at the end. None where the kernel cannot.
+    fn recurrence_linked(
+        &self,
+        _link: &mut dyn Link,
+        _alpha_beta: (f64, f64),
+        _v: &mut BlockVector,
+        _w: &mut BlockVector,
+        _steps: usize,
+    ) -> Option<Result<Vec<Dots>>> {
+        None
+    }
+
+    /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
+    fn overwrites(&self) -> bool {
+        false
+    }
+
+    /// Whether passes may be recorded (see [`Backend::record`]): they use no memory but their vectors and the matrix.
+    fn recordable(&self) -> bool {
+        false
+    }
+}
+
+/// [`Kernel::recurrence`] by passes `update(c, v, w, dots)`.
+pub(crate) fn step_by_step(
+    update: &dyn Fn(Update, &BlockVector, &mut BlockVector, &mut Dots) -> Result<()>,
+    (alpha, beta): (f64, f64),
+    (v, w): (&mut BlockVector, &mut BlockVector),
+    steps: usize,
+    out: &mut Vec<Dots>,
+) -> Result<()> {
+    for _ in 0..steps {
+        let mut dots = Dots::default();
+        update(Update { alpha, beta, gamma: -1.0 }, v, w, &mut dots)?;
+        out.push(dots);
+        std::mem::swap(v, w);
+    }
+    Ok(())
+}
+
+/// Refuses an update whose vectors do not fit the matrix.
+pub(in crate::backend) fn check_update(
+    kernel: &dyn Kernel,
+    v: &BlockVector,
+    w: &BlockVector,
+    dots: bool,
+) -> Result<()> {
+    let fits = v.rows().global == kernel.cols()
+        && w.rows().global == kernel.rows().global
+        && v.columns() == w.columns()
+        && v.dtype() == w.dtype()
+        && w.rows().grid == kernel.rows().grid
+        && (v.rows().grid == w.rows().grid || kernel.cols() != kernel.rows().global)
+        && v.dtype().is_single() == kernel.dtype().is_single()
+        && (v.dtype().is_complex() || !kernel.dtype().is_complex())
+        && (!dots || v.rows() == w.rows());
+    if fits {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "product of a {} x {} {} operator: {} cannot go in and {} out",
+        kernel.rows().global,
+        kernel.cols(),
+        kernel.dtype(),
+        v.shape(),
+        w.shape()
+    )))
+}
