@@ -137,6 +137,14 @@ __device__ __forceinline__ uint32_t told(const char* number) {
     return pass;
 }
 
+// Waits until all parts but this one have written the rows of a pass.
+extern "C" __global__ void __launch_bounds__(host::assembly::WAITING) await_parts(uint32_t parts, uint32_t own,
+                                                                                   const char* landing, uint32_t pass) {
+    for (uint32_t n = threadIdx.x; n < parts; n += host::assembly::WAITING) {
+        while (n != own && (int32_t)(told(landing + 128 * n) - pass) < 0) __nanosleep(100);
+    }
+}
+
 // Waits until all neighbours have written the rows of this GPU's last pass, then w += alpha A h on the boundary rows, with the
 // rows h that have come, and, where `sums` is given, the sums of what `Re <w|v>` grows by, kept as [block][lanes]; threads
 // as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle.

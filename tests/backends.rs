@@ -220,6 +220,25 @@ fn large_wilson_operators_on_a_gpu_are_their_definition() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
+fn some_rows_of_superblocks_are_those_of_all() {
+    let gpu = gpu();
+    superblocks::shared([&gpu, &gpu]);
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn operators_turn_on_a_gpu() {
+    superblocks::turns(&gpu());
+}
+
+#[test]
+#[ignore = "needs two GPUs"]
+fn superblocks_are_shared_by_two_gpus() {
+    superblocks::shared([&gpu(), &gpu_number(1)]);
+}
+
+#[test]
 #[ignore = "needs two GPUs"]
 fn threads_share_two_gpus() {
     let both = || split(&[gpu(), gpu_number(1)], &[1.0, 1.0]);

@@ -346,43 +346,60 @@ fn walkers_do_not_depend_on_ranks() {
     }
 }
 
+/// Real and complex records, one pair of sectors and many, two sites, several states, multiplets, times.
+const SUPERBLOCKS: &str = r#"
+fn found(h, chain, how) {
+    how.progress = false;
+    let g = dmrg::finite(h, chain, how);
+    print(`${g.energy} ${g.expect("Sz")[0]}`);
+    g
+}
+let spins = sites("S=1/2", 10);
+let ground = found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, states: 24, seed: 1 });
+found(models::heisenberg(spins), spins, #{ seed: 2 });
+found(models::heisenberg(spins), spins, #{ sector: #{ S: 0 }, states: 12, seed: 1 });
+found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, orthogonal_to: [ground], seed: 3 });
+let turned = opsum();
+for i in 0..7 {
+    turned.add(0.5 * exp(0.4 * I), "S+", i, "S-", i + 1);
+    turned.add(0.5 * exp(-0.4 * I), "S-", i, "S+", i + 1);
+    turned.add(0.3, "Sz", i);
+}
+let eight = sites("S=1/2", 8);
+found(turned, eight, #{ sector: #{ Sz: 1 }, seed: 1 });
+let pair = sites("Electron", 2);
+found(models::hubbard(pair, #{ U: 4.0 }), pair, #{ sector: #{ Nup: 1, Ndn: 1 }, seed: 1 });
+let four = sites("Electron", 4);
+found(models::hubbard(four, #{ U: 4.0 }), four, #{ sector: #{ Nup: 2, Ndn: 1 }, states: 16, seed: 1 });
+let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2, #{ step: 0.1, states: 24, progress: false });
+for z in late.expect("Sz") { print(z); }
+"#;
+
 #[test]
 fn superblocks_do_not_depend_on_ranks() {
-    // Real and complex records, one pair of sectors and many, two sites, several states, multiplets, times.
-    let place = Place::new("superblocks").with(
-        "a.rhai",
-        "fn found(h, chain, how) {
-             how.progress = false;
-             let g = dmrg::finite(h, chain, how);
-             print(`${g.energy} ${g.expect(\"Sz\")[0]}`);
-             g
-         }
-         let spins = sites(\"S=1/2\", 10);
-         let ground = found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, states: 24, seed: 1 });
-         found(models::heisenberg(spins), spins, #{ seed: 2 });
-         found(models::heisenberg(spins), spins, #{ sector: #{ S: 0 }, states: 12, seed: 1 });
-         found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, orthogonal_to: [ground], seed: 3 });
-         let turned = opsum();
-         for i in 0..7 {
-             turned.add(0.5 * exp(0.4 * I), \"S+\", i, \"S-\", i + 1);
-             turned.add(0.5 * exp(-0.4 * I), \"S-\", i, \"S+\", i + 1);
-             turned.add(0.3, \"Sz\", i);
-         }
-         let eight = sites(\"S=1/2\", 8);
-         found(turned, eight, #{ sector: #{ Sz: 1 }, seed: 1 });
-         let pair = sites(\"Electron\", 2);
-         found(models::hubbard(pair, #{ U: 4.0 }), pair, #{ sector: #{ Nup: 1, Ndn: 1 }, seed: 1 });
-         let four = sites(\"Electron\", 4);
-         found(models::hubbard(four, #{ U: 4.0 }), four, #{ sector: #{ Nup: 2, Ndn: 1 }, states: 16, seed: 1 });
-         let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2, #{ step: 0.1, states: 24, progress: false });
-         for z in late.expect(\"Sz\") { print(z); }",
-    );
+    let place = Place::new("superblocks").with("a.rhai", SUPERBLOCKS);
     let Some(launcher) = launchers().first() else { return };
     let alone = place.prints(launcher, "1", &[]);
     for (launcher, numbers_of_ranks) in dealt(&["2", "3", "7"]) {
         for ranks in numbers_of_ranks {
             assert_eq!(alone, place.prints(launcher, ranks, &[]), "{ranks} ranks: the same bits");
         }
+    }
+}
+
+/// Vectors of superblocks are spread over cards, and products come together on them.
+#[test]
+#[ignore = "needs two GPUs"]
+fn superblocks_are_spread_over_cards() {
+    // What is linear in the error of a search is known to fewer digits.
+    let energies = SUPERBLOCKS.split("let late").next().unwrap_or_default();
+    let energies = energies.replace(" ${g.expect(\"Sz\")[0]}", "");
+    let place = Place::new("cards").with("a.rhai", &energies);
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &["--backend", "cuda"]);
+        let spread = place.prints(launcher, "2", &["--backend", "cuda"]);
+        close(&alone, &spread, "two cards");
+        assert_eq!(spread, place.prints(launcher, "2", &["--backend", "cuda"]), "the same bits");
     }
 }
 

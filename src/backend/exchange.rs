@@ -3,6 +3,7 @@
 //! each other's memory ([`Link`]).
 
 use std::any::Any;
+use std::ops::Range;
 
 use super::matrix::{Csr, Indices, Values};
 use super::{BlockVector, Device, Dots, Grid, Kernel, KernelInfo, Update};
@@ -240,6 +241,62 @@ pub trait Port: Send {
         w: &mut BlockVector,
         v: Option<&BlockVector>,
     ) -> Result<Option<Later>>;
+}
+
+/// Ranges of rows, one a part, and which of the parts this one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranges {
+    starts: Vec<usize>,
+    part: usize,
+}
+
+impl Ranges {
+    /// Part `k` has the rows from `starts[k]` to `starts[k + 1]`.
+    pub fn new(starts: Vec<usize>, part: usize) -> Ranges {
+        Ranges { starts, part }
+    }
+
+    pub fn parts(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The number of this part.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// How many there are in all.
+    pub fn rows(&self) -> usize {
+        self.starts[self.parts()]
+    }
+
+    pub fn of(&self, part: usize) -> Range<usize> {
+        self.starts[part]..self.starts[part + 1]
+    }
+
+    pub fn own(&self) -> Range<usize> {
+        self.of(self.part)
+    }
+
+    /// The numbers of the other parts.
+    pub fn others(&self) -> impl Iterator<Item = usize> {
+        (0..self.parts()).filter(|part| *part != self.part)
+    }
+}
+
+/// One part's end of an exchange after which every part has the rows of all. Passes are queued, and the host waits for nothing.
+pub trait Assembly: Send {
+    /// What each of the other parts must know to write here, in their order.
+    fn offers(&self) -> Vec<Vec<u8>>;
+
+    /// Takes the others' offers; false if one of them cannot be reached.
+    fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool>;
+
+    /// Queues bringing all rows together, of which `own` are this part's. What comes back is to be read before the next but one.
+    fn all(&mut self, own: &BlockVector) -> Result<BlockVector>;
+
+    /// The same for numbers of the host, of which a row has one: all of them, on the host.
+    fn joined(&mut self, own: &[f64]) -> Result<Vec<f64>>;
 }
 
 /// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are queued, and the

@@ -35,10 +35,11 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::ranks::Alike;
-use exchange::{Faced, Halo, HostMemory, Link, Port, VectorShape};
+use exchange::{Assembly, Faced, Halo, HostMemory, Link, Port, Ranges, VectorShape};
 pub(in crate::backend) use kernel::check_update;
 pub(crate) use kernel::step_by_step;
 pub use kernel::{Dots, Kernel, KernelInfo, MatrixSpec, Update};
+use matrix::records::{Handling, Records, Turn};
 use matrix::wilson::WilsonBox;
 use matrix::{Csr, Stencil};
 pub use region::Region;
@@ -114,6 +115,15 @@ pub trait DenseSolver: Send + Sync {
     /// # Errors
     /// Those of the device, and when it does not converge.
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
+
+    /// Eigenvalues, ascending, and eigenvectors, a column each, of the sum of `weight M M^T` over real matrices M of `n` rows, column
+    /// by column; none where the solver makes no such sums.
+    ///
+    /// # Errors
+    /// As for [`DenseSolver::eigh`].
+    fn eigh_of_squares(&self, _n: usize, _terms: &[(&[f64], f64)]) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+        Ok(None)
+    }
 }
 
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
@@ -152,6 +162,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector>;
     /// Local rows to the host, row-major.
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>>;
+    /// The same of a real vector in double precision, where a backend has a way without complex numbers.
+    fn download_real(&self, _v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
     /// Local rows of this process alone, row-major, where others have others: on a lattice, those of its [`Backend::region`].
     fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
         self.download(v)
@@ -254,9 +268,25 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// The ranks that may solve dense matrices for one another: those, and such whose cards hand each other what they have found.
+    fn solves_together(&self) -> Result<Option<Alike>> {
+        self.alike()
+    }
+
+    /// Numbers of all ranks, of which this one has `own`; `starts` has where each rank's begin, and how many there are. None where
+    /// messages are as good.
+    fn joined(&self, _own: &[f64], _starts: &[usize]) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
     /// What solves large dense matrices, if this backend does.
     fn dense_solver(&self) -> Option<&dyn DenseSolver> {
         None
+    }
+
+    /// Dense matrices in other bases: the numbers of all of them, column by column. None where the processor makes them as fast.
+    fn turned(&self, _turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        Ok(None)
     }
 
     /// Brings a matrix into the backend's memory and form.
@@ -292,6 +322,21 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// One part's end of an exchange without the host, for boundary rows `beyond` that have a column for each row brought in;
     /// none where the backend has no such way. Shared-out rows go this way if all parts have one and reach each other.
     fn link(&self, _halo: &Halo, _beyond: &Csr, _shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        Ok(None)
+    }
+
+    /// One part's end of an exchange that brings ranges of rows together without the host; none where the backend has no such way.
+    fn assembly(&self, _ranges: &Ranges, _shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
+        Ok(None)
+    }
+
+    /// Some rows of a superblock's product, from all rows of a vector; none where the backend makes whole products only.
+    fn prepare_rows(
+        &self,
+        _records: &Records,
+        _rows: Range<usize>,
+        _handling: Handling,
+    ) -> Result<Option<Arc<dyn Kernel>>> {
         Ok(None)
     }
 

@@ -40,13 +40,15 @@ impl Alike {
 
     /// Pieces shared out by the work that each takes.
     pub fn shares(self, works: &[u64]) -> Shares {
-        Shares { rank: self.world.rank(), owners: owners(works, self.world.size()) }
+        let (rank, ranks) = (self.world.rank(), self.world.size());
+        Shares { rank, ranks, owners: owners(works, ranks) }
     }
 }
 
 /// Who does which piece.
 pub struct Shares {
     rank: usize,
+    ranks: usize,
     owners: Vec<usize>,
 }
 
@@ -56,15 +58,27 @@ impl Shares {
         self.owners[piece] == self.rank
     }
 
+    /// All pieces in the order of the ranks that do them, and where those of each rank begin and end in a list of all their numbers,
+    /// `sizes` a piece.
+    pub fn in_order(&self, sizes: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let mut order: Vec<usize> = (0..self.owners.len()).collect();
+        // The sort keeps the order of one rank's pieces.
+        order.sort_by_key(|&piece| self.owners[piece]);
+        let mut starts = vec![0; self.ranks + 1];
+        for (&owner, size) in self.owners.iter().zip(sizes) {
+            starts[owner + 1] += size;
+        }
+        (0..self.ranks).for_each(|rank| starts[rank + 1] += starts[rank]);
+        (order, starts)
+    }
+
     /// The results of all pieces on all ranks, as bytes; `own` has those of this rank's pieces, in their order. All ranks call
     /// this together.
     ///
     /// # Errors
     /// Those of any rank, and of MPI.
     pub fn joined(&self, own: Result<Vec<Box<[u8]>>>) -> Result<Vec<Box<[u8]>>> {
-        let mut order: Vec<usize> = (0..self.owners.len()).collect();
-        // The sort keeps the order of one rank's pieces.
-        order.sort_by_key(|&piece| self.owners[piece]);
+        let (order, _) = self.in_order(&[]);
         let all = joined(own)?;
         if all.len() != order.len() {
             return Err(Error::internal("the ranks have gone different ways in work that they share"));

@@ -13,9 +13,14 @@ const PIECE: usize = 1 << 28;
 /// Numbers a rank and round of a sum: all of them meet on every rank.
 const ROUND: usize = 8192;
 
-/// How often a rank looks for a message at once, with a processor of its own and without one.
+/// How often a rank looks for a message at once: with many processors of its own, with one, and without one. The shortest sleep
+/// takes longer than most sums.
+const MANY_LOOKS: u32 = 4000;
 const LOOKS: u32 = 500;
 const FEW_LOOKS: u32 = 20;
+
+/// Processors a rank that are many.
+const MANY: usize = 8;
 
 /// How long last words take through a launcher.
 const LAST_WORDS: Duration = Duration::from_millis(50);
@@ -72,7 +77,11 @@ impl World {
     pub(super) fn of(mpi: Mpi, (rank, size): (usize, usize), local: (usize, usize)) -> World {
         // Where ranks share processors, who looks for long keeps away the one that he waits for.
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let looks = if local.1 > cores { FEW_LOOKS } else { LOOKS };
+        let looks = match local.1 {
+            ranks if ranks > cores => FEW_LOOKS,
+            ranks if cores >= MANY * ranks => MANY_LOOKS,
+            _ => LOOKS,
+        };
         World { mpi, rank, size, local, looks, sums: AtomicU64::new(0), ended: AtomicBool::new(false) }
     }
 

@@ -1,10 +1,14 @@
 //! Products of superblocks by operation records against their definition.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use faer::Mat;
-use umklapp::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList, Schedule};
-use umklapp::backend::{Device, Dots, MatrixSpec, Update};
+use faer::{Mat, MatRef};
+use umklapp::backend::exchange::{Ranges, VectorShape};
+use umklapp::backend::matrix::records::{
+    Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
+};
+use umklapp::backend::{BlockVector, Device, Dots, MatrixSpec, Rows, Update};
 use umklapp::number::{C64, DType};
 
 use super::suite::{block, number};
@@ -156,6 +160,132 @@ pub fn superblocks(device: &Device) {
         check(device, &real, handling);
         check(device, &complex, handling);
     }
+}
+
+/// Some rows of a product have the bits that they have in all of it, wherever the range begins and ends; two parts that have come
+/// together on each other's cards are the vector.
+fn parts<T: Element>(devices: [&Device; 2], list: &RecordList<T>) {
+    let handling = Handling { room: None, schedule: Schedule::Together };
+    let records = T::wrap(Arc::new(list.clone()));
+    let whole = devices[0].prepare(MatrixSpec::Records { records: records.clone(), handling });
+    let whole = whole.expect("a superblock");
+    let dtype = T::DTYPE;
+    let c = Update { alpha: -0.7, beta: 0.0, gamma: 0.9 };
+    for (middle, columns) in [(0, 1), (1, 1), (5, 3), (6, 1), (2000, 1), (4601, 3), (4640, 1), (list.dim, 1)]
+    {
+        let (_, x) = block(devices[0], dtype, list.dim, columns, 11);
+        let (_, y) = block(devices[0], dtype, list.dim, columns, 12);
+        let upload = |device: &Device, rows: Range<usize>, data: &[C64]| {
+            let data = &data[rows.start * columns..rows.end * columns];
+            device.upload(dtype, Rows::all(rows.len()), columns, data).expect("a block")
+        };
+        let mut w = upload(devices[0], 0..list.dim, &y);
+        whole.update(c, &upload(devices[0], 0..list.dim, &x), &mut w, None).expect("a product");
+        let w = devices[0].download(&w).expect("a product");
+        let ranges = [0, 1].map(|part| Ranges::new(vec![0, middle, list.dim], part));
+        let shape = VectorShape { dtype, columns, grid: None };
+        let ends = [0, 1].map(|k| devices[k].assembly(&ranges[k], shape).expect("an end"));
+        let [Some(mut first), Some(mut second)] = ends else { panic!("a GPU without an assembly") };
+        let offers = [first.offers(), second.offers()];
+        let met = first.accept(&offers[1]).expect("offers") && second.accept(&offers[0]).expect("offers");
+        assert_eq!(met, !same(devices), "cards that reach each other");
+        let part = |k: usize, x: &BlockVector| {
+            let rows = ranges[k].own();
+            let kernel = devices[k].prepare_rows(&records, rows.clone(), handling).expect("rows");
+            let kernel = kernel.expect("a GPU that prepares rows");
+            let mut part = upload(devices[k], rows.clone(), &y);
+            kernel.update(c, x, &mut part, None).expect("a product");
+            let part = devices[k].download(&part).expect("a product");
+            assert!(part == w[rows.start * columns..rows.end * columns], "{rows:?} of {columns} columns");
+            let beside = Update { beta: 1.0, ..c };
+            let mut part = upload(devices[k], rows.clone(), &y);
+            let added = kernel.update(beside, x, &mut part, None);
+            assert_eq!(added.is_err(), rows.len() < list.dim);
+        };
+        if !met {
+            (0..2).for_each(|k| part(k, &upload(devices[k], 0..list.dim, &x)));
+            continue;
+        }
+        let own = [0, 1].map(|k| upload(devices[k], ranges[k].own(), &x));
+        for _ in 0..5 {
+            let together = [first.all(&own[0]).expect("all"), second.all(&own[1]).expect("all")];
+            (0..2).for_each(|k| part(k, &together[k]));
+            for (device, all) in devices.iter().zip(&together) {
+                assert!(device.download(all).expect("numbers") == x, "{middle} of {columns} columns");
+            }
+        }
+    }
+}
+
+/// Whether both are one card, which waits for nobody else.
+fn same(devices: [&Device; 2]) -> bool {
+    Arc::ptr_eq(devices[0], devices[1])
+}
+
+/// Operators in other bases are the products of their matrices, whatever their sizes; pieces are dense or identities.
+pub fn turns(device: &Device) {
+    let mut seed = 0;
+    let mut random = |rows: usize, columns: usize| {
+        seed += 1;
+        Mat::from_fn(rows, columns, |i, j| number(seed, i * columns + j, false).re)
+    };
+    // Rows of the old bases by parts, and of the new ones.
+    let old: [&[usize]; 4] = [&[3, 70], &[65], &[1, 40, 90], &[17, 17]];
+    let new = [30, 65, 130, 1];
+    let bases: Vec<Mat<f64>> =
+        old.iter().zip(new).map(|(parts, new)| random(parts.iter().sum(), new)).collect();
+    let mut jobs = Vec::new();
+    for (to, from) in (0..4).flat_map(|to| (0..4).map(move |from| (to, from))) {
+        let mut pieces = Vec::new();
+        let mut row = 0;
+        for (k, &rows) in old[to].iter().enumerate() {
+            let mut column = 0;
+            for (l, &columns) in old[from].iter().enumerate() {
+                let matrix = match (k + l + to) % 3 {
+                    0 => Some(Arc::new(random(rows, columns))),
+                    1 if rows == columns => None,
+                    _ => {
+                        column += columns;
+                        continue;
+                    }
+                };
+                pieces.push(Factor { row, rows, column, columns, scale: 0.5 + k as f64, matrix });
+                column += columns;
+            }
+            row += rows;
+        }
+        jobs.push((to, from, pieces));
+    }
+    let list: Vec<Turn<f64>> = jobs
+        .iter()
+        .map(|(to, from, pieces)| Turn { rows: &bases[*to], columns: &bases[*from], pieces })
+        .collect();
+    let numbers = device.turned(&list).expect("matrices").expect("a device that turns them");
+    let numbers = device.download_real(&numbers).expect("numbers").expect("real numbers");
+    let mut rest = &numbers[..];
+    for ((to, from, pieces), turn) in jobs.iter().zip(&list) {
+        let (own, after) = rest.split_at(turn.numbers());
+        let found = MatRef::from_column_major_slice(own, turn.rows.ncols(), turn.columns.ncols());
+        rest = after;
+        let mut a = Mat::<f64>::zeros(bases[*to].nrows(), bases[*from].nrows());
+        for f in pieces {
+            for (i, j) in (0..f.rows).flat_map(|i| (0..f.columns).map(move |j| (i, j))) {
+                a[(f.row + i, f.column + j)] += entry(f, i, j).re;
+            }
+        }
+        let wanted = bases[*to].transpose() * (&a * &bases[*from]);
+        assert_eq!(found.shape(), wanted.shape());
+        for (i, j) in (0..wanted.nrows()).flat_map(|i| (0..wanted.ncols()).map(move |j| (i, j))) {
+            assert!((found[(i, j)] - wanted[(i, j)]).abs() < 1e-10, "{to} {from}: {i} {j}");
+        }
+    }
+    assert!(rest.is_empty());
+}
+
+/// Parts of real and complex superblocks on one card or two.
+pub fn shared(devices: [&Device; 2]) {
+    parts(devices, &list::<f64>());
+    parts(devices, &list::<C64>());
 }
 
 #[test]

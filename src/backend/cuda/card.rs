@@ -25,6 +25,43 @@ static KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin
 /// Bytes from which on new memory is touched by all threads.
 const MANY: usize = 16 << 20;
 
+/// The part of a GPU's memory, as one over this, beyond which what is kept goes back to the driver.
+const KEPT: usize = 2;
+
+/// Threads that copy large blocks side by side: one alone takes several times as long as the way to the GPU.
+const COPYING: usize = 4;
+
+/// Bytes that each of them copies at least.
+const SHARE: usize = 8 << 20;
+
+/// Bytes of a block's pieces, of which there are as many as threads copy at most.
+fn share(bytes: usize) -> usize {
+    bytes.div_ceil(COPYING).next_multiple_of(64).max(SHARE)
+}
+
+/// Does all pieces of a block, each on a thread of its own, with the bytes before it. No pool's threads: they would take up other
+/// work while they wait, which may want the same memory.
+fn side_by_side<P: AsRef<[u8]> + Send>(
+    pieces: impl Iterator<Item = P>,
+    copy: impl Fn(usize, usize, P) -> Result<()> + Sync,
+) -> Result<()> {
+    let mut before = 0;
+    let mut pieces = pieces.enumerate().map(|(thread, piece)| {
+        let first = before;
+        before += piece.as_ref().len();
+        (thread, first, piece)
+    });
+    let Some((thread, first, piece)) = pieces.next() else { return Ok(()) };
+    std::thread::scope(|scope| {
+        let copy = &copy;
+        let others: Vec<_> = pieces.map(|(k, at, piece)| scope.spawn(move || copy(k, at, piece))).collect();
+        let own = copy(thread, first, piece);
+        let all =
+            others.into_iter().map(|other| other.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+        all.fold(own, |found, next| found.and(next))
+    })
+}
+
 /// A GPU with everything needed to run kernels on it.
 pub(super) struct Card {
     /// Names of the kernels, to tell what failed.
@@ -38,8 +75,8 @@ pub(super) struct Card {
     resident: Mutex<HashMap<String, u32>>,
     /// Addresses of kernels that were asked for: the driver's search by name takes as long as a launch.
     functions: Mutex<HashMap<String, usize>>,
-    /// Page-locked memory that copies go through.
-    copies: Mutex<Copies>,
+    /// Page-locked memory that copies go through, for each of the threads that copy side by side.
+    copies: [Mutex<Copies>; COPYING],
     /// What [`super::sides`] found.
     pub sides: OnceLock<Sides>,
     /// Memory that other GPUs write rows to.
@@ -102,7 +139,7 @@ impl Card {
             pool: Mutex::default(),
             resident: Mutex::default(),
             functions: Mutex::default(),
-            copies: Mutex::default(),
+            copies: Default::default(),
             sides: OnceLock::new(),
             landings: Landings::default(),
             module,
@@ -304,8 +341,8 @@ impl Card {
         self.stream.synchronize().map_err(|e| failure(what, e))
     }
 
-    fn copies(&self) -> MutexGuard<'_, Copies> {
-        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    fn copies(&self, thread: usize) -> MutexGuard<'_, Copies> {
+        self.copies[thread].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies host numbers to the GPU, without waiting for what is queued there.
@@ -331,8 +368,11 @@ impl Card {
                 buffer.bytes
             )));
         }
-        self.enter()?;
-        self.copies().up(self.stream(), bytes, buffer.address + at as u64)
+        let to = buffer.address + at as u64;
+        side_by_side(bytes.chunks(share(bytes.len())), |thread, first, piece| {
+            self.enter()?;
+            self.copies(thread).up(self.stream(), piece, to + first as u64)
+        })
     }
 
     /// Copies numbers from the GPU, after all that is queued.
@@ -360,14 +400,17 @@ impl Card {
         if bytes.len() > buffer.bytes {
             return Err(Error::internal(format!("{} bytes from a buffer of {}", bytes.len(), buffer.bytes)));
         }
-        self.enter()?;
-        self.copies().down(self.stream(), buffer.address, bytes)
+        let share = share(bytes.len());
+        side_by_side(bytes.chunks_mut(share), |thread, first, piece| {
+            self.enter()?;
+            self.copies(thread).down(self.stream(), buffer.address + first as u64, piece)
+        })
     }
 
     /// So many numbers that `work` makes the GPU write to the address it is given, after all that is queued.
     pub fn answer(self: &Arc<Self>, count: usize, work: impl Fn(u64) -> Result<()>) -> Result<Vec<f64>> {
         self.enter()?;
-        if let Some(numbers) = self.copies().answer(self.stream(), count, &work)? {
+        if let Some(numbers) = self.copies(0).answer(self.stream(), count, &work)? {
             return Ok(numbers);
         }
         let buffer = self.allocate(8 * count)?;
@@ -420,7 +463,7 @@ impl std::fmt::Debug for Card {
     }
 }
 
-/// Memory on the GPU; dropped, it is kept for the next block. Work on it is queued on one stream, so that whoever gets it
+/// Memory on the GPU; dropped, it is kept for the next block, as long as that is not too much. Work on it is queued on one stream, so that whoever gets it
 /// next writes after the last reader.
 #[derive(Debug)]
 pub(in crate::backend) struct Buffer {
@@ -430,11 +473,25 @@ pub(in crate::backend) struct Buffer {
     card: Arc<Card>,
 }
 
+impl Buffer {
+    /// Memory that somebody else keeps, as long as this lives.
+    pub fn lent(card: &Arc<Card>, address: u64, bytes: usize) -> Buffer {
+        Buffer { address, bytes, size: 0, card: card.clone() }
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.size == 0 {
+            return;
+        }
         let mut pool = self.card.pool();
         pool.used -= self.size;
         pool.kept += self.size;
         pool.free.entry(self.size).or_default().push(self.address);
+        // Others on this GPU cannot get what is kept here.
+        if pool.kept > self.card.total / KEPT && self.card.enter().is_ok() {
+            pool.release();
+        }
     }
 }

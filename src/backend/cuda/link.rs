@@ -7,16 +7,16 @@
 //! to one another in every pass, also where one of them reads nothing.
 
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
 use super::card::{Buffer, Card};
-use super::driver::{self, SUCCESS, check};
+use super::driver::check;
 use super::exchange::stored;
-use super::landings::Handle;
 use super::ledger::Ledger;
+use super::offers::{LINE, Landing, NEVER, Offer, tell};
 use super::pinned::Event;
 use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
 use crate::backend::exchange::{Halo, Later, Link, VectorShape};
@@ -29,104 +29,8 @@ use crate::number::C64;
 pub(super) const SENDING: u32 = 8;
 pub(super) const SENDING_THREADS: u32 = 1024;
 
-/// What a neighbour's number is raised by where its rows will not come: more passes than a run has.
-const NEVER: u32 = 1 << 30;
-
 /// Most bytes of rows that leave by the kernel alone; copy engines take more.
 const SHORT: usize = 1 << 20;
-
-/// Bytes before the rows of a landing, for each neighbour: its number has a line of the cache for itself.
-const LINE: usize = 128;
-
-/// Least bytes of memory that others may write to: the driver shows other processes whole pages.
-const LEAST: usize = 2 << 20;
-
-/// Memory that neighbours write to, of a size that is a power of two.
-struct Landing {
-    card: Arc<Card>,
-    address: u64,
-    bytes: usize,
-}
-
-impl Landing {
-    fn new(card: &Arc<Card>, bytes: usize) -> Result<Landing> {
-        let bytes = bytes.max(LEAST).next_power_of_two();
-        let address = match card.landings.take(bytes) {
-            Some(address) => address,
-            None => card.allocate_for_good(bytes)?,
-        };
-        Ok(Landing { card: card.clone(), address, bytes })
-    }
-}
-
-impl Drop for Landing {
-    fn drop(&mut self) {
-        // All that neighbours wrote has been waited for: by the stream that whoever gets the memory next uses, too.
-        self.card.landings.keep(self.bytes, self.address);
-    }
-}
-
-/// What a neighbour must know to write here. It travels as words.
-#[derive(Debug, Clone, Copy)]
-struct Offer {
-    /// The machine since it was started, and the process.
-    machine: u64,
-    process: u64,
-    context: u64,
-    /// The GPU among those of the machine.
-    card: u64,
-    landing: u64,
-    /// Bytes from the landing's beginning to the neighbour's number, to its rows in the first half, and on to the second.
-    number: u64,
-    rows: u64,
-    half: u64,
-    /// The landing for other processes.
-    handle: Handle,
-}
-
-impl Offer {
-    fn written(&self) -> Vec<u8> {
-        let Offer { machine, process, context, card, landing, number, rows, half, handle } = *self;
-        let mut words = vec![machine, process, context, card, landing, number, rows, half];
-        words.extend(handle);
-        bytemuck::cast_slice(&words).to_vec()
-    }
-
-    fn read(bytes: &[u8]) -> Option<Offer> {
-        let words = bytes.chunks_exact(8).map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
-        let words: Vec<u64> = words.collect::<Option<_>>()?;
-        let [machine, process, context, card, landing, number, rows, half, handle @ ..] = &words[..] else {
-            return None;
-        };
-        Some(Offer {
-            machine: *machine,
-            process: *process,
-            context: *context,
-            card: *card,
-            landing: *landing,
-            number: *number,
-            rows: *rows,
-            half: *half,
-            handle: handle.try_into().ok()?,
-        })
-    }
-}
-
-/// What tells this machine and this process from others.
-fn here() -> (u64, u64) {
-    static HERE: OnceLock<(u64, u64)> = OnceLock::new();
-    *HERE.get_or_init(|| {
-        use std::hash::{BuildHasher, Hasher, RandomState};
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        // FNV-1a.
-        let machine = boot
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        let mut own = RandomState::new().build_hasher();
-        own.write_u32(std::process::id());
-        (machine, own.finish())
-    })
-}
 
 /// Boundary rows as their kernel takes them; see `kernels/exchange.cu`.
 #[repr(C)]
@@ -206,28 +110,14 @@ pub(super) fn link(
         |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
     let head = (LINE * neighbours).next_multiple_of(256);
     let half = (row * halo.receives.iter().sum::<usize>()).next_multiple_of(256);
-    let landing = Landing::new(card, head + 2 * half)?;
-    // SAFETY: the landing holds more bytes than that.
-    let status = unsafe { sys::cuMemsetD8Async(landing.address, 0, head.max(4), card.stream()) };
-    check("clearing memory of the GPU", status)?;
-    // Neighbours may write as soon as they have the offers.
-    card.synchronize("clearing memory of the GPU")?;
-    let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
-    // SAFETY: a handle is written; the landing is an allocation of its own. Without a handle, neighbours in other processes
-    // refuse the offer.
-    let known = unsafe { sys::cuIpcGetMemHandle(&mut handle, landing.address) } == SUCCESS;
-    let handle: Handle =
-        if known { bytemuck::cast(handle.reserved.map(|c| c as u8)) } else { Handle::default() };
-    let ((machine, process), place) = (here(), card.place()?);
+    let landing = Landing::new(card, head, head + 2 * half)?;
     let mut before = 0;
     let offer = |(n, rows): (usize, &usize)| {
         let first = head + before;
         before += row * rows;
-        let (number, rows, half) = ((LINE * n) as u64, first as u64, half as u64);
-        let (context, landing) = (card.context() as u64, landing.address);
-        Offer { machine, process, context, card: place, landing, handle, number, rows, half }
+        landing.offer((LINE * n) as u64, first as u64, half as u64)
     };
-    let offers = halo.receives.iter().enumerate().map(offer).collect();
+    let offers = halo.receives.iter().enumerate().map(offer).collect::<Result<Vec<_>>>()?;
     let mut starts = vec![0];
     starts.extend(halo.sends.iter().scan(0, |sum, rows| {
         *sum += rows.len();
@@ -250,7 +140,7 @@ pub(super) fn link(
         start: buffers[1].address,
         columns: buffers[2].address,
         values: buffers[3].address,
-        landing: landing.address,
+        landing: landing.address(),
         head: head as u64,
         half: half as u64,
         counters: counters.address,
@@ -292,39 +182,6 @@ pub(super) fn link(
 }
 
 impl CudaLink {
-    /// The address here of the landing that is offered; none if this GPU does not reach it.
-    fn reach(&self, offer: &Offer) -> Result<Option<u64>> {
-        let card = &self.gpu.card;
-        let (machine, process) = here();
-        if offer.machine != machine {
-            return Ok(None);
-        }
-        // Who waits for rows holds its GPU: another who shares it might never send them.
-        if offer.card == card.place()? {
-            return Ok(None);
-        }
-        if offer.process == process {
-            return Ok(card.reaches(offer.context as sys::CUcontext)?.then_some(offer.landing));
-        }
-        if offer.handle == Handle::default() {
-            return Ok(None);
-        }
-        if let Some(address) = card.landings.opened(&offer.handle) {
-            return Ok(Some(address));
-        }
-        const WITH_PEER_ACCESS: u32 = 1;
-        let bytes: [u8; 64] = bytemuck::cast(offer.handle);
-        let handle = sys::CUipcMemHandle { reserved: bytes.map(|b| b as std::ffi::c_char) };
-        let mut address = 0;
-        card.enter()?;
-        // SAFETY: an address is written; the handle is one of a process of this machine, which keeps the memory.
-        if unsafe { sys::cuIpcOpenMemHandle_v2(&mut address, handle, WITH_PEER_ACCESS) } != SUCCESS {
-            return Ok(None);
-        }
-        card.landings.remember(offer.handle, address);
-        Ok(Some(address))
-    }
-
     /// The address of a vector of the kind that the exchange is for.
     fn address(&self, v: Option<&BlockVector>) -> Result<u64> {
         match v {
@@ -356,7 +213,7 @@ impl CudaLink {
             let status =
                 unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.copies.as_inner()) };
             check("rows for another GPU", status)?;
-            self.tell(number, self.pass)?;
+            tell(self.copies.as_inner(), number, self.pass)?;
         }
         self.out.record(self.copies.as_inner())
     }
@@ -398,13 +255,6 @@ impl CudaLink {
         }
     }
 
-    /// Queues telling a neighbour the pass, after what was copied there.
-    fn tell(&self, number: u64, pass: u32) -> Result<()> {
-        // SAFETY: the stream lives, and the number lies in a neighbour's landing, which is never freed.
-        let status = unsafe { driver::cuStreamWriteValue32_v2(self.copies.as_inner(), number, pass, 0) };
-        check("telling another GPU", status)
-    }
-
     /// Lanes of a row, and blocks that each keep sums of the lanes.
     pub fn sums(&self) -> (u32, u32) {
         let high = u64::from(THREADS / self.width());
@@ -440,7 +290,7 @@ impl Link for CudaLink {
         let (mut even, mut odd, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for offer in offers {
             let Some(offer) = Offer::read(offer) else { return Ok(false) };
-            let Some(landing) = self.reach(&offer)? else { return Ok(false) };
+            let Some(landing) = offer.reached(&self.gpu.card)? else { return Ok(false) };
             numbers.push(landing + offer.number);
             even.push(landing + offer.rows);
             odd.push(landing + offer.rows + offer.half);
@@ -508,7 +358,7 @@ impl Link for CudaLink {
         let _ = self.gpu.card.enter();
         let Some(ways) = &self.ways else { return };
         for &number in &ways.addresses {
-            let _ = self.tell(number, self.pass.wrapping_add(NEVER));
+            let _ = tell(self.copies.as_inner(), number, self.pass.wrapping_add(NEVER));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! waited for only when numbers come back.
 
 mod algebra;
+mod assembly;
 mod blocks;
 mod bring;
 mod card;
@@ -13,6 +14,7 @@ mod landings;
 mod ledger;
 mod link;
 mod matrices;
+mod offers;
 mod order;
 mod pinned;
 mod records;
@@ -23,6 +25,7 @@ mod staging;
 mod sums;
 mod tall;
 mod travel;
+mod turns;
 mod walkers;
 mod wilson;
 
@@ -33,7 +36,8 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use crate::backend::exchange::{Halo, HostMemory, Link, Port, VectorShape};
+use crate::backend::exchange::{Assembly, Halo, HostMemory, Link, Port, Ranges, VectorShape};
+use crate::backend::matrix::records::{Handling, Records, Turn};
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
@@ -312,6 +316,13 @@ impl Backend for Cuda {
         Ok(rows.flat_map(|at| data[at..at + v.columns].iter().copied()).collect())
     }
 
+    fn download_real(&self, v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        if v.dtype != DType::F64 || v.rows.grid.is_some() {
+            return Ok(None);
+        }
+        self.card.download(self.buffer(v)?, v.rows.local * v.columns).map(Some)
+    }
+
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         if data.len() != rows.local * columns {
             return Err(Error::internal(format!(
@@ -416,6 +427,23 @@ impl Backend for Cuda {
 
     fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         link::link(self, halo, beyond, shape)
+    }
+
+    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        turns::turned(&self.card, turns).map(Some)
+    }
+
+    fn assembly(&self, ranges: &Ranges, shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
+        assembly::assembly(self, ranges, shape).map(Some)
+    }
+
+    fn prepare_rows(
+        &self,
+        records: &Records,
+        rows: Range<usize>,
+        handling: Handling,
+    ) -> Result<Option<Arc<dyn Kernel>>> {
+        records::prepare_rows(&self.card, records, rows, handling).map(Some)
     }
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

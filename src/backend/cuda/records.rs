@@ -15,7 +15,7 @@ use super::driver::failure;
 use super::pinned::Event;
 use super::travel::Travelling;
 use super::{algebra, arguments, buffer, unique};
-use crate::backend::matrix::records::{Factor, Handling, Record, RecordList, Records, Schedule};
+use crate::backend::matrix::records::{Factor, Handling, Piece, Record, RecordList, Records, Schedule};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -25,30 +25,30 @@ const VECTORS: usize = 48;
 
 /// Rows and columns of a tile of the kernel, and the threads that it takes.
 const SIDE: usize = 64;
-const THREADS: u32 = 128;
+pub(super) const THREADS: u32 = 128;
 
 /// Where an operand of a record lies.
-const MATRIX: u32 = 0;
+pub(super) const MATRIX: u32 = 0;
 const VECTOR: u32 = 1;
-const INNER: u32 = 2;
+pub(super) const INNER: u32 = 2;
 
 /// A record as the kernel reads it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Step {
-    scale: f64,
-    left: u64,
-    right: u64,
-    row: u32,
-    rows: u32,
-    column: u32,
-    columns: u32,
-    depth: u32,
-    left_row: u32,
-    left_column: u32,
-    right_row: u32,
-    left_kind: u32,
-    right_kind: u32,
+pub(super) struct Step {
+    pub scale: f64,
+    pub left: u64,
+    pub right: u64,
+    pub row: u32,
+    pub rows: u32,
+    pub column: u32,
+    pub columns: u32,
+    pub depth: u32,
+    pub left_row: u32,
+    pub left_column: u32,
+    pub right_row: u32,
+    pub left_kind: u32,
+    pub right_kind: u32,
 }
 
 /// A tile of the result as the kernel reads it.
@@ -65,9 +65,9 @@ struct Tile {
 }
 
 /// The tiles of a pass and their records on the GPU.
-struct Pass {
-    tiles: Buffer,
-    steps: Buffer,
+pub(super) struct Pass {
+    pub tiles: Buffer,
+    pub steps: Buffer,
     /// The tiles of each launch.
     launches: Vec<Range<u32>>,
 }
@@ -107,6 +107,8 @@ enum Operators {
 struct PreparedRecords {
     card: Arc<Card>,
     list: Arc<RecordList<f64>>,
+    /// Rows of a product that are computed: all, or some.
+    rows: usize,
     operators: Operators,
     windows: Vec<Window>,
     fork: Option<Mutex<Fork>>,
@@ -116,14 +118,39 @@ struct PreparedRecords {
 
 /// Tiles and records in the making.
 #[derive(Default)]
-struct Plan {
+pub(super) struct Plan {
     tiles: Vec<(u64, Tile)>,
     steps: Vec<Step>,
 }
 
+impl Pass {
+    /// How many tiles there are.
+    pub fn count(&self) -> u32 {
+        self.launches.last().map_or(0, |last| last.end)
+    }
+}
+
 impl Plan {
+    pub fn is_empty(&self) -> bool {
+        self.tiles.is_empty()
+    }
+
+    /// Queues the products of matrices and of `inner`, of which no step reads a vector.
+    pub fn multiply(self, card: &Arc<Card>, inner: &Buffer, out: &Buffer) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let pass = self.upload(card, Schedule::Together)?;
+        let tiles = pass.tiles.address;
+        let (steps, inner, to) = (pass.steps.address, inner.address, out.address);
+        let (lane, lanes, one, zero) = (0u32, 1u32, 1.0, 0.0);
+        let arguments = arguments![tiles, steps, to, inner, to, lane, lanes, lane, lanes, one, zero, zero];
+        // SAFETY: the kernel's arguments. Whoever made tiles and steps has kept to the matrices, to `inner` and to `out`.
+        unsafe { card.launch("records_f64", (pass.count(), 1), THREADS, &arguments) }
+    }
+
     /// Deals a block of the result out in tiles that walk the records given.
-    fn block(&mut self, out: usize, rows: usize, columns: usize, steps: Vec<Step>) {
+    pub fn block(&mut self, out: usize, rows: usize, columns: usize, steps: Vec<Step>) {
         let work: u64 =
             steps.iter().map(|s| u64::from(s.rows) * u64::from(s.columns) * u64::from(s.depth.max(1))).sum();
         let (first, count) = (self.steps.len() as u32, steps.len() as u32);
@@ -145,7 +172,7 @@ impl Plan {
     }
 
     /// Brings all to the GPU, the longest tiles of a launch first.
-    fn upload(mut self, card: &Arc<Card>, schedule: Schedule) -> Result<Pass> {
+    pub fn upload(mut self, card: &Arc<Card>, schedule: Schedule) -> Result<Pass> {
         let block = |tile: &Tile| if schedule == Schedule::Together { 0 } else { tile.out };
         self.tiles.sort_by_key(|(work, tile)| (block(tile), std::cmp::Reverse(*work)));
         let tiles: Vec<Tile> = self.tiles.iter().map(|t| t.1).collect();
@@ -173,17 +200,45 @@ impl Operators {
 /// Brings a superblock to the GPU, its operators too if they fit into their room, or into what the vectors of a search leave.
 pub(super) fn prepare(card: &Arc<Card>, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
-        Records::Real(list) => Ok(Arc::new(PreparedRecords::new(card, list, handling)?)),
+        Records::Real(list) => {
+            let all = list.pieces(&(0..list.dim));
+            Ok(Arc::new(PreparedRecords::new(card, list, &all, handling)?))
+        }
         Records::Complex(list) => {
-            let half = Handling { room: handling.room.map(|room| room / 2), ..handling };
-            let [real, imaginary] = list.parts().map(|part| PreparedRecords::new(card, Arc::new(part), half));
-            Ok(Arc::new(Complex { real: real?, imaginary: imaginary?, list }))
+            let all = list.pieces(&(0..list.dim));
+            Ok(Arc::new(Complex::new(card, list, &all, handling)?))
+        }
+    }
+}
+
+/// The same for some rows of its product, which takes vectors with all rows.
+pub(super) fn prepare_rows(
+    card: &Arc<Card>,
+    records: &Records,
+    rows: Range<usize>,
+    handling: Handling,
+) -> Result<Arc<dyn Kernel>> {
+    match records {
+        Records::Real(list) => {
+            let pieces = list.pieces(&rows);
+            let part = Arc::new(list.writing(&pieces));
+            Ok(Arc::new(PreparedRecords::new(card, part, &pieces, handling)?))
+        }
+        Records::Complex(list) => {
+            let pieces = list.pieces(&rows);
+            let part = Arc::new(list.writing(&pieces));
+            Ok(Arc::new(Complex::new(card, part, &pieces, handling)?))
         }
     }
 }
 
 impl PreparedRecords {
-    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>, handling: Handling) -> Result<PreparedRecords> {
+    fn new(
+        card: &Arc<Card>,
+        list: Arc<RecordList<f64>>,
+        pieces: &[Piece],
+        handling: Handling,
+    ) -> Result<PreparedRecords> {
         let matrices = list.matrices();
         let size = |m: &faer::Mat<f64>| m.nrows() * m.ncols();
         let numbers: usize = matrices.iter().map(|m| size(m)).sum();
@@ -233,18 +288,23 @@ impl PreparedRecords {
         };
         let plans = || (0..windows.len()).map(|_| Plan::default()).collect::<Vec<_>>();
         let (mut first, mut second) = (plans(), plans());
-        let mut inner = 0;
-        for (target, records) in list.panels.iter().zip(&list.records) {
+        // The kernel takes places before the beginning of a tile as negative numbers.
+        let behind = |place: usize, first: usize| place.wrapping_sub(first) as u32;
+        let (mut inner, mut offset) = (0, 0);
+        for piece in pieces {
             let mut steps = Vec::new();
-            for record in records {
+            for record in &list.records[piece.panel] {
                 match record {
                     Record::Single { source, left, right } => {
+                        if !piece.meets_rows(left) || !piece.meets_columns(right) {
+                            continue;
+                        }
                         let from = list.panels[*source];
                         let step = Step {
                             scale: left.scale * right.scale,
-                            row: left.row as u32,
+                            row: behind(left.row, piece.row),
                             rows: left.rows as u32,
-                            column: right.row as u32,
+                            column: behind(right.row, piece.column),
                             columns: right.rows as u32,
                             ..Step::zeroed()
                         };
@@ -284,12 +344,12 @@ impl PreparedRecords {
                     }
                     Record::Double { source, left, right } => {
                         let from = list.panels[*source];
-                        let (height, across) = (target.rows, from.columns);
-                        let products = left.iter().map(|f| {
+                        let (height, across) = (piece.rows, from.columns);
+                        let products = left.iter().filter(|f| piece.meets_rows(f)).map(|f| {
                             let (window, a, rows) = place(f);
                             let step = Step {
                                 scale: f.scale,
-                                row: f.row as u32,
+                                row: behind(f.row, piece.row),
                                 rows: f.rows as u32,
                                 columns: across as u32,
                                 left: a,
@@ -305,12 +365,12 @@ impl PreparedRecords {
                             (window, step)
                         });
                         deal(&mut first, inner, height, across, &products.collect::<Vec<_>>());
-                        for f in right {
+                        for f in right.iter().filter(|f| piece.meets_columns(f)) {
                             let (window, b, rows) = place(f);
                             let step = Step {
                                 scale: f.scale,
                                 rows: height as u32,
-                                column: f.row as u32,
+                                column: behind(f.row, piece.column),
                                 columns: f.rows as u32,
                                 left: (inner + f.column) as u64,
                                 left_row: across as u32,
@@ -328,10 +388,11 @@ impl PreparedRecords {
                     }
                 }
             }
-            deal(&mut second, target.offset, target.rows, target.columns, &steps);
+            deal(&mut second, offset, piece.rows, piece.columns, &steps);
+            offset += piece.rows * piece.columns;
         }
         let upload = |plan: Plan| -> Result<Option<Pass>> {
-            if plan.tiles.is_empty() { Ok(None) } else { plan.upload(card, handling.schedule).map(Some) }
+            if plan.is_empty() { Ok(None) } else { plan.upload(card, handling.schedule).map(Some) }
         };
         let held =
             if windows.len() == 1 { numbers } else { 2 * windows.iter().map(Range::len).max().unwrap_or(0) };
@@ -349,6 +410,7 @@ impl PreparedRecords {
             },
             inner: card.allocate(8 * inner)?,
             bytes: 8 * (held + inner),
+            rows: offset,
             list,
         })
     }
@@ -358,6 +420,16 @@ impl PreparedRecords {
         let inner = (self.inner.address, 0);
         self.passes(|window| &window.first, Update::PRODUCT, v, lanes, inner, 1)?;
         self.passes(|window| &window.second, c, v, lanes, w, lanes)
+    }
+
+    /// Refuses to add a vector with all rows to one with some.
+    fn check(&self, c: Update) -> Result<()> {
+        match c.beta {
+            beta if beta != 0.0 && self.rows != self.list.dim => {
+                Err(Error::internal("a product of some rows that adds its vector"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The launches of all windows, each adding to what those before it have left.
@@ -436,7 +508,11 @@ fn lanes(v: &BlockVector) -> Result<u32> {
 
 impl Kernel for PreparedRecords {
     fn rows(&self) -> Rows {
-        Rows::all(self.list.dim)
+        Rows::all(self.rows)
+    }
+
+    fn cols(&self) -> usize {
+        self.list.dim
     }
 
     fn dtype(&self) -> DType {
@@ -453,6 +529,7 @@ impl Kernel for PreparedRecords {
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
+        self.check(c)?;
         // A real operator acts on the columns of a block, and on real and imaginary parts, one after the other.
         let (lanes, x) = (lanes(v)?, buffer(v)?.address);
         let y = unique(&self.card, w)?.address;
@@ -470,9 +547,27 @@ struct Complex {
     list: Arc<RecordList<C64>>,
 }
 
+impl Complex {
+    fn new(
+        card: &Arc<Card>,
+        list: Arc<RecordList<C64>>,
+        pieces: &[Piece],
+        handling: Handling,
+    ) -> Result<Complex> {
+        let half = Handling { room: handling.room.map(|room| room / 2), ..handling };
+        let parts = list.parts().map(|part| PreparedRecords::new(card, Arc::new(part), pieces, half));
+        let [real, imaginary] = parts;
+        Ok(Complex { real: real?, imaginary: imaginary?, list })
+    }
+}
+
 impl Kernel for Complex {
     fn rows(&self) -> Rows {
-        Rows::all(self.list.dim)
+        self.real.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.list.dim
     }
 
     fn dtype(&self) -> DType {
@@ -489,6 +584,7 @@ impl Kernel for Complex {
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
+        self.real.check(c)?;
         let card = &self.real.card;
         let (lanes, x) = (lanes(v)?, buffer(v)?.address);
         let y = unique(card, w)?.address;

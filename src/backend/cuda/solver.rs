@@ -5,13 +5,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use bytemuck::Zeroable;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use libloading::Library;
 
 use super::Cuda;
-use super::card::Card;
+use super::card::{Buffer, Card};
 use super::driver::failure;
+use super::records::{MATRIX, Plan, Step};
 use crate::backend::{DenseMut, DenseSolver};
 use crate::error::{Error, Result};
 
@@ -135,7 +137,45 @@ impl Cuda {
     }
 }
 
+/// Brings matrices of `n` rows to the GPU and forms the sum of `weight M M^T`.
+fn sum_of_squares(card: &Arc<Card>, n: usize, terms: &[(&[f64], f64)]) -> Result<Buffer> {
+    let numbers = card.allocate(8 * terms.iter().map(|(m, _)| m.len()).sum::<usize>())?;
+    let (mut at, mut steps) = (0, Vec::new());
+    for (m, weight) in terms.iter().filter(|(m, _)| !m.is_empty()) {
+        card.overwrite_at(&numbers, at, m)?;
+        let from = numbers.address + at as u64;
+        at += 8 * m.len();
+        steps.push(Step {
+            scale: *weight,
+            rows: n as u32,
+            columns: n as u32,
+            left: from,
+            left_row: 1,
+            left_column: n as u32,
+            left_kind: MATRIX,
+            // The rows of the transpose are the columns.
+            right: from,
+            right_row: n as u32,
+            right_kind: MATRIX,
+            depth: (m.len() / n.max(1)) as u32,
+            ..Step::zeroed()
+        });
+    }
+    let out = card.allocate(8 * n * n)?;
+    let mut plan = Plan::default();
+    plan.block(0, n, n, steps);
+    plan.multiply(card, &numbers, &out)?;
+    Ok(out)
+}
+
 impl DenseSolver for Cuda {
+    fn eigh_of_squares(&self, n: usize, terms: &[(&[f64], f64)]) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+        self.card.check_interrupt()?;
+        let a = sum_of_squares(&self.card, n, terms)?;
+        let values = solved(self, n, REAL, &a)?;
+        Ok(Some((values, self.card.download(&a, n * n)?)))
+    }
+
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>> {
         match numbers {
             DenseMut::Real(a) => eigh(self, n, REAL, a),
@@ -151,6 +191,14 @@ fn eigh<T: bytemuck::Pod>(gpu: &Cuda, n: usize, kind: c_int, numbers: &mut [T]) 
     }
     card.check_interrupt()?;
     let a = card.upload(numbers)?;
+    let values = solved(gpu, n, kind, &a)?;
+    card.download_to(&a, numbers)?;
+    Ok(values)
+}
+
+/// Eigenvalues, ascending, of a matrix on the GPU; its eigenvectors take its place.
+fn solved(gpu: &Cuda, n: usize, kind: c_int, a: &Buffer) -> Result<Vec<f64>> {
+    let card = &gpu.card;
     let (values, info) = (card.allocate(8 * n)?, card.allocate(4)?);
     {
         let own = gpu.free_solver()?;
@@ -184,6 +232,5 @@ fn eigh<T: bytemuck::Pod>(gpu: &Cuda, n: usize, kind: c_int, numbers: &mut [T]) 
     if card.download::<i32>(&info, 1)? != [0] {
         return Err(Error::numeric("the eigenvalues of a dense matrix did not converge on the GPU"));
     }
-    card.download_to(&a, numbers)?;
     card.download(&values, n)
 }

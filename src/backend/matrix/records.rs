@@ -2,12 +2,14 @@
 //! a vector is a list of small dense blocks, one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use faer::Mat;
 use faer::traits::ComplexField;
 
-use crate::backend::DenseMut;
+use crate::backend::{Backend, DenseMut};
+use crate::error::Result;
 use crate::number::{C64, Scalar};
 
 /// Numbers that blocks are made of.
@@ -16,6 +18,14 @@ pub trait Element: Scalar<Real = f64> + ComplexField {
     fn wrap(list: Arc<RecordList<Self>>) -> Records;
     /// Numbers of a dense matrix, of this type.
     fn dense(numbers: &mut [Self]) -> DenseMut<'_>;
+    /// Real numbers as such of this type; none where that is another.
+    fn of_reals(_numbers: Vec<f64>) -> Option<Vec<Self>> {
+        None
+    }
+    /// The numbers of matrices in other bases, column by column, where a backend makes them faster than the processor.
+    fn turned(_device: &dyn Backend, _turns: &[Turn<'_, Self>]) -> Result<Option<Vec<Self>>> {
+        Ok(None)
+    }
 }
 
 impl Element for f64 {
@@ -25,6 +35,14 @@ impl Element for f64 {
 
     fn dense(numbers: &mut [f64]) -> DenseMut<'_> {
         DenseMut::Real(numbers)
+    }
+
+    fn of_reals(numbers: Vec<f64>) -> Option<Vec<f64>> {
+        Some(numbers)
+    }
+
+    fn turned(device: &dyn Backend, turns: &[Turn<'_, f64>]) -> Result<Option<Vec<f64>>> {
+        device.turned(turns)?.map_or(Ok(None), |numbers| device.download_real(&numbers))
     }
 }
 
@@ -66,6 +84,16 @@ pub enum Records {
     Real(Arc<RecordList<f64>>),
     /// Complex operators.
     Complex(Arc<RecordList<C64>>),
+}
+
+impl Records {
+    /// Numbers of a vector.
+    pub fn dim(&self) -> usize {
+        match self {
+            Records::Real(list) => list.dim,
+            Records::Complex(list) => list.dim,
+        }
+    }
 }
 
 /// A piece of an operator of one block: a dense matrix, or the identity, at a place in a block of sectors.
@@ -110,6 +138,50 @@ pub struct Panel {
     pub offset: usize,
     pub rows: usize,
     pub columns: usize,
+}
+
+/// A rectangle of a block, whose numbers stand together in a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The block.
+    pub panel: usize,
+    pub row: usize,
+    pub rows: usize,
+    pub column: usize,
+    pub columns: usize,
+}
+
+impl Piece {
+    /// Whether a piece of an operator on the left writes rows of it.
+    pub fn meets_rows<T>(&self, left: &Factor<T>) -> bool {
+        left.row < self.row + self.rows && self.row < left.row + left.rows
+    }
+
+    /// Whether a piece of an operator on the right writes columns of it.
+    pub fn meets_columns<T>(&self, right: &Factor<T>) -> bool {
+        right.row < self.column + self.columns && self.column < right.row + right.rows
+    }
+}
+
+impl Panel {
+    /// What it shares with a range of a vector: the rest of a row, whole rows, and the beginning of a row.
+    fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<Piece> {
+        let end = self.offset + self.rows * self.columns;
+        let (first, last) = (range.start.max(self.offset), range.end.min(end));
+        let mut pieces = Vec::new();
+        let mut at = first;
+        while at < last {
+            let (row, column) = ((at - self.offset) / self.columns, (at - self.offset) % self.columns);
+            let rest = last - at;
+            let (rows, columns) = match column {
+                0 if rest >= self.columns => (rest / self.columns, self.columns),
+                _ => (1, rest.min(self.columns - column)),
+            };
+            pieces.push(Piece { panel, row, rows, column, columns });
+            at += rows * columns;
+        }
+        pieces
+    }
 }
 
 /// The records of a Hermitian operator, by the block that they write.
@@ -169,6 +241,31 @@ impl<T: Element> Record<T> {
 }
 
 impl<T: Element> RecordList<T> {
+    /// What a range of a vector has of its blocks, in its order.
+    pub fn pieces(&self, range: &Range<usize>) -> Vec<Piece> {
+        self.panels.iter().enumerate().flat_map(|(k, panel)| panel.pieces(k, range)).collect()
+    }
+
+    /// The list without what writes none of these pieces.
+    pub fn writing(&self, pieces: &[Piece]) -> RecordList<T> {
+        let mut records = vec![Vec::new(); self.panels.len()];
+        for own in pieces.chunk_by(|a, b| a.panel == b.panel) {
+            let rows = |f: &Factor<T>| own.iter().any(|piece| piece.meets_rows(f));
+            let columns = |f: &Factor<T>| own.iter().any(|piece| piece.meets_columns(f));
+            let part = |record: &Record<T>| match record {
+                Record::Single { left, right, .. } => (rows(left) && columns(right)).then(|| record.clone()),
+                Record::Double { source, left, right } => {
+                    let left: Vec<_> = left.iter().filter(|f| rows(f)).cloned().collect();
+                    let right: Vec<_> = right.iter().filter(|f| columns(f)).cloned().collect();
+                    let any = !left.is_empty() && !right.is_empty();
+                    any.then(|| Record::Double { source: *source, left, right })
+                }
+            };
+            records[own[0].panel] = self.records[own[0].panel].iter().filter_map(part).collect();
+        }
+        RecordList { dim: self.dim, panels: self.panels.clone(), records }
+    }
+
     /// Floating-point operations of one product: two for each multiplication and addition of real numbers.
     pub fn flops(&self) -> u64 {
         let each = if T::DTYPE.is_complex() { 8 } else { 2 };
@@ -301,5 +398,108 @@ impl RecordList<C64> {
                 .map(|records| records.iter().flat_map(|r| of_record(r, of)).collect())
                 .collect(),
         })
+    }
+}
+
+/// One matrix `U^H A V`, where A is a sum of pieces.
+#[derive(Clone, Copy)]
+pub struct Turn<'a, T> {
+    /// The new basis of its rows and that of its columns, a vector a column.
+    pub rows: &'a Mat<T>,
+    pub columns: &'a Mat<T>,
+    /// The pieces of A.
+    pub pieces: &'a [Factor<T>],
+}
+
+impl<T> Turn<'_, T> {
+    /// Numbers of the result.
+    pub fn numbers(&self) -> usize {
+        self.rows.ncols() * self.columns.ncols()
+    }
+
+    /// Multiplications.
+    fn work(&self) -> usize {
+        let dense = self.pieces.iter().filter(|f| f.matrix.is_some());
+        let inner: usize = dense.map(|f| f.rows * f.columns).sum();
+        (inner + self.rows.ncols() * self.rows.nrows()) * self.columns.ncols()
+    }
+
+    /// One part's of a list that parts take neighbouring ones of, each about as much work, and where the numbers of each part
+    /// begin, and end.
+    pub fn shared(turns: &[Self], (part, parts): (usize, usize)) -> (&[Self], Vec<usize>) {
+        let all: usize = turns.iter().map(Turn::work).sum();
+        let (mut done, mut numbers) = (0, 0);
+        let (mut first, mut starts) = (vec![0], vec![0]);
+        for (k, turn) in turns.iter().enumerate() {
+            // A piece is for the part in whose share its middle lies.
+            let of = |work: usize| (work as u128 * parts as u128 / all.max(1) as u128) as usize;
+            while first.len() <= of(done + turn.work() / 2).min(parts - 1) {
+                first.push(k);
+                starts.push(numbers);
+            }
+            done += turn.work();
+            numbers += turn.numbers();
+        }
+        first.resize(parts + 1, turns.len());
+        starts.resize(parts + 1, numbers);
+        (&turns[first[part]..first[part + 1]], starts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any range of a vector is made of its pieces, in order, and each number of it belongs to one.
+    #[test]
+    fn ranges_are_made_of_pieces() {
+        let mut panels: Vec<Panel> = Vec::new();
+        for (rows, columns) in [(3, 4), (1, 5), (2, 1), (4, 7)] {
+            let offset = panels.last().map_or(0, |p| p.offset + p.rows * p.columns);
+            panels.push(Panel { offset, rows, columns });
+        }
+        let dim = 12 + 5 + 2 + 28;
+        let records = vec![Vec::new(); panels.len()];
+        let list = RecordList::<f64> { dim, panels, records };
+        for (first, last) in (0..=dim).flat_map(|first| (first..=dim).map(move |last| (first, last))) {
+            let pieces = list.pieces(&(first..last));
+            let places = pieces.iter().flat_map(|piece| {
+                let panel = list.panels[piece.panel];
+                let row = move |i: usize| {
+                    let start = panel.offset + (piece.row + i) * panel.columns + piece.column;
+                    start..start + piece.columns
+                };
+                (0..piece.rows).flat_map(row)
+            });
+            assert_eq!(places.collect::<Vec<_>>(), (first..last).collect::<Vec<_>>());
+            // Rows that are whole stay together.
+            assert!(pieces.iter().all(|p| p.rows == 1 || p.columns == list.panels[p.panel].columns));
+            assert!(pieces.chunk_by(|a, b| a.panel == b.panel).all(|of| of.len() <= 3));
+        }
+    }
+
+    #[test]
+    fn parts_take_all_turns() {
+        let bases: Vec<Mat<f64>> = (1..9).map(|n| Mat::zeros(2 * n, n)).collect();
+        let turns: Vec<Turn<f64>> = bases
+            .iter()
+            .flat_map(|rows| bases.iter().map(move |columns| Turn { rows, columns, pieces: &[] }))
+            .collect();
+        for parts in [1, 2, 3, 64, 100] {
+            let (mut numbers, mut count) = (0, 0);
+            for part in 0..parts {
+                let (own, starts) = Turn::shared(&turns, (part, parts));
+                assert_eq!((starts.len(), starts[part]), (parts + 1, numbers));
+                numbers += own.iter().map(Turn::numbers).sum::<usize>();
+                count += own.len();
+                assert_eq!(starts[part + 1], numbers);
+                let work: usize = own.iter().map(Turn::work).sum();
+                let all: usize = turns.iter().map(Turn::work).sum();
+                assert!(parts > 3 || work.abs_diff(all / parts) < all / 20);
+            }
+            assert_eq!(count, turns.len());
+        }
+        let (own, starts) = Turn::<f64>::shared(&[], (1, 2));
+        assert!(own.is_empty() && starts == [0, 0, 0]);
     }
 }

@@ -3,6 +3,7 @@
 //! that all vectors of a length fit together.
 
 use crate::backend::boxes::{Boxes, even, part_of};
+use crate::backend::exchange::Ranges;
 use crate::backend::{Grid, Rows};
 
 /// How the rows are shared out.
@@ -33,6 +34,11 @@ impl Cut {
     /// A range of rows a rank.
     pub fn ranges(rows: usize, (rank, ranks): (usize, usize)) -> Cut {
         Cut { rows, rank, ranks, way: Way::Ranges(even(rows, ranks)) }
+    }
+
+    /// Ranges of rows whose beginnings, and the end of the last, are given.
+    pub fn at(starts: Vec<usize>, (rank, ranks): (usize, usize)) -> Cut {
+        Cut { rows: starts[ranks], rank, ranks, way: Way::Ranges(starts) }
     }
 
     /// A box of cells a rank, each with so many rows.
@@ -66,6 +72,14 @@ impl Cut {
     /// Rows of this rank.
     pub fn local(&self) -> usize {
         self.rows_of(self.rank)
+    }
+
+    /// The ranges of all ranks, where each has one.
+    pub fn ranges_of_all(&self) -> Option<Ranges> {
+        match &self.way {
+            Way::Ranges(starts) => Some(Ranges::new(starts.clone(), self.rank)),
+            Way::Whole | Way::Boxes(_) => None,
+        }
     }
 
     /// The rank that holds a row, and the row's number there; this rank, where all have it.

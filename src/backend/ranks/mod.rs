@@ -2,7 +2,8 @@
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417). All
 //! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
 //! are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors of operators whose
-//! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks.
+//! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks. Where ranks have cards
+//! that reach each other, long vectors of superblocks are spread over these.
 
 mod cut;
 mod faces;
@@ -11,6 +12,8 @@ mod passes;
 mod records;
 mod rows;
 mod share;
+mod team;
+mod together;
 mod whole;
 
 use std::borrow::Cow;
@@ -18,23 +21,32 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::backend::matrix::records::Records;
+use crate::backend::matrix::records::Turn;
 use crate::backend::matrix::wilson::COMPONENTS;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Memory, Random, Recording,
-    Region, Rows, Storage, conformal, cpu, split,
+    Backend, BlockVector, DenseSolver, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Memory, Random,
+    Recording, Region, Rows, Storage, conformal, cpu, split,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::{Alike, World};
+use crate::ranks::{self, Alike, World};
 pub(crate) use cut::least_surface;
 use cut::{Cut, Way};
+use team::Team;
+use together::Together;
 
 /// Rows below which every rank has all of them, unless the user says otherwise: an exchange takes longer than such a product.
 const FEW_ROWS: usize = 1 << 12;
+
+/// Rows from which vectors of superblocks are spread over ranks whose cards reach each other, unless the user says otherwise: below,
+/// sums over ranks take longer than what a card saves.
+const MANY_ROWS: usize = 1 << 20;
+
+/// Rows a rank below which a superblock's vectors are never spread.
+const EACH: usize = 64;
 
 /// Columns that are made at once where a rank's random numbers are not those of consecutive rows.
 const TOGETHER: usize = 4;
@@ -72,67 +84,17 @@ fn other_cut() -> Error {
     Error::internal("vectors and matrices whose rows are shared out to the ranks in different ways")
 }
 
-/// The ranks, for sums and exchanges.
-#[derive(Clone, Copy)]
-struct Team {
-    world: &'static World,
-}
-
-impl Team {
-    fn place(self) -> (usize, usize) {
-        (self.world.rank(), self.world.size())
-    }
-
-    /// Numbers summed over ranks.
-    fn total(self, mut numbers: Vec<C64>) -> Result<Vec<C64>> {
-        self.world.sum(bytemuck::cast_slice_mut(&mut numbers))?;
-        Ok(numbers)
-    }
-
-    /// Products summed over ranks, in one go.
-    fn complete(self, dots: &mut [Dots]) -> Result<()> {
-        let partial = || dots.iter().filter(|d| d.partial);
-        let mut all: Vec<f64> = partial().flat_map(|d| d.vv.iter().chain(&d.wv).copied()).collect();
-        if partial().next().is_none() {
-            return Ok(());
-        }
-        self.world.sum(&mut all)?;
-        let mut sums = all.into_iter();
-        for dots in dots.iter_mut().filter(|d| d.partial) {
-            dots.vv.iter_mut().chain(&mut dots.wv).zip(&mut sums).for_each(|(x, sum)| *x = sum);
-            dots.partial = false;
-        }
-        Ok(())
-    }
-
-    /// All rows of a vector, on every rank.
-    fn gathered(self, device: &Device, own: &Own, columns: usize) -> Result<Vec<C64>> {
-        let mine = device.download(&own.block)?;
-        let parts = self.world.gather(bytemuck::cast_slice(&mine).to_vec())?;
-        drop(mine);
-        let mut all = vec![C64::default(); own.cut.rows * columns];
-        for (rank, bytes) in parts.into_iter().enumerate() {
-            let mut at = 0;
-            for (start, length) in own.cut.runs(rank) {
-                let to: &mut [u8] =
-                    bytemuck::cast_slice_mut(&mut all[start * columns..(start + length) * columns]);
-                to.copy_from_slice(&bytes[at..at + to.len()]);
-                at += to.len();
-            }
-        }
-        Ok(all)
-    }
-}
-
 /// The ranks of a run as one backend.
 pub struct Ranks {
     team: Team,
     device: Device,
     /// Ranks in each direction of a lattice, where the user has said so.
     grid: Option<Vec<usize>>,
-    /// Rows from which vectors are shared out.
+    /// Rows from which vectors are shared out, and those of superblocks on cards.
     least: usize,
-    alike: OnceLock<bool>,
+    many: usize,
+    together: Arc<Together>,
+    kinds: OnceLock<(bool, bool)>,
     cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
 }
 
@@ -162,9 +124,10 @@ impl Ranks {
                     .hint("the numbers of ranks in each direction multiply to that of all"));
             }
         }
-        let least = least.unwrap_or(FEW_ROWS);
-        let (team, alike, cuts) = (Team { world }, OnceLock::new(), Mutex::default());
-        Ok(Ranks { team, device, grid, least, alike, cuts })
+        let (least, many) = (least.unwrap_or(FEW_ROWS), least.unwrap_or(MANY_ROWS).max(EACH * world.size()));
+        let (team, kinds, cuts) = (Team { world }, OnceLock::new(), Mutex::default());
+        let together = Arc::new(Together::new(team, device.clone()));
+        Ok(Ranks { team, device, grid, least, many, together, kinds, cuts })
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
@@ -229,17 +192,6 @@ impl Ranks {
         Ok(fitted)
     }
 
-    /// A superblock shared out, where that pays.
-    fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
-        let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
-        let (team, device, handling) = (self.team, &self.device, *handling);
-        let Some(alike) = self.alike()? else { return Ok(None) };
-        match records {
-            Records::Real(list) => records::prepare(team, device, list, handling, alike),
-            Records::Complex(list) => records::prepare(team, device, list, handling, alike),
-        }
-    }
-
     fn wrap(&self, cut: Arc<Cut>, rows: Rows, block: BlockVector) -> BlockVector {
         let (dtype, columns) = (block.dtype, block.columns);
         BlockVector { dtype, rows, columns, storage: Storage::Ranks(Own { cut, block: Box::new(block) }) }
@@ -265,7 +217,7 @@ impl Ranks {
             (None, None) => Ok(Cow::Borrowed(v)),
             (Some(a), Some(b)) if a.cut == b.cut => Ok(Cow::Borrowed(v)),
             (Some(a), None) => {
-                let all = self.team.gathered(&self.device, a, v.columns)?;
+                let all = self.gathered(a, v.columns)?;
                 self.device.upload(v.dtype, v.rows, v.columns, &all).map(Cow::Owned)
             }
             (None, Some(b)) if b.cut.rows == v.rows.global => {
@@ -285,8 +237,11 @@ impl Ranks {
         data: &[C64],
         cut: Arc<Cut>,
     ) -> Result<BlockVector> {
-        let own = cut.chosen(data, columns);
-        let block = self.device.upload(dtype, cut.held(&rows), columns, &own)?;
+        let upload = |own: &[C64]| self.device.upload(dtype, cut.held(&rows), columns, own);
+        let block = match cut.start() {
+            Some(start) => upload(&data[start * columns..][..cut.local() * columns])?,
+            None => upload(&cut.chosen(data, columns))?,
+        };
         Ok(self.wrap(cut, rows, block))
     }
 
@@ -442,7 +397,17 @@ impl Backend for Ranks {
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
         match own(v) {
             None => self.device.download(v),
-            Some(own) => self.team.gathered(&self.device, own, v.columns),
+            Some(own) => self.gathered(own, v.columns),
+        }
+    }
+
+    fn download_real(&self, v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        match own(v) {
+            None => self.device.download_real(v),
+            Some(own) if self.meet(own)? => {
+                self.together.with(&own.cut, &own.block, |all| self.device.download_real(all))
+            }
+            Some(_) => Ok(None),
         }
     }
 
@@ -562,6 +527,9 @@ impl Backend for Ranks {
             return kernel::prepare(self.team, &self.device, dtype, share, rows, (cut.clone(), cut));
         }
         let Some((rows, cols)) = split::shape(&spec) else {
+            if let Some(kernel) = self.spread_records(&spec)? {
+                return Ok(kernel);
+            }
             let inner = self.shared_records(&spec)?.map_or_else(|| self.device.prepare(spec), Ok)?;
             for rows in [inner.rows().global, inner.cols()] {
                 self.cut(rows, None, || Ok(Cut::whole(rows, self.team.place())))?;
@@ -617,16 +585,39 @@ impl Backend for Ranks {
     /// done has passed their hosts.
     fn alike(&self) -> Result<Option<Alike>> {
         let always = self.least == 0;
-        let alike = match self.alike.get() {
-            Some(alike) => *alike,
-            None => {
-                let all = self.team.world.gather(self.device.describe().into_bytes())?;
-                let same = all.windows(2).all(|pair| pair[0] == pair[1]);
-                let card = self.device.staging(size_of::<u64>())?.is_some();
-                *self.alike.get_or_init(|| same && (always || !card))
-            }
-        };
-        Ok(alike.then(|| Alike::new(self.team.world, always)))
+        let (same, card) = self.kinds()?;
+        Ok((same && (always || !card)).then(|| Alike::new(self.team.world, always)))
+    }
+
+    fn solves_together(&self) -> Result<Option<Alike>> {
+        let always = self.least == 0;
+        let (same, card) = self.kinds()?;
+        let possible = same && (always || !card || self.together.is_possible()?);
+        Ok(possible.then(|| Alike::new(self.team.world, always)))
+    }
+
+    fn joined(&self, own: &[f64], starts: &[usize]) -> Result<Option<Vec<f64>>> {
+        let many = starts.last().is_some_and(|all| *all >= MANY_ROWS);
+        if !many || !self.together.is_possible()? {
+            return Ok(None);
+        }
+        self.together.joined(own, starts.to_vec()).map(Some)
+    }
+
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        self.device.dense_solver()
+    }
+
+    /// Each rank's card turns some of them, and all of them come together where they are downloaded.
+    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        let numbers: usize = turns.iter().map(Turn::numbers).sum();
+        if numbers < MANY_ROWS || !self.kinds()?.0 || !self.together.is_possible()? {
+            return self.device.turned(turns);
+        }
+        let (own, starts) = Turn::shared(turns, self.team.place());
+        let Some(block) = ranks::agreed(self.device.turned(own))? else { return Ok(None) };
+        let cut = Cut::at(starts, self.team.place());
+        Ok(Some(self.wrap(Arc::new(cut), Rows::all(numbers), block)))
     }
 
     fn alone(&self) -> Option<Device> {

@@ -4,11 +4,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Team;
+use super::cut::Cut;
+use super::{MANY_ROWS, Own, Ranks, Team, together};
 use crate::backend::exchange::{Halo, Plain, Port, Staging, VectorShape};
 use crate::backend::matrix::Csr;
-use crate::backend::matrix::records::{Element, Handling, RecordList};
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
+use crate::backend::matrix::records::{Element, Handling, RecordList, Records};
+use crate::backend::{
+    Backend, BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::{Alike, owners};
@@ -40,9 +43,60 @@ struct Ends {
     into: Vec<Staging>,
 }
 
+impl Ranks {
+    /// A superblock whose vectors are spread over the ranks' cards, where that pays.
+    pub(super) fn spread_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
+        let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
+        let rows = records.dim();
+        // Ranks whose backends differ have blocks that differ by rounding.
+        if rows < self.many || !self.kinds()?.0 || !self.together.is_possible()? {
+            return Ok(None);
+        }
+        let cut = self.cut(rows, None, || Ok(Cut::ranges(rows, self.team.place())))?;
+        together::prepare(self.team, &self.device, &self.together, cut, records, *handling)
+    }
+
+    /// Whether the rows of a vector come together on cards, and are so many that it pays.
+    pub(super) fn meet(&self, own: &Own) -> Result<bool> {
+        let many = own.cut.rows >= MANY_ROWS && own.cut.ranges_of_all().is_some();
+        Ok(many && self.together.is_possible()?)
+    }
+
+    /// All rows of a vector, on every rank.
+    pub(super) fn gathered(&self, own: &Own, columns: usize) -> Result<Vec<C64>> {
+        if self.meet(own)? {
+            return self.together.with(&own.cut, &own.block, |all| self.device.download(all));
+        }
+        self.team.gathered(&self.device, own, columns)
+    }
+
+    /// Whether the ranks' backends are the same, and whether they are cards, which are through with their work before what others
+    /// have done has passed their hosts.
+    pub(super) fn kinds(&self) -> Result<(bool, bool)> {
+        if let Some(kinds) = self.kinds.get() {
+            return Ok(*kinds);
+        }
+        let all = self.team.world.gather(self.device.describe().into_bytes())?;
+        let same = all.windows(2).all(|pair| pair[0] == pair[1]);
+        let card = self.device.staging(size_of::<u64>())?.is_some();
+        Ok(*self.kinds.get_or_init(|| (same, card)))
+    }
+
+    /// A superblock shared out, where that pays.
+    pub(super) fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
+        let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
+        let (team, device, handling) = (self.team, &self.device, *handling);
+        let Some(alike) = self.alike()? else { return Ok(None) };
+        match records {
+            Records::Real(list) => prepare(team, device, list, handling, alike),
+            Records::Complex(list) => prepare(team, device, list, handling, alike),
+        }
+    }
+}
+
 /// Prepares this rank's part of a superblock; none where sharing it out does not pay. `alike`: whether all ranks compute with the
 /// same bits, so that what they decide by numbers of their own is the same.
-pub(super) fn prepare<T: Element>(
+fn prepare<T: Element>(
     team: Team,
     device: &Device,
     list: &Arc<RecordList<T>>,

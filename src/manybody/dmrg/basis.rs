@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
+use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::*;
 
 use super::dense::applied;
 use super::space::{Side, Space};
 use super::spread::{All, Spread};
-use crate::backend::matrix::records::{Element, Factor};
-use crate::error::Result;
+use crate::backend::Device;
+use crate::backend::matrix::records::{Element, Factor, Turn};
+use crate::error::{Error, Kind, Result};
 use crate::ranks::Alike;
+
+/// Multiplications from which on operators are worth a way to a device.
+const LARGE: u64 = 1 << 31;
 
 /// A truncated basis.
 pub struct Basis<T> {
@@ -20,6 +25,8 @@ pub struct Basis<T> {
     pub(super) new: Space,
     /// The new basis vectors, a column each, for each new sector.
     pub(super) vectors: Spread<T>,
+    /// What may turn operators into it.
+    pub(super) device: Option<Device>,
     /// Ranks that may compute with it for one another.
     pub(super) alike: Option<Alike>,
     /// The old sector of each new one, and the new sector of each old one.
@@ -33,6 +40,10 @@ pub struct Basis<T> {
     pub weights: Vec<f64>,
 }
 
+fn fewer() -> Error {
+    Error::internal("fewer numbers than those of the operators")
+}
+
 impl<T: Element> Basis<T> {
     /// From the vectors of each old sector that is kept.
     pub(super) fn from_vectors(old: &Space, mut vectors: impl FnMut(usize) -> Option<Mat<T>>) -> Basis<T> {
@@ -41,6 +52,7 @@ impl<T: Element> Basis<T> {
             old: old.clone(),
             new: Space::new(Default::default()),
             vectors: Spread::Here(Arc::default()),
+            device: None,
             alike: None,
             old_sector: Vec::new(),
             new_sector: vec![None; old.sectors()],
@@ -95,6 +107,7 @@ impl<T: Element> Basis<T> {
             old: self.old.clone(),
             new: self.new.clone(),
             vectors: Spread::among(alike, &*self.vectors.all()?),
+            device: self.device.clone(),
             alike: self.alike,
             old_sector: self.old_sector.clone(),
             new_sector: self.new_sector.clone(),
@@ -119,6 +132,40 @@ impl<T: Element> Basis<T> {
         let u = vectors[to].as_ref().as_ref();
         matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), par);
         out
+    }
+
+    /// The same for several, where a device makes them faster than the processor; `work` is the number of multiplications.
+    pub(super) fn turned<'a>(
+        &self,
+        vectors: &All<T>,
+        places: impl Iterator<Item = (usize, usize, &'a [Factor<T>])>,
+        work: u64,
+    ) -> Result<Option<All<T>>> {
+        let Some(device) = self.device.as_ref().filter(|_| work >= LARGE) else { return Ok(None) };
+        let turn = |(to, from, pieces): (usize, usize, &'a [Factor<T>])| Turn {
+            rows: &*vectors[to],
+            columns: &*vectors[from],
+            pieces,
+        };
+        let turns: Vec<Turn<'_, T>> = places.map(turn).collect();
+        match T::turned(&**device, &turns) {
+            Ok(None) => Ok(None),
+            Ok(Some(numbers)) => {
+                let (mut of_turns, mut rest) = (Vec::with_capacity(turns.len()), &numbers[..]);
+                for turn in &turns {
+                    let (own, after) = rest.split_at_checked(turn.numbers()).ok_or_else(fewer)?;
+                    of_turns.push((own, turn.rows.ncols(), turn.columns.ncols()));
+                    rest = after;
+                }
+                let matrix = |(own, rows, columns)| {
+                    Arc::new(MatRef::from_column_major_slice(own, rows, columns).to_owned())
+                };
+                Ok(Some(of_turns.into_par_iter().map(matrix).collect()))
+            }
+            Err(e) if e.kind() == Kind::Interrupted => Err(e),
+            // The processor has other room.
+            Err(_) => Ok(None),
+        }
     }
 
     /// Number of multiplications in [`Basis::rotated`].

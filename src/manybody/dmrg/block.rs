@@ -410,11 +410,20 @@ impl<T: Element> Block<T> {
         let own: Vec<_> =
             (0..).zip(jobs).filter(|(k, _)| shares.as_ref().is_none_or(|s| s.owns(*k))).collect();
         let vectors = basis.vectors.all()?;
-        let matrices: All<T> = deal(
-            &own,
-            |(k, _)| works[*k] as f64,
-            |(_, (_, to, from, factors)), par| Arc::new(basis.rotated(&vectors, *to, *from, factors, par)),
-        );
+        let turns = own.iter().map(|(_, (_, to, from, factors))| (*to, *from, &factors[..]));
+        let there = match shares {
+            None => basis.turned(&vectors, turns, works.iter().sum())?,
+            Some(_) => None,
+        };
+        let matrices: All<T> = there.unwrap_or_else(|| {
+            deal(
+                &own,
+                |(k, _)| works[*k] as f64,
+                |(_, (_, to, from, factors)), par| {
+                    Arc::new(basis.rotated(&vectors, *to, *from, factors, par))
+                },
+            )
+        });
         let mut outline: Vec<Outline> = (0..bond.charges.len())
             .map(|k| if Some(k) == identity { Outline::Identity } else { Outline::Nothing })
             .collect();

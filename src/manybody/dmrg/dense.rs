@@ -1,7 +1,6 @@
 //! Dense products and decompositions of the sectors' matrices, and how they are shared among threads.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -10,17 +9,16 @@ use faer::linalg::svd;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::backend::DenseSolver;
 use crate::backend::matrix::records::{Element, Factor};
+use crate::backend::{DenseMut, DenseSolver};
 use crate::error::{Error, Kind, Result};
 use crate::number::hermitian;
 
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
 
-/// Rows from which on a matrix is worth a way to a solver, and up to which one is worth a thread while there is a solver.
+/// Rows from which on a matrix is worth a way to a solver.
 const FAR: usize = 512;
-const NEAR: usize = 640;
 /// Threads that feed a solver.
 const FEEDERS: usize = 4;
 
@@ -55,57 +53,118 @@ pub(super) fn eigh<T: Element>(a: MatRef<'_, T>, par: Par) -> Result<(Vec<f64>, 
         .ok_or_else(|| Error::numeric("the eigenvalues of a density matrix did not converge"))
 }
 
-/// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes the largest, one after
-/// the other, while the threads take the smallest.
+/// A Hermitian matrix to be diagonalised.
+pub(super) enum Hermitian<'a, T> {
+    Whole(Mat<T>),
+    /// So many rows of the sum of `weight M M^H`.
+    Squares(usize, &'a [(MatRef<'a, T>, f64)]),
+}
+
+impl<T: Element> Hermitian<'_, T> {
+    fn rows(&self) -> usize {
+        match self {
+            Hermitian::Whole(m) => m.nrows(),
+            Hermitian::Squares(rows, _) => *rows,
+        }
+    }
+
+    /// Its eigenvalues, descending, and eigenvectors, by the processor.
+    fn solved(&self, par: Par) -> Result<(Vec<f64>, Mat<T>)> {
+        let (values, vectors) = match self {
+            Hermitian::Whole(m) => eigh(m.as_ref(), par)?,
+            Hermitian::Squares(rows, terms) => eigh(squares(*rows, terms, par).as_ref(), par)?,
+        };
+        Ok(descending(values, vectors.as_ref()))
+    }
+
+    /// The same by a solver.
+    fn solved_by(&self, solver: &dyn DenseSolver) -> Result<(Vec<f64>, Mat<T>)> {
+        let n = self.rows();
+        if let Hermitian::Squares(_, terms) = self
+            && !T::DTYPE.is_complex()
+        {
+            let mut terms: Vec<(Vec<T>, f64)> = terms.iter().map(|(m, w)| (by_columns(*m), *w)).collect();
+            let mut real = Vec::new();
+            for (numbers, weight) in &mut terms {
+                if let DenseMut::Real(numbers) = T::dense(numbers) {
+                    real.push((&*numbers, *weight));
+                }
+            }
+            if let Some((values, vectors)) = solver.eigh_of_squares(n, &real)?
+                && let Some(vectors) = T::of_reals(vectors)
+            {
+                return Ok(descending(values, MatRef::from_column_major_slice(&vectors, n, n)));
+            }
+        }
+        let mut numbers: Vec<T> = Vec::with_capacity(n * n);
+        match self {
+            Hermitian::Whole(m) => append(&mut numbers, m),
+            Hermitian::Squares(rows, terms) => {
+                append(&mut numbers, &squares(*rows, terms, faer::get_global_parallelism()));
+            }
+        }
+        let values = solver.eigh(n, T::dense(&mut numbers))?;
+        Ok(descending(values, MatRef::from_column_major_slice(&numbers, n, n)))
+    }
+}
+
+/// The sum of `weight M M^H`.
+pub(super) fn squares<T: Element>(rows: usize, terms: &[(MatRef<'_, T>, f64)], par: Par) -> Mat<T> {
+    let mut sum = Mat::zeros(rows, rows);
+    terms.iter().for_each(|(m, weight)| add_square(&mut sum, *m, *weight, par));
+    sum
+}
+
+/// `sum += weight M M^H`.
+pub(super) fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64, par: Par) {
+    matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
+}
+
+/// The numbers of a matrix, column by column.
+fn by_columns<T: Element>(m: MatRef<'_, T>) -> Vec<T> {
+    let mut numbers = vec![T::default(); m.nrows() * m.ncols()];
+    let column = |(j, to): (usize, &mut [T])| to.iter_mut().zip(m.col(j).iter()).for_each(|(to, x)| *to = *x);
+    numbers.par_chunks_exact_mut(m.nrows().max(1)).enumerate().for_each(column);
+    numbers
+}
+
+/// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes large ones, one after
+/// the other, while the threads take the others: who takes which does not depend on who is faster, nor do the bits.
 pub(super) fn eigh_all<'a, T: Element>(
-    matrices: &[Mat<T>],
+    matrices: &[Hermitian<'_, T>],
     solver: impl FnOnce() -> Option<&'a dyn DenseSolver>,
 ) -> Result<Vec<(Vec<f64>, Mat<T>)>> {
-    let threads = |m: &Mat<T>, par: Par| -> Result<(Vec<f64>, Mat<T>)> {
-        let (values, vectors) = eigh(m.as_ref(), par)?;
-        Ok(descending(values, vectors.as_ref()))
-    };
-    let size = |k: &usize| matrices[*k].nrows();
+    let size = |k: &usize| matrices[*k].rows();
     let mut order: Vec<usize> = (0..matrices.len()).collect();
     order.sort_by_key(|k| Reverse(size(k)));
     let large = order.first().is_some_and(|k| size(k) >= FAR);
     let Some(solver) = large.then(solver).flatten() else {
-        let cost = |m: &Mat<T>| 9.0 * (m.nrows() as f64).powi(3);
-        return deal(matrices, cost, threads).into_iter().collect();
+        let cost = |m: &Hermitian<'_, T>| 9.0 * (m.rows() as f64).powi(3);
+        return deal(matrices, cost, |m, par| m.solved(par)).into_iter().collect();
     };
-    // What is left, from the largest on: the solver takes from the front, threads from the back.
-    let left = Mutex::new(order.into_iter().collect::<VecDeque<usize>>());
-    let left = || left.lock().unwrap_or_else(PoisonError::into_inner);
-    let there = |k: usize| -> Result<(Vec<f64>, Mat<T>)> {
-        let m = &matrices[k];
-        let n = m.nrows();
-        let mut numbers: Vec<T> = Vec::with_capacity(n * n);
-        append(&mut numbers, m);
-        match solver.eigh(n, T::dense(&mut numbers)) {
-            Ok(values) => Ok(descending(values, MatRef::from_column_major_slice(&numbers, n, n))),
-            Err(e) if e.kind() == Kind::Interrupted => Err(e),
+    let (large, small): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|k| size(k) >= FAR);
+    let (large, small) = (Mutex::new(large.into_iter()), Mutex::new(small.into_iter()));
+    let next =
+        |of: &Mutex<std::vec::IntoIter<usize>>| of.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let there = |k: usize| match matrices[k].solved_by(solver) {
+        Err(e) if e.kind() != Kind::Interrupted => {
             // The processor has other room, and another method.
-            Err(_) => threads(m, faer::get_global_parallelism()),
+            matrices[k].solved(faer::get_global_parallelism())
         }
+        found => found,
     };
     let solved = Mutex::new(Vec::with_capacity(matrices.len()));
     let keep = |k: usize, found| solved.lock().unwrap_or_else(PoisonError::into_inner).push((k, found));
-    let far = || {
-        loop {
-            let next = left().pop_front();
-            let Some(k) = next else { break };
-            keep(k, there(k));
+    let near = || {
+        while let Some(k) = next(&small) {
+            keep(k, matrices[k].solved(Par::Seq));
         }
     };
-    let near = || {
-        loop {
-            let next = {
-                let mut left = left();
-                if left.back().is_some_and(|k| size(k) <= NEAR) { left.pop_back() } else { None }
-            };
-            let Some(k) = next else { break };
-            keep(k, threads(&matrices[k], Par::Seq));
+    let far = || {
+        while let Some(k) = next(&large) {
+            keep(k, there(k));
         }
+        near();
     };
     rayon::scope(|scope| {
         // Some feed the solver: one packs and unpacks while others' matrices are solved.
@@ -118,7 +177,7 @@ pub(super) fn eigh_all<'a, T: Element>(
 }
 
 /// Appends the numbers of a matrix, column by column.
-fn append<T: Element>(numbers: &mut Vec<T>, m: &Mat<T>) {
+pub(super) fn append<T: Element>(numbers: &mut Vec<T>, m: &Mat<T>) {
     for column in m.as_ref().col_iter() {
         match column.try_as_col_major() {
             Some(column) => numbers.extend_from_slice(column.as_slice()),
@@ -200,7 +259,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::backend::DenseMut;
     use crate::number::C64;
 
     /// A solver that solves every second matrix and fails at the others.
@@ -243,8 +301,9 @@ mod tests {
     fn shared<T: Element>() {
         let sizes = [3, 530, 1, 0, 20, 515, 600, 700];
         let all: Vec<Mat<T>> = sizes.iter().map(|&n| matrix(n)).collect();
+        let wrapped: Vec<Hermitian<T>> = all.iter().map(|m| Hermitian::Whole(m.clone())).collect();
         for solver in [None, Some(&Fickle::default() as &dyn DenseSolver)] {
-            let found = eigh_all(&all, || solver).unwrap();
+            let found = eigh_all(&wrapped, || solver).unwrap();
             for ((m, (values, vectors)), n) in all.iter().zip(&found).zip(sizes) {
                 let wanted: Vec<f64> = (0..n).rev().map(|k| k as f64).collect();
                 assert!(values.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-9), "{n}");

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Mat, MatRef, Par};
 
 use super::basis::Basis;
 use super::block::{Block, Pieces};
-use super::dense::{FLOOR as SMALLEST, applied, deal, eigh, eigh_all, square, thin_svd};
+use super::dense::{
+    FLOOR as SMALLEST, Hermitian, add_square, applied, deal, eigh, eigh_all, square, squares, thin_svd,
+};
 use super::space::Side;
-use super::spread::{of_bytes, to_bytes};
+use super::spread::joined;
 use super::superblock::Superblock;
+use crate::backend::Device;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::ranks::{self, Alike, Shares, Told};
@@ -35,6 +37,8 @@ pub struct DensityMatrix<T> {
     weights: Vec<Vec<f64>>,
     /// Their vectors, for each sector that this rank has diagonalised; without ranks, for all of them.
     vectors: Vec<Option<Mat<T>>>,
+    /// The superblock's.
+    device: Device,
     alike: Option<Alike>,
     shares: Option<Shares>,
     trace: f64,
@@ -138,22 +142,23 @@ impl<T: Element> DensityMatrix<T> {
         if !(norm > 0.0) || !norm.is_finite() {
             return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
         }
-        let alike = first.0.device().alike()?;
+        let device = first.0.device();
+        let (alike, solving) = (device.alike()?, device.solves_together()?);
         let width = |of: &[(MatRef<'_, T>, f64)]| of.iter().map(|(m, _)| m.ncols()).sum::<usize>();
         let work = |(dim, of): &(usize, Vec<_>)| (dim * dim * (width(of) + 9 * dim)) as u64;
-        let shares = shared(alike, panels.iter().map(work));
+        let shares = shared(solving, panels.iter().map(work));
         let own = |sector: usize| shares.as_ref().is_none_or(|shares| shares.owns(sector));
         let mine: Vec<usize> = (0..panels.len()).filter(|s| own(*s)).collect();
-        let mut sums = deal(
-            &mine,
-            |s| (panels[*s].0 * panels[*s].0 * width(&panels[*s].1)) as f64,
-            |s, par| {
-                let (dim, of) = &panels[*s];
-                let mut sum = Mat::zeros(*dim, *dim);
-                of.iter().for_each(|(m, weight)| add_square(&mut sum, *m, *weight, par));
-                sum
-            },
-        );
+        let here = mixing.noise > 0.0 || device.dense_solver().is_none();
+        let mut sums = match here {
+            true => deal(
+                &mine,
+                |s| (panels[*s].0 * panels[*s].0 * width(&panels[*s].1)) as f64,
+                |s, par| squares(panels[*s].0, &panels[*s].1, par),
+            ),
+            // A solver forms the sums, too.
+            false => Vec::new(),
+        };
         if mixing.noise > 0.0 {
             let mut place = vec![None; panels.len()];
             mine.iter().enumerate().for_each(|(k, s)| place[*s] = Some(k));
@@ -165,24 +170,30 @@ impl<T: Element> DensityMatrix<T> {
                 from += states.len();
             }
         }
-        let mut found = eigh_all(&sums, || first.0.device().dense_solver());
+        let matrices: Vec<Hermitian<'_, T>> = match here {
+            true => sums.into_iter().map(Hermitian::Whole).collect(),
+            false => mine.iter().map(|&s| Hermitian::Squares(panels[s].0, &panels[s].1)).collect(),
+        };
+        let mut found = eigh_all(&matrices, || device.dense_solver());
         if let Ok(sectors) = &mut found {
             sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
         }
-        DensityMatrix::of_sectors(block, found, (alike, shares), FLOOR)
+        DensityMatrix::of_sectors(block, device, found, (alike, shares), FLOOR)
     }
 
     /// Of what this rank has found in its sectors.
     fn of_sectors(
         block: Arc<Block<T>>,
+        device: &Device,
         found: Result<Vec<(Vec<f64>, Mat<T>)>>,
         (alike, shares): (Option<Alike>, Option<Shares>),
         floor: f64,
     ) -> Result<DensityMatrix<T>> {
+        let device = device.clone();
         let Some(shares) = shares else {
             let (weights, vectors): (Vec<_>, Vec<_>) = found?.into_iter().map(|(w, v)| (w, Some(v))).unzip();
             let trace = weights.iter().flatten().sum();
-            return Ok(DensityMatrix { block, weights, vectors, alike, shares: None, trace, floor });
+            return Ok(DensityMatrix { block, device, weights, vectors, alike, shares: None, trace, floor });
         };
         let (own, mut mine): (Result<Vec<_>>, _) = match found {
             Ok(found) => {
@@ -196,7 +207,7 @@ impl<T: Element> DensityMatrix<T> {
         let weights: Vec<Vec<f64>> = shares.joined(own)?.iter().map(|bytes| numbers(bytes)).collect();
         let vectors = (0..weights.len()).map(|s| if shares.owns(s) { mine.next() } else { None }).collect();
         let trace = weights.iter().flatten().sum();
-        Ok(DensityMatrix { block, weights, vectors, alike, shares: Some(shares), trace, floor })
+        Ok(DensityMatrix { block, device, weights, vectors, alike, shares: Some(shares), trace, floor })
     }
 
     /// That of one half, by the singular values of one vector. Small weights keep their digits, and there are only as
@@ -220,8 +231,9 @@ impl<T: Element> DensityMatrix<T> {
             let columns = width(of);
             20.0 * (rows * columns * columns.min(*rows)) as f64
         };
-        let alike = both.device().alike()?;
-        let shares = shared(alike, jobs.iter().map(|job| cost(job) as u64));
+        let device = both.device();
+        let (alike, solving) = (device.alike()?, device.solves_together()?);
+        let shares = shared(solving, jobs.iter().map(|job| cost(job) as u64));
         let own = |(sector, _): &(usize, _)| shares.as_ref().is_none_or(|shares| shares.owns(*sector));
         let mine: Vec<_> = jobs.iter().enumerate().filter(own).map(|(_, job)| job).collect();
         let sectors = deal(
@@ -239,7 +251,7 @@ impl<T: Element> DensityMatrix<T> {
             },
         );
         let found = sectors.into_iter().collect::<Result<_>>();
-        let rho = DensityMatrix::of_sectors(block, found, (alike, shares), SMALLEST)?;
+        let rho = DensityMatrix::of_sectors(block, device, found, (alike, shares), SMALLEST)?;
         if !(rho.trace > 0.0) || !rho.trace.is_finite() {
             return Err(Error::numeric("the Schmidt decomposition of a vector that is zero or not finite"));
         }
@@ -298,10 +310,9 @@ impl<T: Element> DensityMatrix<T> {
         let mut vectors: Vec<Mat<T>> = match &self.shares {
             None => own.collect::<Result<_>>()?,
             Some(shares) => {
-                let own = own.map(|v| v.map(|v| to_bytes(&v))).collect();
                 let shape = |s: usize| (space.dim(s), per_sector[s] + low[s]);
-                let all = shares.joined(own)?;
-                all.iter().enumerate().map(|(s, bytes)| of_bytes(bytes, shape(s))).collect::<Result<_>>()?
+                let shapes: Vec<_> = (0..space.sectors()).map(shape).collect();
+                joined(&*self.device, shares, own.collect(), &shapes)?
             }
         };
         let total: f64 = spectrum.iter().sum();
@@ -311,6 +322,7 @@ impl<T: Element> DensityMatrix<T> {
             discarded: left_out / total,
             entropy: entropy(&spectrum) + all.iter().map(|a| a.0 * self.copies(a.1).ln()).sum::<f64>(),
             weights: spectrum[..kept].to_vec(),
+            device: Some(self.device.clone()),
             alike: self.alike,
             ..Basis::from_vectors(space, |s| Some(std::mem::replace(&mut vectors[s], Mat::zeros(0, 0))))
         })
@@ -413,11 +425,6 @@ pub(super) fn count(spectrum: &[f64], cut: &Truncation, floor: f64) -> Result<us
 /// `- sum w ln w`.
 pub(super) fn entropy(weights: &[f64]) -> f64 {
     weights.iter().filter(|w| **w > 0.0).map(|w| -w * w.ln()).sum()
-}
-
-/// `sum += weight M M^H`.
-fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64, par: Par) {
-    matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
 }
 
 /// White's noise: the density matrices of the states after the operators that couple to the other half.

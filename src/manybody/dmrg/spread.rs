@@ -1,14 +1,17 @@
 //! Matrices of blocks and bases on the ranks of a run: each rank keeps some of them, and all ranks have all of them while a
 //! step of a search works with them.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 
-use crate::backend::DenseMut;
+use super::dense::append;
 use crate::backend::matrix::records::Element;
+use crate::backend::{Backend, DenseMut};
 use crate::error::{Error, Result};
-use crate::ranks::{Alike, Shares};
+use crate::ranks::{self, Alike, Shares};
 
 /// Matrices, each of which may be held by others, too.
 pub(super) type All<T> = Vec<Arc<Mat<T>>>;
@@ -85,6 +88,35 @@ impl<T: Element> Spread<T> {
     }
 }
 
+/// Matrices of which each rank has computed its own, on all ranks, which call this together.
+pub(super) fn joined<T: Element>(
+    device: &dyn Backend,
+    shares: &Shares,
+    own: Result<Vec<Mat<T>>>,
+    shapes: &[(usize, usize)],
+) -> Result<Vec<Mat<T>>> {
+    let own = ranks::agreed(own)?;
+    let words = size_of::<T>() / size_of::<f64>();
+    let sizes: Vec<usize> = shapes.iter().map(|(rows, columns)| rows * columns * words).collect();
+    let (order, starts) = shares.in_order(&sizes);
+    let mut mine: Vec<T> = Vec::with_capacity(own.iter().map(|m| m.nrows() * m.ncols()).sum());
+    own.iter().for_each(|m| append(&mut mine, m));
+    let Some(all) = device.joined(bytemuck::cast_slice(raw(&mut mine)), &starts)? else {
+        let bytes = shares.joined(Ok(own.iter().map(|m| to_bytes(m)).collect()))?;
+        return bytes.iter().zip(shapes).map(|(bytes, shape)| of_bytes(bytes, *shape)).collect();
+    };
+    let mut at = 0;
+    let mut places = vec![0..0; sizes.len()];
+    for piece in order {
+        places[piece] = at..at + sizes[piece];
+        at += sizes[piece];
+    }
+    let matrix = |(place, shape): (Range<usize>, &(usize, usize))| {
+        of_bytes(bytemuck::cast_slice(all.get(place).ok_or_else(other_way)?), *shape)
+    };
+    places.into_par_iter().zip(shapes).map(matrix).collect()
+}
+
 fn other_way() -> Error {
     Error::internal("the ranks have gone different ways in the matrices of a block")
 }
@@ -99,7 +131,8 @@ fn raw<T: Element>(numbers: &mut [T]) -> &mut [u8] {
 
 /// A matrix as bytes, column by column.
 pub(super) fn to_bytes<T: Element>(m: &Mat<T>) -> Box<[u8]> {
-    let mut numbers: Vec<T> = m.as_ref().col_iter().flat_map(|column| column.iter().copied()).collect();
+    let mut numbers: Vec<T> = Vec::with_capacity(m.nrows() * m.ncols());
+    append(&mut numbers, m);
     (&*raw(&mut numbers)).into()
 }
 

@@ -359,6 +359,12 @@ impl<T: Element> Superblock<T> {
         if v.dtype().is_complex() && !T::DTYPE.is_complex() {
             return Err(Error::input("a complex vector of a real superblock"));
         }
+        if v.columns() == 1
+            && !T::DTYPE.is_complex()
+            && let Some(numbers) = device.download_real(v)?.and_then(T::of_reals)
+        {
+            return Ok(vec![numbers]);
+        }
         let data = device.download(v)?;
         let (rows, columns) = (self.dim(), v.columns());
         let column =
@@ -374,18 +380,12 @@ fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
             .map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)]))
             .collect()
     };
-    let of_panel = |(target, diagonal): (usize, &mut [f64])| {
-        let panel = list.panels[target];
+    // The diagonals of both sides of what a block contributes to itself, with the first row and column of each.
+    let of_panel = |target: usize| {
+        let mut all: Vec<(usize, Vec<T>, usize, Vec<T>)> = Vec::new();
         let mut add = |a: &Factor<T>, b: &Factor<T>| {
-            if a.row != a.column || b.row != b.column {
-                return;
-            }
-            let (x, y) = (own(a), own(b));
-            for (i, x) in x.iter().enumerate() {
-                let at = (a.row + i) * panel.columns + b.row;
-                for (d, y) in diagonal[at..at + y.len()].iter_mut().zip(&y) {
-                    *d += (*x * *y).re();
-                }
+            if a.row == a.column && b.row == b.column {
+                all.push((a.row, own(a), b.row, own(b)));
             }
         };
         for record in &list.records[target] {
@@ -397,16 +397,21 @@ fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
                 _ => {}
             }
         }
+        all
     };
     let mut diagonal = vec![0.0; list.dim];
     let mut rest = &mut diagonal[..];
-    let mut jobs = Vec::with_capacity(list.panels.len());
     for (target, panel) in list.panels.iter().enumerate() {
-        let (own, after) = rest.split_at_mut(panel.rows * panel.columns);
-        jobs.push((target, own));
+        let (numbers, after) = rest.split_at_mut(panel.rows * panel.columns);
+        let all = of_panel(target);
+        numbers.par_chunks_exact_mut(panel.columns.max(1)).enumerate().for_each(|(i, row)| {
+            for (first, x, column, y) in &all {
+                let Some(x) = i.checked_sub(*first).and_then(|i| x.get(i)) else { continue };
+                row[*column..column + y.len()].iter_mut().zip(y).for_each(|(d, y)| *d += (*x * *y).re());
+            }
+        });
         rest = after;
     }
-    jobs.into_par_iter().for_each(of_panel);
     diagonal
 }
 

@@ -20,6 +20,9 @@ const LARGE: usize = 1 << 20;
 /// of in turn, until the stack ends.
 const GRACE: i64 = 32 << 20;
 
+/// Bytes from which on a block is wanted in large pages: the first touch of small ones takes longer than what is done with them.
+const PAGED: usize = 8 << 20;
+
 /// More than any machine has: sums of such numbers would overflow.
 const ABSURD: usize = 1 << 46;
 
@@ -154,6 +157,19 @@ fn counted(block: *mut u8, layout: Layout) -> *mut u8 {
     block
 }
 
+/// Asks the system for large pages; it may have none.
+fn in_large_pages(block: *mut u8, layout: Layout) -> *mut u8 {
+    #[cfg(target_os = "linux")]
+    if !block.is_null() && layout.size() >= PAGED {
+        const PAGE: usize = 4096;
+        let skipped = block.align_offset(PAGE);
+        let rest = (layout.size() - skipped) / PAGE * PAGE;
+        // SAFETY: the pages lie within the block, whose numbers the advice leaves as they are. What is refused stays small.
+        let _ = unsafe { libc::madvise(block.add(skipped).cast(), rest, libc::MADV_HUGEPAGE) };
+    }
+    block
+}
+
 // SAFETY: all blocks are the system allocator's or `emergency`'s, which are told apart by their addresses; the counting does
 // not touch them and does not allocate.
 unsafe impl GlobalAlloc for Watched {
@@ -162,7 +178,7 @@ unsafe impl GlobalAlloc for Watched {
             return std::ptr::null_mut();
         }
         // SAFETY: the caller's promises about the layout.
-        counted(unsafe { System.alloc(layout) }, layout)
+        counted(in_large_pages(unsafe { System.alloc(layout) }, layout), layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -170,7 +186,7 @@ unsafe impl GlobalAlloc for Watched {
             return std::ptr::null_mut();
         }
         // SAFETY: as above.
-        let block = counted(unsafe { System.alloc_zeroed(layout) }, layout);
+        let block = counted(in_large_pages(unsafe { System.alloc_zeroed(layout) }, layout), layout);
         if emergency::owns(block) {
             // SAFETY: the block is of this size, and nobody else's.
             unsafe { block.write_bytes(0, layout.size()) };

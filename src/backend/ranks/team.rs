@@ -1,0 +1,59 @@
+//! The ranks of a run, for sums over all of them and for numbers that all of them get.
+
+use super::Own;
+use crate::backend::{Device, Dots};
+use crate::error::Result;
+use crate::number::C64;
+use crate::ranks::World;
+
+/// The ranks, for sums and exchanges.
+#[derive(Clone, Copy)]
+pub(super) struct Team {
+    pub world: &'static World,
+}
+
+impl Team {
+    pub fn place(self) -> (usize, usize) {
+        (self.world.rank(), self.world.size())
+    }
+
+    /// Numbers summed over ranks.
+    pub fn total(self, mut numbers: Vec<C64>) -> Result<Vec<C64>> {
+        self.world.sum(bytemuck::cast_slice_mut(&mut numbers))?;
+        Ok(numbers)
+    }
+
+    /// Products summed over ranks, in one go.
+    pub fn complete(self, dots: &mut [Dots]) -> Result<()> {
+        let partial = || dots.iter().filter(|d| d.partial);
+        let mut all: Vec<f64> = partial().flat_map(|d| d.vv.iter().chain(&d.wv).copied()).collect();
+        if partial().next().is_none() {
+            return Ok(());
+        }
+        self.world.sum(&mut all)?;
+        let mut sums = all.into_iter();
+        for dots in dots.iter_mut().filter(|d| d.partial) {
+            dots.vv.iter_mut().chain(&mut dots.wv).zip(&mut sums).for_each(|(x, sum)| *x = sum);
+            dots.partial = false;
+        }
+        Ok(())
+    }
+
+    /// All rows of a vector, on every rank.
+    pub fn gathered(self, device: &Device, own: &Own, columns: usize) -> Result<Vec<C64>> {
+        let mine = device.download(&own.block)?;
+        let parts = self.world.gather(bytemuck::cast_slice(&mine).to_vec())?;
+        drop(mine);
+        let mut all = vec![C64::default(); own.cut.rows * columns];
+        for (rank, bytes) in parts.into_iter().enumerate() {
+            let mut at = 0;
+            for (start, length) in own.cut.runs(rank) {
+                let to: &mut [u8] =
+                    bytemuck::cast_slice_mut(&mut all[start * columns..(start + length) * columns]);
+                to.copy_from_slice(&bytes[at..at + to.len()]);
+                at += to.len();
+            }
+        }
+        Ok(all)
+    }
+}

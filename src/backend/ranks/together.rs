@@ -1,0 +1,179 @@
+//! Vectors of which each rank has a range of rows, brought together on all ranks by their cards, and superblocks whose vectors are
+//! such: each rank computes its rows of a product from all rows of the vector. A number of a product is summed by one rank,
+//! in the order that it has on one card.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::cut::Cut;
+use super::{Team, other_cut, own, own_mut};
+use crate::backend::exchange::{Assembly, VectorShape};
+use crate::backend::matrix::records::{Handling, Records};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// What brings vectors together, kept for the next vector of the same shape.
+pub(super) struct Together {
+    team: Team,
+    device: Device,
+    possible: OnceLock<bool>,
+    kept: Mutex<Option<(Arc<Cut>, VectorShape, Box<dyn Assembly>)>>,
+}
+
+impl Together {
+    pub fn new(team: Team, device: Device) -> Together {
+        Together { team, device, possible: OnceLock::new(), kept: Mutex::new(None) }
+    }
+
+    /// Whether the cards of all ranks reach each other. All ranks ask together; they decide once.
+    ///
+    /// # Errors
+    /// Those of MPI and of the devices.
+    pub fn is_possible(&self) -> Result<bool> {
+        if let Some(possible) = self.possible.get() {
+            return Ok(*possible);
+        }
+        let place = self.team.place();
+        let shape = VectorShape { dtype: DType::F64, columns: 1, grid: None };
+        let found = self.make(&Cut::ranges(place.1, place), shape)?.is_some();
+        Ok(*self.possible.get_or_init(|| found))
+    }
+
+    /// This rank's end of the exchange; none where cards do not reach each other.
+    fn make(&self, cut: &Cut, shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
+        let world = self.team.world;
+        let every =
+            |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
+        let Some(ranges) = cut.ranges_of_all() else { return Ok(None) };
+        let made = self.device.assembly(&ranges, shape)?;
+        if !every(made.is_some())? {
+            return Ok(None);
+        }
+        let Some(mut made) = made else { return Ok(None) };
+        let offers = made.offers();
+        let each = offers.first().map_or(0, Vec::len);
+        let all = world.gather(offers.concat())?;
+        // A rank's offers are for the others, in their order.
+        let (own, others) = (world.rank(), ranges.others());
+        let mine = others.map(|from| {
+            let at = each * (own - usize::from(own > from));
+            all[from].get(at..at + each).map(<[u8]>::to_vec)
+        });
+        let mine: Option<Vec<Vec<u8>>> = mine.collect();
+        let accepted = match mine {
+            Some(mine) => made.accept(&mine)?,
+            None => false,
+        };
+        Ok(every(accepted)?.then_some(made))
+    }
+
+    /// What `f` makes of all rows of a vector, of which this rank has `block`. All ranks call this together.
+    ///
+    /// # Errors
+    /// Those of `f`, of MPI and of the devices.
+    pub fn with<R>(
+        &self,
+        cut: &Arc<Cut>,
+        block: &BlockVector,
+        f: impl FnOnce(&BlockVector) -> Result<R>,
+    ) -> Result<R> {
+        self.at(cut, VectorShape::of(block), |assembly| f(&assembly.all(block)?))
+    }
+
+    /// What `f` makes of this rank's end of the exchange.
+    fn at<R>(
+        &self,
+        cut: &Arc<Cut>,
+        shape: VectorShape,
+        f: impl FnOnce(&mut dyn Assembly) -> Result<R>,
+    ) -> Result<R> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.take().filter(|(of, shaped, _)| of == cut && *shaped == shape);
+        let mut assembly = match known {
+            Some((.., assembly)) => assembly,
+            None => self.make(cut, shape)?.ok_or_else(|| Error::internal("cards that lost each other"))?,
+        };
+        let found = f(&mut *assembly);
+        *kept = Some((cut.clone(), shape, assembly));
+        found
+    }
+}
+
+impl Together {
+    /// Numbers of all ranks one after the other, of which this rank has `own`; `starts` has where each rank's begin, and how many
+    /// there are. All ranks call this together.
+    ///
+    /// # Errors
+    /// Those of MPI and of the devices.
+    pub fn joined(&self, own: &[f64], starts: Vec<usize>) -> Result<Vec<f64>> {
+        let cut = Cut::at(starts, self.team.place());
+        let shape = VectorShape { dtype: DType::F64, columns: 1, grid: None };
+        self.at(&Arc::new(cut), shape, |assembly| assembly.joined(own))
+    }
+}
+
+/// A superblock of whose product every rank computes its rows.
+struct Spread {
+    team: Team,
+    device: Device,
+    together: Arc<Together>,
+    cut: Arc<Cut>,
+    /// This rank's rows, from all rows of a vector.
+    own: Arc<dyn Kernel>,
+    info: KernelInfo,
+}
+
+/// Prepares this rank's rows of a superblock, whose vectors are cut so.
+pub(super) fn prepare(
+    team: Team,
+    device: &Device,
+    together: &Arc<Together>,
+    cut: Arc<Cut>,
+    records: &Records,
+    handling: Handling,
+) -> Result<Option<Arc<dyn Kernel>>> {
+    let Some(ranges) = cut.ranges_of_all() else { return Ok(None) };
+    let Some(own) = device.prepare_rows(records, ranges.own(), handling)? else { return Ok(None) };
+    let (count, bytes, flops) = match records {
+        Records::Real(list) => (list.count(), list.bytes(), list.flops()),
+        Records::Complex(list) => (list.count(), list.bytes(), list.flops()),
+    };
+    let each = if own.dtype().is_complex() { 8 } else { 2 };
+    let info = KernelInfo { format: format!("{count} records"), bytes, entries: flops as usize / each };
+    let (device, together) = (device.clone(), together.clone());
+    Ok(Some(Arc::new(Spread { team, device, together, cut, own, info })))
+}
+
+impl Kernel for Spread {
+    fn rows(&self) -> Rows {
+        Rows::all(self.cut.rows)
+    }
+
+    fn dtype(&self) -> DType {
+        self.own.dtype()
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.info.clone()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        check_update(self, v, w, dots.is_some())?;
+        let (Some(v), Some(w)) = (own(v), own_mut(w)) else { return Err(other_cut()) };
+        if v.cut != self.cut || w.cut != self.cut {
+            return Err(other_cut());
+        }
+        let (v, w) = (&*v.block, &mut *w.block);
+        self.together.with(&self.cut, v, |all| self.own.update(Update { beta: 0.0, ..c }, all, w, None))?;
+        if c.beta != 0.0 {
+            self.device.axpby(&[C64::new(c.beta, 0.0)], v, &[C64::ONE], w)?;
+        }
+        if let Some(dots) = dots {
+            let mut sums = [Dots { partial: true, ..Dots::taken(&*self.device, v, w)? }];
+            self.team.complete(&mut sums)?;
+            let [sums] = sums;
+            *dots = sums;
+        }
+        Ok(())
+    }
+}
