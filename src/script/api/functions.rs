@@ -18,6 +18,9 @@ pub(super) fn register(engine: &mut Engine) {
             if matches!(function, Function::Log10 | Function::Log2 | Function::Cbrt) {
                 engine.register_fn(name, move |x: FLOAT| function.real(x));
             }
+        }
+        // A modulus is real, and what rounds has no Complex.
+        if !whole || function == Function::Sign {
             engine.register_fn(name, move |z: C64| function.complex(z).to_c64());
         }
         if function == Function::Ln {
