@@ -368,6 +368,8 @@ fn lines_within_brackets_are_indented() {
     let mut t = Terminal::open(&folder.0, &[]);
     t.keys("let t = `a {\rb`\r");
     t.expect("t = \"a {\\nb\"\n");
+    // What is typed before the prompt is there comes as a terminal passes on whole lines, which are not indented.
+    t.expect("> ");
     t.keys("fn f(x) {\rlet y = `{\r`;\rif x {\r1\r}\r}\r");
     t.line("f(true)", "1\n");
     t.line("??f", "fn f(x) {\n    let y = `{\n`;\n    if x {\n        1\n");
