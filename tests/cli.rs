@@ -338,6 +338,22 @@ gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
 }
 
 #[test]
+fn too_few_states_of_a_temperature_are_told() {
+    let script = "let chain = sites(\"S=1/2\", 8);\nlet h = models::heisenberg(chain);
+        dmrg::thermal(h, chain, #{ beta: 1.0, progress: false });
+        dmrg::thermal(h, chain, #{ beta: 1.0, states: 2, progress: false });";
+    let said = Place::new("loss").with("a.rhai", script).run(&["run", "a.rhai"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(
+        said.err.matches("note: the weights that were left out add up to ").count(),
+        1,
+        "{}",
+        said.err
+    );
+    assert_eq!(said.err.matches("note: ").count(), 1, "{}", said.err);
+}
+
+#[test]
 fn too_few_moments_of_a_greens_function_are_told() {
     let place = Place::new("green").with(
         "a.rhai",

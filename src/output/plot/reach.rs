@@ -60,19 +60,16 @@ impl Plot {
             Content::Curves(curves) => {
                 let x = curves.iter().flat_map(|c| &c.x).chain(&ticks).copied().chain(ends(self.x_range));
                 powers.x = if self.categories.is_empty() { power(x, self.log_x) } else { 0 };
-                let of = |right: bool| {
+                // Error bars are drawn as long as they are on linear axes only.
+                let of = |right: bool, logarithmic: bool| {
                     let side = curves.iter().filter(move |c| c.right == right);
-                    // Ends of error bars count on an axis where they are drawn as they are.
-                    side.flat_map(|c| c.y.iter().chain(c.error.iter().flatten())).copied()
+                    side.flat_map(move |c| {
+                        let errors = c.error.iter().flatten().filter(move |_| !logarithmic);
+                        c.y.iter().chain(errors).copied()
+                    })
                 };
-                let values =
-                    |right: bool| curves.iter().filter(move |c| c.right == right).flat_map(|c| &c.y).copied();
-                powers.y = match self.log_y {
-                    true => power(values(false).chain(ends(self.y_range)), true),
-                    false => power(of(false).chain(ends(self.y_range)), false),
-                };
-                powers.right =
-                    if self.log_right { power(values(true), true) } else { power(of(true), false) };
+                powers.y = power(of(false, self.log_y).chain(ends(self.y_range)), self.log_y);
+                powers.right = power(of(true, self.log_right), self.log_right);
                 for curve in curves {
                     let own = if curve.right { powers.right } else { powers.y };
                     scale(&mut curve.x, powers.x);
