@@ -132,17 +132,24 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         if (m.all_plain & 2) aside |= (x == 0) << LEFT | (x + 1 == m.nx) << RIGHT;
         if (m.all_plain & 4) aside |= (y == 0) << DOWN | (y + 1 == m.ny) << UP;
         const bool ends = m.all_plain & 8;
+        // Where these directions end, x and for long rows y, all threads look for neighbours that are missing: if some went another
+        // way, their block would wait for them.
+        constexpr uint32_t TOGETHER = L >= 16 ? 6 : 2;
         const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         const auto combination = [&](uint32_t z) { return near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z; };
         uint64_t row = x + (uint64_t)m.nx * (y + (uint64_t)m.ny * z0);
         for (uint32_t z = z0; z < z1;) {
             to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
             // Inner planes are of one class, so that the ends tell for all between.
-            if (U > 1 && z + U <= z1 && !(aside || ends && (z == 0 || z + U == m.nz)) &&
+            if (U > 1 && z + U <= z1 && !(aside && !(m.all_plain & TOGETHER) || ends && (z == 0 || z + U == m.nz)) &&
                 (all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
                                __ldg(m.plain + combination(z + 1))))) {
                 to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
-                rows<U, FLAT, false, BLOCK, T, V, P, L>(m, pass, row, plane, to, 0);
+                if (m.all_plain & TOGETHER) {
+                    rows<U, FLAT, true, BLOCK, T, V, P, L>(m, pass, row, plane, to, aside);
+                } else {
+                    rows<U, FLAT, false, BLOCK, T, V, P, L>(m, pass, row, plane, to, 0);
+                }
                 z += U;
                 row += U * plane;
                 continue;
