@@ -161,7 +161,7 @@ fn gpu() -> Device {
 }
 
 // On a machine with a GPU: `cargo test --release --test suite -- --ignored backends::`, with `--skip two_gpus` where
-// there is only one.
+// there is only one. Those of two GPUs go one at a time, `--test-threads 1`: their kernels wait for one another.
 on!(cuda, gpu(), ignore = "needs a GPU");
 on!(cpu_and_cuda, split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0]), ignore = "needs a GPU");
 on!(cuda_twice, split(&[gpu(), gpu()], &[3.0, 1.0]), ignore = "needs a GPU");
@@ -230,6 +230,12 @@ fn some_rows_of_superblocks_are_those_of_all() {
 #[ignore = "needs a GPU"]
 fn operators_turn_on_a_gpu() {
     superblocks::turns(&gpu());
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn gpu_keeps_matrices() {
+    superblocks::kept(&gpu());
 }
 
 #[test]

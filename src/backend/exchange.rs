@@ -294,9 +294,6 @@ pub trait Assembly: Send {
 
     /// Queues bringing all rows together, of which `own` are this part's. What comes back is to be read before the next but one.
     fn all(&mut self, own: &BlockVector) -> Result<BlockVector>;
-
-    /// The same for numbers of the host, of which a row has one: all of them, on the host.
-    fn joined(&mut self, own: &[f64]) -> Result<Vec<f64>>;
 }
 
 /// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are queued, and the

@@ -39,6 +39,8 @@ use exchange::{Assembly, Faced, Halo, HostMemory, Link, Port, Ranges, VectorShap
 pub(in crate::backend) use kernel::check_update;
 pub(crate) use kernel::step_by_step;
 pub use kernel::{Dots, Kernel, KernelInfo, MatrixSpec, Update};
+use matrix::held::Keeper;
+use matrix::outer::OuterSums;
 use matrix::records::{Handling, Records, Turn};
 use matrix::wilson::WilsonBox;
 use matrix::{Csr, Stencil};
@@ -115,15 +117,6 @@ pub trait DenseSolver: Send + Sync {
     /// # Errors
     /// Those of the device, and when it does not converge.
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
-
-    /// Eigenvalues, ascending, and eigenvectors, a column each, of the sum of `weight M M^T` over real matrices M of `n` rows, column
-    /// by column; none where the solver makes no such sums.
-    ///
-    /// # Errors
-    /// As for [`DenseSolver::eigh`].
-    fn eigh_of_squares(&self, _n: usize, _terms: &[(&[f64], f64)]) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
-        Ok(None)
-    }
 }
 
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
@@ -164,6 +157,14 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>>;
     /// The same of a real vector in double precision, where a backend has a way without complex numbers.
     fn download_real(&self, _v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+    /// Some numbers of a real column in double precision, of the rows that this process has.
+    fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
+        Ok(self.download_own(v)?[range].iter().map(|z| z.re).collect())
+    }
+    /// All rows of a column, in the memory of this process's own backend; none where they do not come together there.
+    fn all_rows(&self, _v: &BlockVector) -> Result<Option<BlockVector>> {
         Ok(None)
     }
     /// Local rows of this process alone, row-major, where others have others: on a lattice, those of its [`Backend::region`].
@@ -273,15 +274,25 @@ pub trait Backend: Send + Sync + fmt::Debug {
         self.alike()
     }
 
-    /// Numbers of all ranks, of which this one has `own`; `starts` has where each rank's begin, and how many there are. None where
-    /// messages are as good.
-    fn joined(&self, _own: &[f64], _starts: &[usize]) -> Result<Option<Vec<f64>>> {
+    /// Numbers of all ranks, of which this one has `own` in the memory of its own backend; `starts` has where each rank's begin, and
+    /// how many there are. None where messages are as good.
+    fn joined(&self, _own: &BlockVector, _starts: &[usize]) -> Result<Option<BlockVector>> {
         Ok(None)
     }
 
     /// What solves large dense matrices, if this backend does.
     fn dense_solver(&self) -> Option<&dyn DenseSolver> {
         None
+    }
+
+    /// What keeps dense matrices in its memory, if this backend does.
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        None
+    }
+
+    /// Part of a vector that is made of sums of outer products; none where the processor makes it as fast.
+    fn outer(&self, _sums: &OuterSums, _range: Range<usize>) -> Result<Option<BlockVector>> {
+        Ok(None)
     }
 
     /// Dense matrices in other bases: the numbers of all of them, column by column. None where the processor makes them as fast.

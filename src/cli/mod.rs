@@ -23,6 +23,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::backend::cuda;
 use crate::confine;
 use crate::error::{Error, Kind};
 use crate::number::memory;
@@ -337,6 +338,7 @@ pub fn main() -> ExitCode {
         // No thread could be started.
         Err(_) => work(),
     };
+    cuda::settle();
     if output::lost() { ExitCode::FAILURE } else { code }
 }
 

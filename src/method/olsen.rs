@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::backend::BlockVector;
 use crate::error::Result;
 use crate::number::C64;
-use crate::operator::Operator;
+use crate::operator::{DiagonalThere, Operator};
 
 /// What is known of an operator's diagonal.
 pub(super) struct Diagonal {
@@ -21,6 +21,11 @@ pub(super) struct Diagonal {
 impl Diagonal {
     /// The diagonal of an operator that knows it, with the rows of its `lowest` lowest entries.
     pub(super) fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
+        if lowest == 0
+            && let Some(DiagonalThere { entries, lowest, spread }) = h.diagonal_there()?
+        {
+            return Ok(Some(Diagonal { entries, lowest, spread, states: Vec::new() }));
+        }
         let Some(diagonal) = h.diagonal() else { return Ok(None) };
         let mut states: Vec<usize> = Vec::with_capacity(lowest + 1);
         for (i, x) in diagonal.iter().enumerate().take(if lowest > 0 { usize::MAX } else { 0 }) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::probe_hermitian;
-use super::{ONE, Operator};
+use super::{DiagonalThere, ONE, Operator};
 use crate::backend::{BlockVector, Dots, KernelInfo, Update, step_by_step};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -226,6 +226,14 @@ impl Operator {
             diagonal.iter_mut().for_each(|d| *d = self.scale * *d + self.shift);
         }
         Some(diagonal)
+    }
+
+    /// The same on the device, where it is made there; a multiple of the operator or one with a number added has none.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
+        if self.affine() == (ONE, C64::ZERO) { self.node.diagonal_there() } else { Ok(None) }
     }
 
     /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without products.

@@ -31,6 +31,15 @@ const ONE: C64 = C64::new(1.0, 0.0);
 pub(crate) const TAKE_SIZES: &str =
     "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator";
 
+/// The diagonal of an operator on its device, as a real column.
+pub struct DiagonalThere {
+    pub entries: BlockVector,
+    /// The lowest entry.
+    pub lowest: f64,
+    /// The standard deviation of all.
+    pub spread: f64,
+}
+
 /// What is known of an operator beyond its product. All of it has a default, which knows nothing.
 pub trait LinearOperator: Any + Send + Sync {
     /// What multiplies vectors.
@@ -60,6 +69,14 @@ pub trait LinearOperator: Any + Send + Sync {
     /// The local diagonal, where it is known with little work.
     fn diagonal(&self) -> Option<Vec<C64>> {
         None
+    }
+
+    /// The same on the device, where it is made there without numbers of the host.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
+        Ok(None)
     }
 
     /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without products.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
+use umklapp::backend::matrix::held::{Composed, Held, Numbers, Source, Square, Term};
+use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
     Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
 };
@@ -18,7 +20,7 @@ const BLOCKS: [(usize, usize); 6] = [(3, 2), (70, 65), (1, 40), (17, 17), (64, 5
 
 fn entry<T: Element>(f: &Factor<T>, i: usize, j: usize) -> C64 {
     match &f.matrix {
-        Some(m) => (f.scale * m[(i, j)]).to_c64(),
+        Some(m) => (f.scale * m.here().expect("a matrix")[(i, j)]).to_c64(),
         None if i == j => f.scale.to_c64(),
         None => C64::default(),
     }
@@ -73,7 +75,7 @@ fn list<T: Element>() -> RecordList<T> {
         column,
         columns,
         scale: next(),
-        matrix: Some(Arc::new(Mat::from_fn(rows, columns, |_, _| next()))),
+        matrix: Some(Arc::new(Mat::from_fn(rows, columns, |_, _| next()).into())),
     };
     let identity = |row: usize, column: usize, n: usize| Factor {
         row,
@@ -232,8 +234,8 @@ pub fn turns(device: &Device) {
     // Rows of the old bases by parts, and of the new ones.
     let old: [&[usize]; 4] = [&[3, 70], &[65], &[1, 40, 90], &[17, 17]];
     let new = [30, 65, 130, 1];
-    let bases: Vec<Mat<f64>> =
-        old.iter().zip(new).map(|(parts, new)| random(parts.iter().sum(), new)).collect();
+    let bases: Vec<Held<f64>> =
+        old.iter().zip(new).map(|(parts, new)| random(parts.iter().sum(), new).into()).collect();
     let mut jobs = Vec::new();
     for (to, from) in (0..4).flat_map(|to| (0..4).map(move |from| (to, from))) {
         let mut pieces = Vec::new();
@@ -242,7 +244,7 @@ pub fn turns(device: &Device) {
             let mut column = 0;
             for (l, &columns) in old[from].iter().enumerate() {
                 let matrix = match (k + l + to) % 3 {
-                    0 => Some(Arc::new(random(rows, columns))),
+                    0 => Some(Arc::new(random(rows, columns).into())),
                     1 if rows == columns => None,
                     _ => {
                         column += columns;
@@ -273,13 +275,143 @@ pub fn turns(device: &Device) {
                 a[(f.row + i, f.column + j)] += entry(f, i, j).re;
             }
         }
-        let wanted = bases[*to].transpose() * (&a * &bases[*from]);
+        let wanted = bases[*to].here().expect("it").transpose() * (&a * bases[*from].here().expect("it"));
         assert_eq!(found.shape(), wanted.shape());
         for (i, j) in (0..wanted.nrows()).flat_map(|i| (0..wanted.ncols()).map(move |j| (i, j))) {
             assert!((found[(i, j)] - wanted[(i, j)]).abs() < 1e-10, "{to} {from}: {i} {j}");
         }
     }
     assert!(rest.is_empty());
+}
+
+/// Matrices put together from others, squares, eigenvectors and sums of outer products in the memory of a device are what they are on
+/// the host; and so they are once they had to leave that memory.
+pub fn kept(device: &Device) {
+    let keeper = device.keeper().expect("a device that keeps matrices");
+    let mut seed = 100;
+    let mut random = |rows: usize, columns: usize| {
+        seed += 1;
+        Mat::from_fn(rows, columns, |i, j| number(seed, i * columns + j, false).re)
+    };
+    let (a, b) = (random(70, 40), random(33, 65));
+    let (held, other): (Held<f64>, Held<f64>) = (a.clone().into(), b.clone().into());
+    let v = random(50 * 90, 1);
+    let numbers: Vec<C64> = (0..50 * 90).map(|k| v[(k, 0)].into()).collect();
+    let block = device.upload(DType::F64, Rows::all(numbers.len()), 1, &numbers).expect("a block");
+    // A panel of 50 x 90 turned over, its columns backwards, with what else there is on top.
+    let term = |scale, row, rows, column, columns, from| Term { scale, row, rows, column, columns, from };
+    let terms = || {
+        vec![
+            term(0.5, 3, 90, 10, 50, Source::Block(&block, 0, [1, 90])),
+            term(-2.0, 0, 70, 30, 40, Source::Matrix(&held)),
+            term(1.0, 40, 33, 1, 65, Source::Matrix(&other)),
+            term(0.25, 20, 60, 5, 60, Source::Identity),
+            term(3.0, 60, 50, 0, 7, Source::Block(&block, 89, [90, -1])),
+        ]
+    };
+    let mut wanted = Mat::<f64>::zeros(120, 71);
+    for (i, j) in (0..120usize).flat_map(|i| (0..71usize).map(move |j| (i, j))) {
+        let within = |row: usize, rows: usize, column: usize, columns: usize| {
+            let at = (i.checked_sub(row)?, j.checked_sub(column)?);
+            (at.0 < rows && at.1 < columns).then_some(at)
+        };
+        let mut sum = 0.0;
+        sum += within(3, 90, 10, 50).map_or(0.0, |(x, y)| 0.5 * v[(y * 90 + x, 0)]);
+        sum += within(0, 70, 30, 40).map_or(0.0, |at| -2.0 * a[at]);
+        sum += within(40, 33, 1, 65).map_or(0.0, |at| b[at]);
+        sum += within(20, 60, 5, 60).map_or(0.0, |(x, y)| if x == y { 0.25 } else { 0.0 });
+        sum += within(60, 50, 0, 7).map_or(0.0, |(x, y)| 3.0 * v[(x * 90 + 89 - y, 0)]);
+        wanted[(i, j)] = sum;
+    }
+    let nothing = || Composed { rows: 5, columns: 3, by_rows: true, terms: Vec::new() };
+    let composed = [true, false].map(|by_rows| Composed { rows: 120, columns: 71, by_rows, terms: terms() });
+    let [by_rows, by_columns] = composed;
+    let made = keeper.composed(&[by_rows, nothing(), by_columns]).expect("matrices");
+    let numbers = Numbers::new(device, made).expect("numbers");
+    let size = 120 * 71;
+    let close = |found: MatRef<'_, f64>, wanted: MatRef<'_, f64>, what: &str| {
+        assert_eq!(found.shape(), wanted.shape());
+        for (i, j) in (0..wanted.nrows()).flat_map(|i| (0..wanted.ncols()).map(move |j| (i, j))) {
+            assert!((found[(i, j)] - wanted[(i, j)]).abs() < 1e-11, "{what}: {i} {j}");
+        }
+    };
+    let places = [(0, true, 120, 71), (size, true, 5, 3), (size + 15, false, 120, 71)];
+    let look = || {
+        for (first, by_rows, rows, columns) in &places {
+            let m = Held::<f64>::within(&numbers, *first, (*rows, *columns), *by_rows);
+            assert_eq!(m.there().is_some(), numbers.bytes() > 0);
+            let zeros = Mat::zeros(5, 3);
+            let wanted = if *rows == 5 { zeros.as_ref() } else { wanted.as_ref() };
+            close(m.here().expect("a matrix"), wanted, "put together");
+        }
+    };
+    look();
+    // A matrix that lies there is taken from there.
+    let lying = Held::<f64>::within(&numbers, size + 15, (120, 71), false);
+    let again = Composed {
+        rows: 120,
+        columns: 71,
+        by_rows: true,
+        terms: vec![term(2.0, 0, 120, 0, 71, Source::Matrix(&lying))],
+    };
+    let again = keeper.composed(&[again]).expect("a matrix");
+    let again = device.download_part(&again, 0..size).expect("numbers");
+    let twice = Mat::from_fn(120, 71, |i, j| 2.0 * wanted[(i, j)]);
+    close(MatRef::from_row_major_slice(&again, 120, 71), twice.as_ref(), "again");
+    numbers.bring().expect("numbers");
+    assert_eq!(numbers.bytes(), 0);
+    look();
+    close(lying.here().expect("it"), wanted.as_ref(), "brought");
+
+    // Squares, and their eigenvectors in their place.
+    let square = |first, rows, weight| Square { from: &block, first, rows, weight };
+    let sums = keeper
+        .squares(&[
+            (9, vec![]),
+            (90, vec![square(0, 50, 0.5)]),
+            (30, vec![square(60, 20, 1.0), square(900, 100, -2.0)]),
+        ])
+        .expect("squares");
+    let of = |first: usize, rows: usize, columns: usize| {
+        Mat::from_fn(rows, columns, |i, j| v[(first + i * columns + j, 0)])
+    };
+    let own = device.download_part(&sums, 81..81 + 8100 + 900).expect("numbers");
+    let m = of(0, 50, 90);
+    let wanted = m.transpose() * &m * faer::Scale(0.5);
+    close(MatRef::from_column_major_slice(&own[..8100], 90, 90), wanted.as_ref(), "a square");
+    let (x, y) = (of(60, 20, 30), of(900, 100, 30));
+    let sum = x.transpose() * &x - y.transpose() * &y * faer::Scale(2.0);
+    close(MatRef::from_column_major_slice(&own[8100..], 30, 30), sum.as_ref(), "two squares");
+    if let Some(values) = keeper.eigh(90, &sums, 81).expect("eigenvalues") {
+        let own = device.download_part(&sums, 81..81 + 8100).expect("numbers");
+        let vectors = MatRef::from_column_major_slice(&own, 90, 90);
+        assert!(values.windows(2).all(|pair| pair[0] <= pair[1]));
+        let scaled = Mat::from_fn(90, 90, |i, j| vectors[(i, j)] * values[j]);
+        close((&wanted * vectors).as_ref(), scaled.as_ref(), "eigenvectors");
+    }
+    assert!(keeper.eigh(200, &sums, 81).is_err(), "more rows than there are numbers");
+
+    // A diagonal, whole and in part.
+    let panel = |offset, rows, columns| Panel { offset, rows, columns };
+    let panels = vec![panel(0, 70, 65), panel(4550, 3, 2)];
+    let dim = 4556;
+    let column = |m: &Mat<f64>, j: usize| -> Vec<f64> { (0..m.nrows()).map(|i| m[(i, j)]).collect() };
+    let outer = |row, rows: Vec<f64>, column, columns: Vec<f64>| Outer { row, rows, column, columns };
+    let terms = vec![
+        vec![
+            outer(0, column(&a, 0), 0, vec![1.0; 65]),
+            outer(30, column(&a, 1)[..40].to_vec(), 32, column(&b, 3)),
+        ],
+        vec![outer(1, vec![2.0], 0, vec![0.5, -1.0])],
+    ];
+    let diagonal = OuterSums { dim, panels, terms };
+    let wanted = diagonal.numbers();
+    for range in [0..dim, 1000..4552, 4553..dim, 7..7] {
+        let found =
+            device.outer(&diagonal, range.clone()).expect("a diagonal").expect("a device that makes it");
+        let found = device.download_part(&found, 0..range.len()).expect("numbers");
+        assert!(found.iter().zip(&wanted[range]).all(|(x, y)| (x - y).abs() < 1e-13));
+    }
 }
 
 /// Parts of real and complex superblocks on one card or two.
@@ -292,7 +424,7 @@ pub fn shared(devices: [&Device; 2]) {
 fn a_complex_list_is_the_sum_of_its_parts() {
     let list = list::<C64>();
     let v: Vec<C64> = (0..list.dim).map(|i| number(3, i, true)).collect();
-    let [real, imaginary] = list.parts();
+    let [real, imaginary] = list.parts().expect("matrices of the host");
     let (r, i) = (product(&real, &v), product(&imaginary, &v));
     for (k, z) in product(&list, &v).into_iter().enumerate() {
         let sum = r[k] + C64::I * i[k];

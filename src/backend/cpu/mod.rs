@@ -349,9 +349,7 @@ impl Backend for Cpu {
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
-            MatrixSpec::Records { records, .. } => {
-                Ok(records::prepare(self.threads.clone(), self.isa, records))
-            }
+            MatrixSpec::Records { records, .. } => records::prepare(self.threads.clone(), self.isa, records),
             spec => kernels::prepare(self.threads.clone(), self.isa, spec),
         }
     }

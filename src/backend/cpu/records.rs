@@ -34,15 +34,18 @@ struct PreparedRecords<T> {
 }
 
 /// Brings a list into the order its jobs are dealt out in.
-pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, records: Records) -> Arc<dyn Kernel> {
-    match records {
-        Records::Real(list) => Arc::new(PreparedRecords::new(threads, isa, list)),
-        Records::Complex(list) => Arc::new(PreparedRecords::new(threads, isa, list)),
-    }
+pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, records: Records) -> Result<Arc<dyn Kernel>> {
+    Ok(match records {
+        Records::Real(list) => Arc::new(PreparedRecords::new(threads, isa, list)?),
+        Records::Complex(list) => Arc::new(PreparedRecords::new(threads, isa, list)?),
+    })
 }
 
 impl<T: Element> PreparedRecords<T> {
-    fn new(threads: Arc<Threads>, isa: Isa, list: Arc<RecordList<T>>) -> Self {
+    fn new(threads: Arc<Threads>, isa: Isa, list: Arc<RecordList<T>>) -> Result<Self> {
+        for matrix in list.matrices() {
+            matrix.here()?;
+        }
         let of = |panel: usize| -> u64 {
             list.records[panel].iter().map(|r| r.work(list.panels[panel], &list.panels)).sum()
         };
@@ -62,7 +65,7 @@ impl<T: Element> PreparedRecords<T> {
         }
         // The longest jobs first, so that the workers end at about the same time.
         jobs.sort_by_key(|job| (std::cmp::Reverse(job.work), job.panel, job.rows.start));
-        PreparedRecords { list, threads, isa, jobs, work }
+        Ok(PreparedRecords { list, threads, isa, jobs, work })
     }
 
     /// `w = alpha A v + beta v + gamma w` for one vector.
@@ -120,14 +123,14 @@ impl<T: Element> PreparedRecords<T> {
                     out.submatrix_mut(left.row + first - rows.start, right.row, last - first, right.rows);
                 let scale = alpha * left.scale * right.scale;
                 let x = self.source(*source, v);
-                match (&left.matrix, &right.matrix) {
+                match (matrix(left), matrix(right)) {
                     (Some(a), _) => {
                         let x = x.submatrix(left.column, right.column, left.columns, right.columns);
-                        add(out, a.as_ref().subrows(first, last - first), x, scale);
+                        add(out, a.subrows(first, last - first), x, scale);
                     }
                     (None, Some(b)) => {
                         let x = x.submatrix(left.column + first, right.column, last - first, right.columns);
-                        add(out, x, b.as_ref().as_ref().transpose(), scale);
+                        add(out, x, b.transpose(), scale);
                     }
                     (None, None) => {
                         let x = x.submatrix(left.column + first, right.column, last - first, right.columns);
@@ -142,10 +145,10 @@ impl<T: Element> PreparedRecords<T> {
                 let mut inner = MatMut::from_row_major_slice_mut(space, rows.len(), x.ncols());
                 let mut any = false;
                 for f in left {
-                    if let (Some(a), Some((first, last))) = (&f.matrix, overlap(f, &rows)) {
+                    if let (Some(a), Some((first, last))) = (matrix(f), overlap(f, &rows)) {
                         let into = inner.as_mut().subrows_mut(f.row + first - rows.start, last - first);
                         let x = x.subrows(f.column, f.columns);
-                        add(into, a.as_ref().subrows(first, last - first), x, alpha * f.scale);
+                        add(into, a.subrows(first, last - first), x, alpha * f.scale);
                         any = true;
                     }
                 }
@@ -153,15 +156,20 @@ impl<T: Element> PreparedRecords<T> {
                     return;
                 }
                 for f in right {
-                    if let Some(b) = &f.matrix {
+                    if let Some(b) = matrix(f) {
                         let out = out.as_mut().subcols_mut(f.row, f.rows);
                         let x = inner.as_ref().subcols(f.column, f.columns);
-                        add(out, x, b.as_ref().as_ref().transpose(), f.scale);
+                        add(out, x, b.transpose(), f.scale);
                     }
                 }
             }
         }
     }
+}
+
+/// The matrix of a factor, which was brought here before the first product.
+fn matrix<T>(f: &Factor<T>) -> Option<MatRef<'_, T>> {
+    Some(f.matrix.as_ref()?.known()?.as_ref())
 }
 
 /// The rows of a factor that lie in `rows`, counted within the factor.

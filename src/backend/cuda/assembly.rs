@@ -15,7 +15,6 @@ use super::{Cuda, DeviceBlock, arguments, buffer};
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};
 use crate::backend::{BlockVector, Rows, Storage};
 use crate::error::{Error, Result};
-use crate::number::DType;
 
 /// Threads of the block that waits for the numbers of the others.
 pub(super) const WAITING: u32 = 32;
@@ -128,13 +127,6 @@ impl Assembly for CudaAssembly {
         let numbers = Buffer::lent(card, here, self.half);
         let VectorShape { dtype, columns, .. } = self.shape;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(numbers))) })
-    }
-
-    fn joined(&mut self, own: &[f64]) -> Result<Vec<f64>> {
-        let storage = Storage::Cuda(DeviceBlock(Arc::new(self.gpu.card.upload(own)?)));
-        let rows = Rows::all(own.len());
-        let all = self.all(&BlockVector { dtype: DType::F64, rows, columns: 1, storage })?;
-        self.gpu.card.download(buffer(&all)?, self.ranges.rows())
     }
 }
 

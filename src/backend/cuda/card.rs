@@ -1,8 +1,8 @@
 //! One GPU: its context, one stream, the kernels, and memory that is kept for the next block of the same size.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use super::driver::{self, SUCCESS, check, failure};
 use super::landings::Landings;
 use super::pinned::Copies;
-use crate::error::{Error, Result};
+use crate::backend::matrix::held::Numbers;
+use crate::error::{Error, Kind, Result};
 use crate::number::memory::human;
 use crate::task::Interrupt;
 
@@ -27,6 +28,9 @@ const MANY: usize = 16 << 20;
 
 /// The part of a GPU's memory, as one over this, beyond which what is kept goes back to the driver.
 const KEPT: usize = 2;
+
+/// The part of a GPU's memory, as one over this, that matrices may take which wait for the next step of a search.
+const LYING: usize = 4;
 
 /// Threads that copy large blocks side by side: one alone takes several times as long as the way to the GPU.
 const COPYING: usize = 4;
@@ -81,6 +85,8 @@ pub(super) struct Card {
     pub sides: OnceLock<Sides>,
     /// Memory that other GPUs write rows to.
     pub landings: Landings,
+    /// Matrices that lie here, the oldest first.
+    lying: Mutex<VecDeque<Weak<Numbers>>>,
     module: Module,
     stream: Stream,
     context: Context,
@@ -142,6 +148,7 @@ impl Card {
             copies: Default::default(),
             sides: OnceLock::new(),
             landings: Landings::default(),
+            lying: Mutex::default(),
             module,
             stream,
             context,
@@ -230,8 +237,50 @@ impl Card {
             pool.used += size;
             return Ok(Buffer { address, bytes, size, card: self.clone() });
         }
-        let address = self.fresh(pool, size)?;
-        Ok(Buffer { address, bytes, size, card: self.clone() })
+        drop(pool);
+        loop {
+            match self.fresh(self.pool(), size) {
+                Ok(address) => return Ok(Buffer { address, bytes, size, card: self.clone() }),
+                Err(e) if e.kind() == Kind::Memory && self.send_home()? => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Learns of matrices that lie here, and sends the oldest to the host where they are more than a part of the memory.
+    pub fn keep(&self, numbers: &Arc<Numbers>) -> Result<()> {
+        let bytes = {
+            let mut lying = self.lying();
+            lying.retain(|other| other.strong_count() > 0);
+            lying.push_back(Arc::downgrade(numbers));
+            lying.iter().filter_map(|other| Some(other.upgrade()?.bytes())).sum::<usize>()
+        };
+        let mut over = bytes.saturating_sub(self.total / LYING);
+        while over > 0 {
+            let Some(oldest) = self.oldest() else { break };
+            over = over.saturating_sub(oldest.bytes());
+            oldest.bring()?;
+        }
+        Ok(())
+    }
+
+    fn lying(&self) -> MutexGuard<'_, VecDeque<Weak<Numbers>>> {
+        self.lying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The matrices that have lain here for the longest time; from then on they are not known any more.
+    fn oldest(&self) -> Option<Arc<Numbers>> {
+        let mut lying = self.lying();
+        std::iter::from_fn(|| lying.pop_front()).find_map(|other| other.upgrade())
+    }
+
+    /// Sends matrices to the host until memory may have become free; false if there are none.
+    pub fn send_home(&self) -> Result<bool> {
+        let Some(oldest) = self.oldest() else { return Ok(false) };
+        oldest.bring()?;
+        // What they took is among what is kept for re-use.
+        self.pool().release();
+        Ok(true)
     }
 
     /// New memory from the driver.
@@ -477,6 +526,11 @@ impl Buffer {
     /// Memory that somebody else keeps, as long as this lives.
     pub fn lent(card: &Arc<Card>, address: u64, bytes: usize) -> Buffer {
         Buffer { address, bytes, size: 0, card: card.clone() }
+    }
+
+    /// Whether it is memory of this card.
+    pub fn is_on(&self, card: &Arc<Card>) -> bool {
+        Arc::ptr_eq(&self.card, card)
     }
 }
 

@@ -16,7 +16,9 @@ mod link;
 mod matrices;
 mod offers;
 mod order;
+mod outer;
 mod pinned;
+mod places;
 mod records;
 mod sides;
 mod solver;
@@ -37,6 +39,8 @@ use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use crate::backend::exchange::{Assembly, Halo, HostMemory, Link, Port, Ranges, VectorShape};
+use crate::backend::matrix::held::Keeper;
+use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::{Handling, Records, Turn};
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
@@ -51,6 +55,11 @@ use crate::task::Interrupt;
 use card::{Buffer, Card};
 use graph::Graph;
 
+/// Waits until nothing is being loaded beside other work; a program does so before it ends.
+pub fn settle() {
+    solver::settle();
+}
+
 /// Threads of a block, for all kernels.
 const THREADS: u32 = 256;
 
@@ -61,6 +70,9 @@ const GAUSSIAN: u32 = 2;
 
 /// Blocks that fill a multiprocessor.
 const RESIDENT: u32 = 8;
+
+/// Rows of a superblock's blocks from which on its density matrices will soon be large.
+const SOON: usize = 16;
 
 /// Bytes of a block below which launching a step takes longer than the step.
 const LAUNCH_BOUND: usize = 32 << 20;
@@ -128,6 +140,13 @@ impl Cuda {
     /// The same, to change them: what clones share is copied first.
     fn unique<'a>(&self, v: &'a mut BlockVector) -> Result<&'a Buffer> {
         unique(&self.card, v)
+    }
+
+    /// Looks for what solves the density matrices of a superblock, before they grow so large that it pays.
+    fn expect_for(&self, records: &Records) {
+        if records.most_rows() >= SOON {
+            self.expect_solver();
+        }
     }
 
     /// A block whose numbers are arbitrary.
@@ -323,6 +342,15 @@ impl Backend for Cuda {
         self.card.download(self.buffer(v)?, v.rows.local * v.columns).map(Some)
     }
 
+    fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
+        if v.dtype != DType::F64 || v.columns != 1 || v.rows.grid.is_some() || range.end > v.rows.local {
+            return Err(Error::internal(format!("numbers {range:?} of {}", v.shape())));
+        }
+        let own = self.buffer(v)?;
+        let part = Buffer::lent(&self.card, own.address + 8 * range.start as u64, 8 * range.len());
+        self.card.download(&part, range.len())
+    }
+
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         if data.len() != rows.local * columns {
             return Err(Error::internal(format!(
@@ -400,7 +428,10 @@ impl Backend for Cuda {
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
-            MatrixSpec::Records { records, handling } => records::prepare(&self.card, records, handling),
+            MatrixSpec::Records { records, handling } => {
+                self.expect_for(&records);
+                records::prepare(&self.card, records, handling)
+            }
             spec => bring::prepare(&self.card, spec),
         }
     }
@@ -429,6 +460,18 @@ impl Backend for Cuda {
         link::link(self, halo, beyond, shape)
     }
 
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        Some(self)
+    }
+
+    fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        Ok(Some(v.clone()))
+    }
+
+    fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
+        outer::numbers(&self.card, sums, range).map(Some)
+    }
+
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
         turns::turned(&self.card, turns).map(Some)
     }
@@ -443,6 +486,7 @@ impl Backend for Cuda {
         rows: Range<usize>,
         handling: Handling,
     ) -> Result<Option<Arc<dyn Kernel>>> {
+        self.expect_for(records);
         records::prepare_rows(&self.card, records, rows, handling).map(Some)
     }
 

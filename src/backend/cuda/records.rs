@@ -13,8 +13,10 @@ use cust::stream::{Stream, StreamFlags};
 use super::card::{Buffer, Card};
 use super::driver::failure;
 use super::pinned::Event;
+use super::places::on_card;
 use super::travel::Travelling;
 use super::{algebra, arguments, buffer, unique};
+use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::{Factor, Handling, Piece, Record, RecordList, Records, Schedule};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -110,6 +112,8 @@ struct PreparedRecords {
     /// Rows of a product that are computed: all, or some.
     rows: usize,
     operators: Operators,
+    /// Blocks of operators that the card has made itself.
+    _made_here: Vec<BlockVector>,
     windows: Vec<Window>,
     fork: Option<Mutex<Fork>>,
     inner: Buffer,
@@ -239,33 +243,47 @@ impl PreparedRecords {
         pieces: &[Piece],
         handling: Handling,
     ) -> Result<PreparedRecords> {
-        let matrices = list.matrices();
-        let size = |m: &faer::Mat<f64>| m.nrows() * m.ncols();
+        let mut at: HashMap<*const Held<f64>, (usize, u64, u32)> = HashMap::new();
+        let (mut matrices, mut made_here, mut lying) = (Vec::new(), Vec::new(), 0);
+        let size = |m: &Held<f64>| m.nrows() * m.ncols();
+        for m in list.matrices() {
+            // Where somebody says how much room there is, all that is beyond stays in main memory.
+            let known = on_card(card, m).filter(|(_, place)| !place.by_rows && handling.room.is_none());
+            match known {
+                Some((block, place)) => {
+                    at.insert(Arc::as_ptr(m), (0, place.address, m.nrows() as u32));
+                    made_here.push(block);
+                    lying += size(m);
+                }
+                None => matrices.push(m),
+            }
+        }
         let numbers: usize = matrices.iter().map(|m| size(m)).sum();
-        let room =
-            handling.room.unwrap_or_else(|| card.memory().0.saturating_sub(8 * VECTORS * list.dim)) / 8;
+        let free = || card.memory().0.saturating_sub(8 * VECTORS * list.dim);
+        let mut room = handling.room.unwrap_or_else(free) / 8;
+        while numbers > room && handling.room.is_none() && card.send_home()? {
+            room = free() / 8;
+        }
         let most = if numbers <= room { numbers } else { room / 2 };
         let mut windows: Vec<Range<usize>> = Vec::new();
-        let mut at: HashMap<*const faer::Mat<f64>, (usize, u64, u32)> = HashMap::new();
         for m in &matrices {
             let end = windows.last().map_or(0, |last| last.end);
             if windows.last().is_none_or(|last| last.len() + size(m) > most) {
                 windows.push(end..end);
             }
             let window = windows.len() - 1;
-            at.insert(Arc::as_ptr(m), (window, (end - windows[window].start) as u64, m.nrows() as u32));
+            at.insert(Arc::as_ptr(m), (window, 8 * (end - windows[window].start) as u64, m.nrows() as u32));
             windows[window].end = end + size(m);
         }
         if windows.is_empty() {
             windows.push(0..0);
         }
-        let columns = matrices.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
         let (operators, bases) = if windows.len() == 1 {
             let buffer = card.allocate(8 * numbers)?;
             let (base, mut packed, mut at) = (buffer.address, Vec::new(), 0);
             for m in &matrices {
                 packed.clear();
-                for column in m.as_ref().col_iter() {
+                for column in m.here()?.col_iter() {
                     match column.try_as_col_major() {
                         Some(column) => packed.extend_from_slice(column.as_slice()),
                         None => packed.extend(column.iter()),
@@ -277,14 +295,20 @@ impl PreparedRecords {
             (Operators::Resident(buffer), [base; 2])
         } else {
             let longest = windows.iter().map(Range::len).max().unwrap_or(0);
+            let here = matrices.iter().map(|m| m.here()).collect::<Result<Vec<_>>>()?;
+            let columns = here.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
             let travelling =
                 Travelling::new(card, columns.flat_map(|c| c.iter().copied()), numbers, longest)?;
             let bases = travelling.places();
             (Operators::Travelling(Mutex::new(travelling)), bases)
         };
+        for m in &matrices {
+            if let Some((window, first, _)) = at.get_mut(&Arc::as_ptr(m)) {
+                *first += bases[*window % 2];
+            }
+        }
         let place = |f: &Factor<f64>| -> (usize, u64, u32) {
-            let known = f.matrix.as_ref().and_then(|m| at.get(&Arc::as_ptr(m)));
-            known.map_or((0, 0, 0), |&(window, first, rows)| (window, bases[window % 2] + 8 * first, rows))
+            f.matrix.as_ref().and_then(|m| at.get(&Arc::as_ptr(m))).copied().unwrap_or_default()
         };
         let plans = || (0..windows.len()).map(|_| Plan::default()).collect::<Vec<_>>();
         let (mut first, mut second) = (plans(), plans());
@@ -403,13 +427,14 @@ impl PreparedRecords {
         Ok(PreparedRecords {
             card: card.clone(),
             operators,
+            _made_here: made_here,
             windows: windows.collect::<Result<_>>()?,
             fork: match handling.schedule {
                 Schedule::FourStreams => Some(Mutex::new(Fork::new(card)?)),
                 Schedule::Together | Schedule::NoStreams => None,
             },
             inner: card.allocate(8 * inner)?,
-            bytes: 8 * (held + inner),
+            bytes: 8 * (held + lying + inner),
             rows: offset,
             list,
         })
@@ -555,7 +580,7 @@ impl Complex {
         handling: Handling,
     ) -> Result<Complex> {
         let half = Handling { room: handling.room.map(|room| room / 2), ..handling };
-        let parts = list.parts().map(|part| PreparedRecords::new(card, Arc::new(part), pieces, half));
+        let parts = list.parts()?.map(|part| PreparedRecords::new(card, Arc::new(part), pieces, half));
         let [real, imaginary] = parts;
         Ok(Complex { real: real?, imaginary: imaginary?, list })
     }

@@ -3,19 +3,23 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytemuck::Zeroable;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use libloading::Library;
 
-use super::Cuda;
-use super::card::{Buffer, Card};
-use super::driver::failure;
+use super::card::Card;
+use super::driver::{check, failure};
+use super::places;
 use super::records::{MATRIX, Plan, Step};
-use crate::backend::{DenseMut, DenseSolver};
+use super::{Cuda, DeviceBlock, buffer};
+use crate::backend::matrix::held::{Composed, Keeper, Numbers, Square};
+use crate::backend::{BlockVector, DenseMut, DenseSolver, Rows, Storage};
 use crate::error::{Error, Result};
+use crate::number::DType;
 
 /// Names of the library, the newest first.
 const NAMES: [&str; 2] = ["libcusolver.so.12", "libcusolver.so.11"];
@@ -61,6 +65,9 @@ functions! {
     );
 }
 
+/// Rows of the matrix that a solver is tried with.
+const WARM: usize = 512;
+
 /// Matrices that are solved side by side: one of a thousand rows does not fill a GPU.
 const SIDE_BY_SIDE: usize = 3;
 
@@ -71,14 +78,85 @@ struct Solver {
     functions: Functions,
     handle: Handle,
     params: Handle,
+    /// What the trial has used. Freeing it would wait for all work on the GPU, which may wait for others' work in its turn.
+    trial: Vec<Trial>,
 }
 
 // SAFETY: a handle may be used from any thread, by one at a time, which the lock around it sees to.
 unsafe impl Send for Solver {}
 
-/// A GPU's solvers, once they were asked for; none where the library is missing.
+/// What the library says by a status.
+fn done(status: c_int) -> Result<()> {
+    match status {
+        0 => Ok(()),
+        status => Err(Error::backend(format!("cuSOLVER: status {status}"))),
+    }
+}
+
+/// Solvers that work side by side, each once it was asked for; none where the library is missing.
+type Solvers = [OnceLock<Option<Mutex<Solver>>>; SIDE_BY_SIDE];
+
+/// A GPU's solvers.
 #[derive(Default)]
-pub(super) struct Slot(OnceLock<Vec<Mutex<Solver>>>);
+pub(super) struct Slot {
+    solvers: Arc<Solvers>,
+    /// Whether somebody has begun to look for them.
+    expected: AtomicBool,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        settle();
+    }
+}
+
+/// How many threads look for a library.
+static LOOKING: Mutex<usize> = Mutex::new(0);
+static FOUND: Condvar = Condvar::new();
+
+/// Waits until no library is being loaded beside other work: the end of a process takes away what that works with.
+pub(super) fn settle() {
+    let mut looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
+    while *looking > 0 {
+        looking = FOUND.wait(looking).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// A thread that looks for a library, as long as this lives.
+struct Looking;
+
+impl Looking {
+    fn new() -> Looking {
+        *LOOKING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Looking
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        *LOOKING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FOUND.notify_all();
+    }
+}
+
+/// Memory for a trial, which nobody else has used.
+struct Trial(u64);
+
+impl Trial {
+    fn new(bytes: usize) -> Result<Trial> {
+        let mut address = 0;
+        // SAFETY: an address is written.
+        check("memory on the GPU", unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) })?;
+        Ok(Trial(address))
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it. A failure leaves it with the driver.
+        let _ = unsafe { sys::cuMemFree_v2(self.0) };
+    }
+}
 
 impl Solver {
     fn open(card: &Arc<Card>) -> Option<Solver> {
@@ -95,7 +173,89 @@ impl Solver {
                 && (functions.set_stream)(handle, stream.as_inner()) == 0
                 && (functions.create_params)(&mut params) == 0
         };
-        made.then(|| Solver { card: card.clone(), stream, functions, handle, params })
+        made.then(|| Solver { card: card.clone(), stream, functions, handle, params, trial: Vec::new() })
+    }
+
+    /// Solves a small problem, all zeros, on its own stream and in memory of its own.
+    fn try_it(&mut self) -> Result<()> {
+        self.card.enter()?;
+        let n = WARM;
+        let (a, values, info) = (self.for_trial(8 * n * n)?, self.for_trial(8 * n)?, self.for_trial(4)?);
+        // SAFETY: the memory holds as many bytes.
+        check("a trial", unsafe { sys::cuMemsetD8Async(a, 0, 8 * n * n, self.stream.as_inner()) })?;
+        let (most, here) = self.room(n, REAL, (a, values))?;
+        let there = self.for_trial(most)?;
+        self.run(n, REAL, (a, values, info), (there, most), &mut vec![0u64; here.div_ceil(8)])
+    }
+
+    /// The address of memory for the trial.
+    fn for_trial(&mut self, bytes: usize) -> Result<u64> {
+        let memory = Trial::new(bytes)?;
+        let address = memory.0;
+        self.trial.push(memory);
+        Ok(address)
+    }
+
+    /// Bytes that it needs for a matrix on the GPU and on the host.
+    fn room(&self, n: usize, kind: c_int, (a, w): (u64, u64)) -> Result<(usize, usize)> {
+        let (f, size) = (&self.functions, n as i64);
+        let (mut there, mut here) = (0, 0);
+        // SAFETY: `a` holds n x n numbers of this kind, `w` n reals, say the callers; two sizes are written.
+        done(unsafe {
+            let (there, here) = (&raw mut there, &raw mut here);
+            (f.room)(
+                self.handle,
+                self.params,
+                VECTORS,
+                LOWER,
+                size,
+                kind,
+                a,
+                size,
+                REAL,
+                w,
+                kind,
+                there,
+                here,
+            )
+        })?;
+        Ok((there, here))
+    }
+
+    /// Solves, and waits: `a` becomes the eigenvectors, `w` the eigenvalues, `info` zero where it converges.
+    fn run(
+        &self,
+        n: usize,
+        kind: c_int,
+        (a, w, info): (u64, u64, u64),
+        (there, most): (u64, usize),
+        here: &mut [u64],
+    ) -> Result<()> {
+        let (f, size) = (&self.functions, n as i64);
+        let (on_host, host) = (here.as_mut_ptr().cast(), 8 * here.len());
+        // SAFETY: as for `room`; both rooms are as large as the library asks for, and nobody else has the handle. The library
+        // is done with the host's room when the stream is.
+        done(unsafe {
+            (f.solve)(
+                self.handle,
+                self.params,
+                VECTORS,
+                LOWER,
+                size,
+                kind,
+                a,
+                size,
+                REAL,
+                w,
+                kind,
+                there,
+                most,
+                on_host,
+                host,
+                info,
+            )
+        })?;
+        self.stream.synchronize().map_err(|e| failure("eigenvectors of a dense matrix", e))
     }
 }
 
@@ -112,70 +272,117 @@ impl Drop for Solver {
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0.get() {
+        f.write_str(match self.solvers[0].get() {
             None => "not asked for",
-            Some(found) if found.is_empty() => "none",
-            Some(_) => "cuSOLVER",
+            Some(None) => "none",
+            Some(Some(_)) => "cuSOLVER",
         })
     }
 }
 
 impl Cuda {
-    /// The solver of this GPU, which is looked for once.
+    /// A solver of this GPU, which is looked for once.
+    fn solver(&self, number: usize) -> Option<&Mutex<Solver>> {
+        let open = || Solver::open(&self.card).map(Mutex::new);
+        self.solver.solvers.get(number)?.get_or_init(open).as_ref()
+    }
+
+    /// The solver of this GPU, if there is one.
     pub(super) fn found_solver(&self) -> Option<&dyn DenseSolver> {
-        let open = || (0..SIDE_BY_SIDE).map_while(|_| Solver::open(&self.card).map(Mutex::new)).collect();
-        let found: &Vec<_> = self.solver.0.get_or_init(open);
-        (!found.is_empty()).then_some(self as &dyn DenseSolver)
+        self.solver(0).map(|_| self as &dyn DenseSolver)
+    }
+
+    /// Begins to look for the solvers, which takes half a second, while other work goes on. That touches no stream of others.
+    pub(super) fn expect_solver(&self) {
+        if self.solver.expected.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (looking, card, solvers) = (Looking::new(), self.card.clone(), self.solver.solvers.clone());
+        let look = move || {
+            // What is named first is dropped last.
+            let _looking = looking;
+            let (card, solvers) = (card, solvers);
+            for (k, solver) in solvers.iter().enumerate() {
+                let found = solver.get_or_init(|| Solver::open(&card).map(Mutex::new));
+                if let (0, Some(solver)) = (k, found) {
+                    // The first problem takes as long as the library: its kernels come with it. One that fails says so when it is needed.
+                    let _ = solver.lock().unwrap_or_else(PoisonError::into_inner).try_it();
+                }
+            }
+        };
+        // Without a thread, who needs them looks for them.
+        let _ = std::thread::Builder::new().spawn(look);
     }
 
     /// A solver that nobody uses, or the first.
     fn free_solver(&self) -> Result<MutexGuard<'_, Solver>> {
-        let all = self.solver.0.get().map_or(&[][..], |all| all);
-        let free = all.iter().find_map(|solver| solver.try_lock().ok());
-        let wait = || all.first().map(|solver| solver.lock().unwrap_or_else(PoisonError::into_inner));
+        // Those that are still being opened are not waited for.
+        let known = self.solver.solvers.iter().filter_map(|solver| solver.get()?.as_ref());
+        let free = known.into_iter().find_map(|solver| solver.try_lock().ok());
+        let wait = || self.solver(0).map(|solver| solver.lock().unwrap_or_else(PoisonError::into_inner));
         free.or_else(wait).ok_or_else(|| Error::internal("a solver that was not found"))
     }
 }
 
-/// Brings matrices of `n` rows to the GPU and forms the sum of `weight M M^T`.
-fn sum_of_squares(card: &Arc<Card>, n: usize, terms: &[(&[f64], f64)]) -> Result<Buffer> {
-    let numbers = card.allocate(8 * terms.iter().map(|(m, _)| m.len()).sum::<usize>())?;
-    let (mut at, mut steps) = (0, Vec::new());
-    for (m, weight) in terms.iter().filter(|(m, _)| !m.is_empty()) {
-        card.overwrite_at(&numbers, at, m)?;
-        let from = numbers.address + at as u64;
-        at += 8 * m.len();
-        steps.push(Step {
-            scale: *weight,
-            rows: n as u32,
-            columns: n as u32,
-            left: from,
-            left_row: 1,
-            left_column: n as u32,
-            left_kind: MATRIX,
-            // The rows of the transpose are the columns.
-            right: from,
-            right_row: n as u32,
-            right_kind: MATRIX,
-            depth: (m.len() / n.max(1)) as u32,
-            ..Step::zeroed()
-        });
+impl Keeper for Cuda {
+    fn keep(&self, numbers: &Arc<Numbers>) -> Result<()> {
+        self.card.keep(numbers)
     }
-    let out = card.allocate(8 * n * n)?;
-    let mut plan = Plan::default();
-    plan.block(0, n, n, steps);
-    plan.multiply(card, &numbers, &out)?;
-    Ok(out)
+
+    fn composed(&self, all: &[Composed<'_>]) -> Result<BlockVector> {
+        self.card.check_interrupt()?;
+        places::composed(&self.card, all)
+    }
+
+    fn squares(&self, all: &[(usize, Vec<Square<'_>>)]) -> Result<BlockVector> {
+        self.card.check_interrupt()?;
+        let (mut plan, mut at) = (Plan::default(), 0);
+        for (n, terms) in all {
+            let across = *n as u32;
+            let step = |term: &Square<'_>| -> Result<Step> {
+                let from = buffer(term.from)?.address + 8 * term.first as u64;
+                Ok(Step {
+                    scale: term.weight,
+                    rows: across,
+                    columns: across,
+                    // The columns of M are the rows of the transpose.
+                    left: from,
+                    left_row: 1,
+                    left_column: across,
+                    left_kind: MATRIX,
+                    right: from,
+                    right_row: across,
+                    right_kind: MATRIX,
+                    depth: term.rows as u32,
+                    ..Step::zeroed()
+                })
+            };
+            let steps = terms.iter().filter(|term| term.rows > 0).map(step);
+            plan.block(at, *n, *n, steps.collect::<Result<_>>()?);
+            at += n * n;
+        }
+        let out = self.card.allocate(8 * at)?;
+        plan.multiply(&self.card, &out, &out)?;
+        let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
+        Ok(BlockVector { dtype: DType::F64, rows: Rows::all(at), columns: 1, storage })
+    }
+
+    fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
+        self.card.check_interrupt()?;
+        if self.found_solver().is_none() {
+            return Ok(None);
+        }
+        // Others are opened when the first problems come, unless somebody does so already.
+        self.expect_solver();
+        let own = buffer(block)?;
+        if 8 * (first + rows * rows) > own.bytes {
+            return Err(Error::internal(format!("a matrix of {rows} rows at {first} of too few numbers")));
+        }
+        solved(self, rows, REAL, own.address + 8 * first as u64).map(Some)
+    }
 }
 
 impl DenseSolver for Cuda {
-    fn eigh_of_squares(&self, n: usize, terms: &[(&[f64], f64)]) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
-        self.card.check_interrupt()?;
-        let a = sum_of_squares(&self.card, n, terms)?;
-        let values = solved(self, n, REAL, &a)?;
-        Ok(Some((values, self.card.download(&a, n * n)?)))
-    }
-
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>> {
         match numbers {
             DenseMut::Real(a) => eigh(self, n, REAL, a),
@@ -191,43 +398,24 @@ fn eigh<T: bytemuck::Pod>(gpu: &Cuda, n: usize, kind: c_int, numbers: &mut [T]) 
     }
     card.check_interrupt()?;
     let a = card.upload(numbers)?;
-    let values = solved(gpu, n, kind, &a)?;
+    let values = solved(gpu, n, kind, a.address)?;
     card.download_to(&a, numbers)?;
     Ok(values)
 }
 
-/// Eigenvalues, ascending, of a matrix on the GPU; its eigenvectors take its place.
-fn solved(gpu: &Cuda, n: usize, kind: c_int, a: &Buffer) -> Result<Vec<f64>> {
+/// Eigenvalues, ascending, of a matrix on the GPU, which begins at an address; its eigenvectors take its place.
+fn solved(gpu: &Cuda, n: usize, kind: c_int, a: u64) -> Result<Vec<f64>> {
     let card = &gpu.card;
     let (values, info) = (card.allocate(8 * n)?, card.allocate(4)?);
     {
         let own = gpu.free_solver()?;
-        let failed = |status: c_int| match status {
-            0 => Ok(()),
-            status => Err(Error::backend(format!("cuSOLVER: status {status}"))),
-        };
-        let (f, size, a, w) = (&own.functions, n as i64, a.address, values.address);
-        let (mut there, mut here) = (0, 0);
         card.enter()?;
-        // SAFETY: `a` holds n x n numbers of this kind, `w` n reals; two sizes are written.
-        failed(unsafe {
-            let (there, here) = (&raw mut there, &raw mut here);
-            (f.room)(own.handle, own.params, VECTORS, LOWER, size, kind, a, size, REAL, w, kind, there, here)
-        })?;
+        let (there, here) = own.room(n, kind, (a, values.address))?;
         let room = card.allocate(there)?;
         // The library works on a stream of its own, on memory that others have left.
         card.synchronize("a dense matrix on its way")?;
         let mut host = vec![0u64; here.div_ceil(8)];
-        // SAFETY: as above; both rooms are as large as the library asked for, and nobody else has the handle. The library is
-        // done with the host's room when the stream is.
-        failed(unsafe {
-            let (on_host, on_card, info) = (host.as_mut_ptr().cast(), room.address, info.address);
-            (f.solve)(
-                own.handle, own.params, VECTORS, LOWER, size, kind, a, size, REAL, w, kind, on_card, there,
-                on_host, here, info,
-            )
-        })?;
-        own.stream.synchronize().map_err(|e| failure("eigenvectors of a dense matrix", e))?;
+        own.run(n, kind, (a, values.address, info.address), (room.address, there), &mut host)?;
     }
     if card.download::<i32>(&info, 1)? != [0] {
         return Err(Error::numeric("the eigenvalues of a dense matrix did not converge on the GPU"));

@@ -2,7 +2,9 @@
 //! understand. A backend keeps what it needs of them in its own memory.
 
 pub mod classes;
+pub mod held;
 pub mod onsite;
+pub mod outer;
 pub mod records;
 pub mod su3;
 pub mod wilson;

@@ -6,24 +6,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use faer::Mat;
-use faer::traits::ComplexField;
 
-use crate::backend::{Backend, DenseMut};
+use super::held::{Held, Number};
+use crate::backend::{Backend, BlockVector, DenseMut};
 use crate::error::Result;
-use crate::number::{C64, Scalar};
+use crate::number::C64;
 
 /// Numbers that blocks are made of.
-pub trait Element: Scalar<Real = f64> + ComplexField {
+pub trait Element: Number {
     /// A list of records of this type.
     fn wrap(list: Arc<RecordList<Self>>) -> Records;
     /// Numbers of a dense matrix, of this type.
     fn dense(numbers: &mut [Self]) -> DenseMut<'_>;
-    /// Real numbers as such of this type; none where that is another.
-    fn of_reals(_numbers: Vec<f64>) -> Option<Vec<Self>> {
-        None
-    }
     /// The numbers of matrices in other bases, column by column, where a backend makes them faster than the processor.
-    fn turned(_device: &dyn Backend, _turns: &[Turn<'_, Self>]) -> Result<Option<Vec<Self>>> {
+    fn turned(_device: &dyn Backend, _turns: &[Turn<'_, Self>]) -> Result<Option<BlockVector>> {
         Ok(None)
     }
 }
@@ -37,12 +33,8 @@ impl Element for f64 {
         DenseMut::Real(numbers)
     }
 
-    fn of_reals(numbers: Vec<f64>) -> Option<Vec<f64>> {
-        Some(numbers)
-    }
-
-    fn turned(device: &dyn Backend, turns: &[Turn<'_, f64>]) -> Result<Option<Vec<f64>>> {
-        device.turned(turns)?.map_or(Ok(None), |numbers| device.download_real(&numbers))
+    fn turned(device: &dyn Backend, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        device.turned(turns)
     }
 }
 
@@ -87,6 +79,15 @@ pub enum Records {
 }
 
 impl Records {
+    /// Rows of the largest block of a vector.
+    pub fn most_rows(&self) -> usize {
+        let panels = match self {
+            Records::Real(list) => &list.panels,
+            Records::Complex(list) => &list.panels,
+        };
+        panels.iter().map(|panel| panel.rows).max().unwrap_or(0)
+    }
+
     /// Numbers of a vector.
     pub fn dim(&self) -> usize {
         match self {
@@ -105,7 +106,7 @@ pub struct Factor<T> {
     pub columns: usize,
     pub scale: T,
     /// The matrix; none for the identity.
-    pub matrix: Option<Arc<Mat<T>>>,
+    pub matrix: Option<Arc<Held<T>>>,
 }
 
 /// One term of a product: the block that is read, and what it is multiplied by from both sides.
@@ -165,7 +166,7 @@ impl Piece {
 
 impl Panel {
     /// What it shares with a range of a vector: the rest of a row, whole rows, and the beginning of a row.
-    fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<Piece> {
+    pub(super) fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<Piece> {
         let end = self.offset + self.rows * self.columns;
         let (first, last) = (range.start.max(self.offset), range.end.min(end));
         let mut pieces = Vec::new();
@@ -300,8 +301,8 @@ impl<T: Element> RecordList<T> {
     }
 
     /// The distinct matrices that the records hold.
-    pub fn matrices(&self) -> Vec<&Arc<Mat<T>>> {
-        let mut all: Vec<&Arc<Mat<T>>> = Vec::new();
+    pub fn matrices(&self) -> Vec<&Arc<Held<T>>> {
+        let mut all: Vec<&Arc<Held<T>>> = Vec::new();
         for record in self.records.iter().flatten() {
             match record {
                 Record::Single { left, right, .. } => {
@@ -324,22 +325,28 @@ impl<T: Element> RecordList<T> {
 }
 
 /// A complex matrix as its real and its imaginary part, each where it is not zero.
-type Parts = [Option<Arc<Mat<f64>>>; 2];
+type Parts = [Option<Arc<Held<f64>>>; 2];
 
 impl RecordList<C64> {
     /// Real lists R and I with `H = R + i I`.
-    pub fn parts(&self) -> [RecordList<f64>; 2] {
-        let mut split: HashMap<*const Mat<C64>, Parts> = HashMap::new();
-        for m in self.matrices() {
+    ///
+    /// # Errors
+    /// Those of the backend that has the matrices.
+    pub fn parts(&self) -> Result<[RecordList<f64>; 2]> {
+        let mut split: HashMap<*const Held<C64>, Parts> = HashMap::new();
+        for held in self.matrices() {
+            let m = held.here()?;
             let part = |of: fn(&C64) -> f64| {
                 let part = Mat::from_fn(m.nrows(), m.ncols(), |i, j| of(&m[(i, j)]));
-                (0..part.ncols()).any(|j| part.col(j).iter().any(|&x| x != 0.0)).then(|| Arc::new(part))
+                (0..part.ncols())
+                    .any(|j| part.col(j).iter().any(|&x| x != 0.0))
+                    .then(|| Arc::new(part.into()))
             };
-            split.insert(Arc::as_ptr(m), [part(|z| z.re), part(|z| z.im)]);
+            split.insert(Arc::as_ptr(held), [part(|z| z.re), part(|z| z.im)]);
         }
         // The pieces of the real (0) or imaginary (1) part of a factor.
         let pieces = |f: &Factor<C64>, scale: C64, of: usize| -> Vec<Factor<f64>> {
-            let piece = |scale: f64, matrix: Option<Arc<Mat<f64>>>| Factor {
+            let piece = |scale: f64, matrix: Option<Arc<Held<f64>>>| Factor {
                 row: f.row,
                 rows: f.rows,
                 column: f.column,
@@ -389,7 +396,7 @@ impl RecordList<C64> {
                 }
             }
         };
-        [0, 1].map(|of| RecordList {
+        Ok([0, 1].map(|of| RecordList {
             dim: self.dim,
             panels: self.panels.clone(),
             records: self
@@ -397,7 +404,7 @@ impl RecordList<C64> {
                 .iter()
                 .map(|records| records.iter().flat_map(|r| of_record(r, of)).collect())
                 .collect(),
-        })
+        }))
     }
 }
 
@@ -405,8 +412,8 @@ impl RecordList<C64> {
 #[derive(Clone, Copy)]
 pub struct Turn<'a, T> {
     /// The new basis of its rows and that of its columns, a vector a column.
-    pub rows: &'a Mat<T>,
-    pub columns: &'a Mat<T>,
+    pub rows: &'a Held<T>,
+    pub columns: &'a Held<T>,
     /// The pieces of A.
     pub pieces: &'a [Factor<T>],
 }
@@ -480,7 +487,7 @@ mod tests {
 
     #[test]
     fn parts_take_all_turns() {
-        let bases: Vec<Mat<f64>> = (1..9).map(|n| Mat::zeros(2 * n, n)).collect();
+        let bases: Vec<Held<f64>> = (1..9).map(|n| Mat::zeros(2 * n, n).into()).collect();
         let turns: Vec<Turn<f64>> = bases
             .iter()
             .flat_map(|rows| bases.iter().map(move |columns| Turn { rows, columns, pieces: &[] }))

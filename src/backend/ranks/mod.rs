@@ -21,6 +21,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::backend::matrix::held::Keeper;
+use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::Turn;
 use crate::backend::matrix::wilson::COMPONENTS;
 use crate::backend::matrix::{Csr, Stencil};
@@ -32,7 +34,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::{self, Alike, World};
+use crate::ranks::{Alike, World};
 pub(crate) use cut::least_surface;
 use cut::{Cut, Way};
 use team::Team;
@@ -411,6 +413,14 @@ impl Backend for Ranks {
         }
     }
 
+    fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
+        self.device.download_part(local(v), range)
+    }
+
+    fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        own(v).map_or_else(|| self.device.all_rows(v), |own| self.brought(own))
+    }
+
     fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
         self.device.download(local(v))
     }
@@ -596,12 +606,16 @@ impl Backend for Ranks {
         Ok(possible.then(|| Alike::new(self.team.world, always)))
     }
 
-    fn joined(&self, own: &[f64], starts: &[usize]) -> Result<Option<Vec<f64>>> {
-        let many = starts.last().is_some_and(|all| *all >= MANY_ROWS);
-        if !many || !self.together.is_possible()? {
-            return Ok(None);
-        }
-        self.together.joined(own, starts.to_vec()).map(Some)
+    fn joined(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {
+        self.put_together(own, starts)
+    }
+
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        self.device.keeper()
+    }
+
+    fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
+        self.own_outer(sums, range)
     }
 
     fn dense_solver(&self) -> Option<&dyn DenseSolver> {
@@ -610,14 +624,7 @@ impl Backend for Ranks {
 
     /// Each rank's card turns some of them, and all of them come together where they are downloaded.
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
-        let numbers: usize = turns.iter().map(Turn::numbers).sum();
-        if numbers < MANY_ROWS || !self.kinds()?.0 || !self.together.is_possible()? {
-            return self.device.turned(turns);
-        }
-        let (own, starts) = Turn::shared(turns, self.team.place());
-        let Some(block) = ranks::agreed(self.device.turned(own))? else { return Ok(None) };
-        let cut = Cut::at(starts, self.team.place());
-        Ok(Some(self.wrap(Arc::new(cut), Rows::all(numbers), block)))
+        self.own_turned(turns)
     }
 
     fn alone(&self) -> Option<Device> {

@@ -2,19 +2,21 @@
 //! the largest first and always for the rank that has least to do, and takes the others' blocks from them. A block is computed by
 //! one rank, so that a product has the same bits however many there are.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cut::Cut;
 use super::{MANY_ROWS, Own, Ranks, Team, together};
 use crate::backend::exchange::{Halo, Plain, Port, Staging, VectorShape};
 use crate::backend::matrix::Csr;
-use crate::backend::matrix::records::{Element, Handling, RecordList, Records};
+use crate::backend::matrix::outer::OuterSums;
+use crate::backend::matrix::records::{Element, Handling, RecordList, Records, Turn};
 use crate::backend::{
     Backend, BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::{Alike, owners};
+use crate::ranks::{self, Alike, owners};
 
 /// Words of one message: the library counts bytes with 32 bits.
 const ROUND: usize = 1 << 27;
@@ -60,6 +62,49 @@ impl Ranks {
     pub(super) fn meet(&self, own: &Own) -> Result<bool> {
         let many = own.cut.rows >= MANY_ROWS && own.cut.ranges_of_all().is_some();
         Ok(many && self.together.is_possible()?)
+    }
+
+    /// All rows of a vector, on every rank's card; none where they do not come together there.
+    pub(super) fn brought(&self, own: &Own) -> Result<Option<BlockVector>> {
+        if !self.meet(own)? {
+            return Ok(None);
+        }
+        // What has come together is written over by what comes next.
+        self.together.with(&own.cut, &own.block, |all| self.device.columns(all, 0..all.columns)).map(Some)
+    }
+
+    /// Numbers of all ranks one after the other, of which this rank has `own`, on every rank's card; none where they do not come
+    /// together there, or are few.
+    pub(super) fn put_together(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {
+        let many = starts.last().is_some_and(|all| *all >= MANY_ROWS);
+        if !many || !self.together.is_possible()? {
+            return Ok(None);
+        }
+        let cut = Arc::new(Cut::at(starts.to_vec(), self.team.place()));
+        self.together.with(&cut, own, |all| self.device.columns(all, 0..1)).map(Some)
+    }
+
+    /// This rank's rows of a vector that is made of sums of outer products, or all of them where it has these.
+    pub(super) fn own_outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
+        let cut = self.cut_of(&Rows::all(sums.dim))?;
+        if cut.is_whole() {
+            return self.device.outer(sums, range);
+        }
+        let Some(ranges) = cut.ranges_of_all().filter(|_| range.len() == sums.dim) else { return Ok(None) };
+        let own = self.device.outer(sums, ranges.own())?;
+        Ok(own.map(|own| self.wrap(cut, Rows::all(sums.dim), own)))
+    }
+
+    /// Matrices in other bases, of which this rank's card turns some.
+    pub(super) fn own_turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        let numbers: usize = turns.iter().map(Turn::numbers).sum();
+        if numbers < MANY_ROWS || !self.kinds()?.0 || !self.together.is_possible()? {
+            return self.device.turned(turns);
+        }
+        let (own, starts) = Turn::shared(turns, self.team.place());
+        let Some(block) = ranks::agreed(self.device.turned(own))? else { return Ok(None) };
+        let cut = Cut::at(starts, self.team.place());
+        Ok(Some(self.wrap(Arc::new(cut), Rows::all(numbers), block)))
     }
 
     /// All rows of a vector, on every rank.

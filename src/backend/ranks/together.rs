@@ -99,19 +99,6 @@ impl Together {
     }
 }
 
-impl Together {
-    /// Numbers of all ranks one after the other, of which this rank has `own`; `starts` has where each rank's begin, and how many
-    /// there are. All ranks call this together.
-    ///
-    /// # Errors
-    /// Those of MPI and of the devices.
-    pub fn joined(&self, own: &[f64], starts: Vec<usize>) -> Result<Vec<f64>> {
-        let cut = Cut::at(starts, self.team.place());
-        let shape = VectorShape { dtype: DType::F64, columns: 1, grid: None };
-        self.at(&Arc::new(cut), shape, |assembly| assembly.joined(own))
-    }
-}
-
 /// A superblock of whose product every rank computes its rows.
 struct Spread {
     team: Team,

@@ -62,7 +62,7 @@ pub(super) fn speeds(parts: &[Device], primary: usize) -> Result<Speeds> {
 
 /// Blocks of `side` x `side` numbers that each are read by a record with two dense matrices, or copied.
 fn sample(side: usize, blocks: usize, dense: bool) -> RecordList<f64> {
-    let matrix = dense.then(|| Arc::new(Mat::from_fn(side, side, |i, j| ((i + 2 * j) % 7) as f64)));
+    let matrix = dense.then(|| Arc::new(Mat::from_fn(side, side, |i, j| ((i + 2 * j) % 7) as f64).into()));
     let factor =
         || Factor { row: 0, rows: side, column: 0, columns: side, scale: 1.0, matrix: matrix.clone() };
     let panel = |k: usize| Panel { offset: k * side * side, rows: side, columns: side };

@@ -10,12 +10,13 @@ use super::dense::applied;
 use super::space::{Side, Space};
 use super::spread::{All, Spread};
 use crate::backend::Device;
+use crate::backend::matrix::held::{Held, Numbers};
 use crate::backend::matrix::records::{Element, Factor, Turn};
 use crate::error::{Error, Kind, Result};
 use crate::ranks::Alike;
 
 /// Multiplications from which on operators are worth a way to a device.
-const LARGE: u64 = 1 << 31;
+const LARGE: u64 = 1 << 28;
 
 /// A truncated basis.
 pub struct Basis<T> {
@@ -47,6 +48,11 @@ fn fewer() -> Error {
 impl<T: Element> Basis<T> {
     /// From the vectors of each old sector that is kept.
     pub(super) fn from_vectors(old: &Space, mut vectors: impl FnMut(usize) -> Option<Mat<T>>) -> Basis<T> {
+        Basis::from_held(old, |sector| vectors(sector).map(|m| Arc::new(m.into())))
+    }
+
+    /// The same of vectors that may be elsewhere.
+    pub(super) fn from_held(old: &Space, mut vectors: impl FnMut(usize) -> Option<Arc<Held<T>>>) -> Basis<T> {
         let mut basis = Basis {
             side: None,
             old: old.clone(),
@@ -67,7 +73,7 @@ impl<T: Element> Basis<T> {
                 basis.new_sector[sector] = Some(kept.len());
                 basis.old_sector.push(sector);
                 sectors.insert(old.label(sector).clone(), v.ncols());
-                kept.push(Arc::new(v));
+                kept.push(v);
             }
         }
         basis.vectors = Spread::Here(Arc::new(kept));
@@ -125,13 +131,13 @@ impl<T: Element> Basis<T> {
         from: usize,
         factors: &[Factor<T>],
         par: Par,
-    ) -> Mat<T> {
+    ) -> Result<Mat<T>> {
         let rows = self.old.dim(self.old_sector[to]);
-        let half = applied(factors, rows, vectors[from].as_ref().as_ref(), par);
+        let half = applied(factors, rows, vectors[from].here()?, par)?;
         let mut out = Mat::zeros(self.new.dim(to), self.new.dim(from));
-        let u = vectors[to].as_ref().as_ref();
+        let u = vectors[to].here()?;
         matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), par);
-        out
+        Ok(out)
     }
 
     /// The same for several, where a device makes them faster than the processor; `work` is the number of multiplications.
@@ -148,24 +154,35 @@ impl<T: Element> Basis<T> {
             pieces,
         };
         let turns: Vec<Turn<'_, T>> = places.map(turn).collect();
-        match T::turned(&**device, &turns) {
-            Ok(None) => Ok(None),
-            Ok(Some(numbers)) => {
-                let (mut of_turns, mut rest) = (Vec::with_capacity(turns.len()), &numbers[..]);
-                for turn in &turns {
-                    let (own, after) = rest.split_at_checked(turn.numbers()).ok_or_else(fewer)?;
-                    of_turns.push((own, turn.rows.ncols(), turn.columns.ncols()));
-                    rest = after;
-                }
-                let matrix = |(own, rows, columns)| {
-                    Arc::new(MatRef::from_column_major_slice(own, rows, columns).to_owned())
-                };
-                Ok(Some(of_turns.into_par_iter().map(matrix).collect()))
-            }
+        match self.kept_turned(device, &turns) {
             Err(e) if e.kind() == Kind::Interrupted => Err(e),
             // The processor has other room.
             Err(_) => Ok(None),
+            found => found,
         }
+    }
+
+    /// Operators that a device has turned: they stay there, where it keeps matrices.
+    fn kept_turned(&self, device: &Device, turns: &[Turn<'_, T>]) -> Result<Option<All<T>>> {
+        let Some(block) = T::turned(&**device, turns)? else { return Ok(None) };
+        let mut first = 0;
+        let places = turns.iter().map(|turn| {
+            let shape = (turn.rows.ncols(), turn.columns.ncols());
+            first += shape.0 * shape.1;
+            (first - shape.0 * shape.1, shape)
+        });
+        let places: Vec<(usize, (usize, usize))> = places.collect();
+        if let Some(all) = device.all_rows(&block)? {
+            let numbers = Numbers::new(device, all)?;
+            let held = |(first, shape)| Arc::new(Held::within(&numbers, first, shape, false));
+            return Ok(Some(places.into_iter().map(held).collect()));
+        }
+        let numbers = device.download_real(&block)?.and_then(T::of_reals).ok_or_else(fewer)?;
+        let matrix = |(first, (rows, columns)): (usize, (usize, usize))| {
+            let own = numbers.get(first..first + rows * columns).ok_or_else(fewer)?;
+            Ok(Arc::new(MatRef::from_column_major_slice(own, rows, columns).to_owned().into()))
+        };
+        places.into_par_iter().map(matrix).collect::<Result<_>>().map(Some)
     }
 
     /// Number of multiplications in [`Basis::rotated`].

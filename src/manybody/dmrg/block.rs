@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use faer::Mat;
-
 use super::basis::Basis;
 use super::dense::deal;
 use super::mpo::{Mpo, MpoEntry};
 use super::operators::{Carried, Operators, Outline, Present};
 use super::space::{Fusion, Label, Side, Space};
 use super::spread::{All, Spread};
+use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
 use crate::manybody::wigner::recoupling;
@@ -20,7 +19,7 @@ use crate::number::C64;
 
 /// For each sector of a block, the sector of a state's bond with the same charges, if there is one, and the overlaps:
 /// rows for the block's states, columns for those of the bond.
-pub(super) type Overlap<T> = Vec<Option<(usize, Mat<T>)>>;
+pub(super) type Overlap<T> = Vec<Option<(usize, faer::Mat<T>)>>;
 
 /// A piece of an operator between two sectors.
 pub(super) struct Patch<T> {
@@ -257,7 +256,7 @@ impl<T: Element> Block<T> {
     }
 
     fn own_pieces(&self, operators: &[Carried<T>], symbol: usize) -> Vec<Patch<T>> {
-        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Mat<T>>>| Patch {
+        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Held<T>>>| Patch {
             row: s,
             column: t,
             factor: Factor {
@@ -415,15 +414,19 @@ impl<T: Element> Block<T> {
             None => basis.turned(&vectors, turns, works.iter().sum())?,
             Some(_) => None,
         };
-        let matrices: All<T> = there.unwrap_or_else(|| {
-            deal(
-                &own,
-                |(k, _)| works[*k] as f64,
-                |(_, (_, to, from, factors)), par| {
-                    Arc::new(basis.rotated(&vectors, *to, *from, factors, par))
-                },
-            )
-        });
+        let matrices: All<T> = match there {
+            Some(matrices) => matrices,
+            None => {
+                let made = deal(
+                    &own,
+                    |(k, _)| works[*k] as f64,
+                    |(_, (_, to, from, factors)), par| {
+                        basis.rotated(&vectors, *to, *from, factors, par).map(|m| Arc::new(m.into()))
+                    },
+                );
+                made.into_iter().collect::<Result<_>>()?
+            }
+        };
         let mut outline: Vec<Outline> = (0..bond.charges.len())
             .map(|k| if Some(k) == identity { Outline::Identity } else { Outline::Nothing })
             .collect();

@@ -9,8 +9,8 @@ use faer::linalg::svd;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::backend::DenseSolver;
 use crate::backend::matrix::records::{Element, Factor};
-use crate::backend::{DenseMut, DenseSolver};
 use crate::error::{Error, Kind, Result};
 use crate::number::hermitian;
 
@@ -18,9 +18,9 @@ use crate::number::hermitian;
 const LARGE: f64 = 1e8;
 
 /// Rows from which on a matrix is worth a way to a solver.
-const FAR: usize = 512;
+pub(super) const FAR: usize = 256;
 /// Threads that feed a solver.
-const FEEDERS: usize = 4;
+pub(super) const FEEDERS: usize = 4;
 
 /// Weights below this, relative to their sum, are rounding of singular values.
 pub(super) const FLOOR: f64 = 1e-30;
@@ -69,7 +69,7 @@ impl<T: Element> Hermitian<'_, T> {
     }
 
     /// Its eigenvalues, descending, and eigenvectors, by the processor.
-    fn solved(&self, par: Par) -> Result<(Vec<f64>, Mat<T>)> {
+    pub(super) fn solved(&self, par: Par) -> Result<(Vec<f64>, Mat<T>)> {
         let (values, vectors) = match self {
             Hermitian::Whole(m) => eigh(m.as_ref(), par)?,
             Hermitian::Squares(rows, terms) => eigh(squares(*rows, terms, par).as_ref(), par)?,
@@ -80,27 +80,11 @@ impl<T: Element> Hermitian<'_, T> {
     /// The same by a solver.
     fn solved_by(&self, solver: &dyn DenseSolver) -> Result<(Vec<f64>, Mat<T>)> {
         let n = self.rows();
-        if let Hermitian::Squares(_, terms) = self
-            && !T::DTYPE.is_complex()
-        {
-            let mut terms: Vec<(Vec<T>, f64)> = terms.iter().map(|(m, w)| (by_columns(*m), *w)).collect();
-            let mut real = Vec::new();
-            for (numbers, weight) in &mut terms {
-                if let DenseMut::Real(numbers) = T::dense(numbers) {
-                    real.push((&*numbers, *weight));
-                }
-            }
-            if let Some((values, vectors)) = solver.eigh_of_squares(n, &real)?
-                && let Some(vectors) = T::of_reals(vectors)
-            {
-                return Ok(descending(values, MatRef::from_column_major_slice(&vectors, n, n)));
-            }
-        }
         let mut numbers: Vec<T> = Vec::with_capacity(n * n);
         match self {
-            Hermitian::Whole(m) => append(&mut numbers, m),
+            Hermitian::Whole(m) => append(&mut numbers, m.as_ref()),
             Hermitian::Squares(rows, terms) => {
-                append(&mut numbers, &squares(*rows, terms, faer::get_global_parallelism()));
+                append(&mut numbers, squares(*rows, terms, faer::get_global_parallelism()).as_ref());
             }
         }
         let values = solver.eigh(n, T::dense(&mut numbers))?;
@@ -118,14 +102,6 @@ pub(super) fn squares<T: Element>(rows: usize, terms: &[(MatRef<'_, T>, f64)], p
 /// `sum += weight M M^H`.
 pub(super) fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64, par: Par) {
     matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
-}
-
-/// The numbers of a matrix, column by column.
-fn by_columns<T: Element>(m: MatRef<'_, T>) -> Vec<T> {
-    let mut numbers = vec![T::default(); m.nrows() * m.ncols()];
-    let column = |(j, to): (usize, &mut [T])| to.iter_mut().zip(m.col(j).iter()).for_each(|(to, x)| *to = *x);
-    numbers.par_chunks_exact_mut(m.nrows().max(1)).enumerate().for_each(column);
-    numbers
 }
 
 /// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes large ones, one after
@@ -177,8 +153,8 @@ pub(super) fn eigh_all<'a, T: Element>(
 }
 
 /// Appends the numbers of a matrix, column by column.
-pub(super) fn append<T: Element>(numbers: &mut Vec<T>, m: &Mat<T>) {
-    for column in m.as_ref().col_iter() {
+pub(super) fn append<T: Element>(numbers: &mut Vec<T>, m: MatRef<'_, T>) {
+    for column in m.col_iter() {
         match column.try_as_col_major() {
             Some(column) => numbers.extend_from_slice(column.as_slice()),
             None => numbers.extend(column.iter()),
@@ -235,13 +211,21 @@ pub(super) fn square<T: Element>(m: MatRef<'_, T>) -> f64 {
 }
 
 /// `A X` for the pieces of an operator A between two sectors; the result has `rows` rows.
-pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: MatRef<'_, T>, par: Par) -> Mat<T> {
+///
+/// # Errors
+/// Those of the device that has a piece.
+pub(super) fn applied<T: Element>(
+    factors: &[Factor<T>],
+    rows: usize,
+    x: MatRef<'_, T>,
+    par: Par,
+) -> Result<Mat<T>> {
     let mut y = Mat::<T>::zeros(rows, x.ncols());
     for f in factors {
         let mut y = y.as_mut().subrows_mut(f.row, f.rows);
         let x = x.subrows(f.column, f.columns);
         match &f.matrix {
-            Some(a) => matmul(y, Accum::Add, a.as_ref(), x, f.scale, par),
+            Some(a) => matmul(y, Accum::Add, a.here()?, x, f.scale, par),
             None => {
                 for j in 0..x.ncols() {
                     for i in 0..x.nrows() {
@@ -251,7 +235,7 @@ pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: MatRef<
             }
         }
     }
-    y
+    Ok(y)
 }
 
 #[cfg(test)]
@@ -259,6 +243,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::backend::DenseMut;
     use crate::number::C64;
 
     /// A solver that solves every second matrix and fails at the others.

@@ -8,12 +8,13 @@ use faer::{Mat, MatRef, Par};
 use super::basis::Basis;
 use super::block::{Block, Pieces};
 use super::dense::{
-    FLOOR as SMALLEST, Hermitian, add_square, applied, deal, eigh, eigh_all, square, squares, thin_svd,
+    FAR, FLOOR as SMALLEST, Hermitian, add_square, applied, deal, eigh, eigh_all, square, squares, thin_svd,
 };
 use super::space::Side;
-use super::spread::joined;
+use super::spread::{All, joined};
 use super::superblock::Superblock;
 use crate::backend::Device;
+use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::ranks::{self, Alike, Shares, Told};
@@ -29,6 +30,27 @@ const OCCUPIED: f64 = 1e-3;
 /// Sectors at most so many quanta away from the occupied ones count as near.
 const NEAR: i32 = 2;
 
+/// Eigenvectors of a sector, a column each.
+pub(super) struct Found<T> {
+    pub vectors: Held<T>,
+    /// Whether those of the largest weights are the last ones.
+    pub ascending: bool,
+}
+
+impl<T: Element> Found<T> {
+    /// On the host, those of the largest weights first.
+    pub fn here(&self) -> Result<MatRef<'_, T>> {
+        let vectors = self.vectors.here()?;
+        Ok(if self.ascending { vectors.reverse_cols() } else { vectors })
+    }
+}
+
+impl<T: Element> From<Mat<T>> for Found<T> {
+    fn from(vectors: Mat<T>) -> Found<T> {
+        Found { vectors: vectors.into(), ascending: false }
+    }
+}
+
 /// The density matrix of one half of a superblock, by sectors.
 pub struct DensityMatrix<T> {
     /// The half it belongs to.
@@ -36,11 +58,11 @@ pub struct DensityMatrix<T> {
     /// Weights, descending, for each sector.
     weights: Vec<Vec<f64>>,
     /// Their vectors, for each sector that this rank has diagonalised; without ranks, for all of them.
-    vectors: Vec<Option<Mat<T>>>,
+    pub(super) vectors: Vec<Option<Found<T>>>,
     /// The superblock's.
-    device: Device,
+    pub(super) device: Device,
     alike: Option<Alike>,
-    shares: Option<Shares>,
+    pub(super) shares: Option<Shares>,
     trace: f64,
     /// Weights below this are rounding.
     floor: f64,
@@ -54,6 +76,23 @@ pub struct Mixing {
     /// Weight of the perturbation that admits states which the superblock does not reach yet (White, Phys. Rev. B 72,
     /// 180403 (2005)).
     pub noise: f64,
+}
+
+impl Mixing {
+    /// The weights of so many target states, of the sum one.
+    pub(super) fn of_each(&self, count: usize) -> Result<Vec<f64>> {
+        match &self.weights[..] {
+            [] => Ok(vec![1.0 / count.max(1) as f64; count]),
+            given if given.len() == count && given.iter().all(|w| *w >= 0.0) => {
+                let sum: f64 = given.iter().sum();
+                Ok(given.iter().map(|w| w / sum).collect())
+            }
+            given if given.len() == count => Err(Error::input(format!("weights {given:?} of target states"))
+                .hint("one weight a target state, none of them negative")),
+            given => Err(Error::input(format!("{} weights for {count} states", given.len()))
+                .hint("one weight a target state, none of them negative")),
+        }
+    }
 }
 
 /// How a basis is truncated.
@@ -106,21 +145,7 @@ impl<T: Element> DensityMatrix<T> {
                 .hint("make them of the same grown block"));
         }
         let count: usize = all.iter().map(|a| a.1.len()).sum();
-        let weights = match &mixing.weights[..] {
-            [] => vec![1.0 / count.max(1) as f64; count],
-            given if given.len() == count && given.iter().all(|w| *w >= 0.0) => {
-                let sum: f64 = given.iter().sum();
-                given.iter().map(|w| w / sum).collect()
-            }
-            given if given.len() == count => {
-                return Err(Error::input(format!("weights {given:?} of target states"))
-                    .hint("one weight a target state, none of them negative"));
-            }
-            given => {
-                return Err(Error::input(format!("{} weights for {count} states", given.len()))
-                    .hint("one weight a target state, none of them negative"));
-            }
-        };
+        let weights = mixing.of_each(count)?;
         let mut panels: Vec<(usize, Vec<(MatRef<'_, T>, f64)>)> =
             space.dims().iter().map(|&d| (d, Vec::new())).collect();
         let targets = all.iter().flat_map(|&(both, states)| states.iter().map(move |x| (both, x)));
@@ -140,16 +165,17 @@ impl<T: Element> DensityMatrix<T> {
             .map(|(x, w)| w * x.iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>())
             .sum();
         if !(norm > 0.0) || !norm.is_finite() {
-            return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
+            return Err(vanishes());
         }
         let device = first.0.device();
         let (alike, solving) = (device.alike()?, device.solves_together()?);
         let width = |of: &[(MatRef<'_, T>, f64)]| of.iter().map(|(m, _)| m.ncols()).sum::<usize>();
-        let work = |(dim, of): &(usize, Vec<_>)| (dim * dim * (width(of) + 9 * dim)) as u64;
+        let work = |(dim, of): &(usize, Vec<_>)| work_of(*dim, width(of));
         let shares = shared(solving, panels.iter().map(work));
         let own = |sector: usize| shares.as_ref().is_none_or(|shares| shares.owns(sector));
         let mine: Vec<usize> = (0..panels.len()).filter(|s| own(*s)).collect();
-        let here = mixing.noise > 0.0 || device.dense_solver().is_none();
+        let large = panels.iter().any(|panel| panel.0 >= FAR);
+        let here = mixing.noise > 0.0 || !large || device.dense_solver().is_none();
         let mut sums = match here {
             true => deal(
                 &mine,
@@ -174,18 +200,29 @@ impl<T: Element> DensityMatrix<T> {
             true => sums.into_iter().map(Hermitian::Whole).collect(),
             false => mine.iter().map(|&s| Hermitian::Squares(panels[s].0, &panels[s].1)).collect(),
         };
-        let mut found = eigh_all(&matrices, || device.dense_solver());
+        let found = eigh_all(&matrices, || device.dense_solver());
+        let found = found.map(|all| all.into_iter().map(|(w, v)| (w, v.into())).collect());
+        DensityMatrix::of_sums(block, device, found, (alike, shares))
+    }
+
+    /// Of what this rank has found in its sectors of a sum of squares, whose weights are not negative but by rounding.
+    pub(super) fn of_sums(
+        block: Arc<Block<T>>,
+        device: &Device,
+        mut found: Result<Vec<(Vec<f64>, Found<T>)>>,
+        ranks: (Option<Alike>, Option<Shares>),
+    ) -> Result<DensityMatrix<T>> {
         if let Ok(sectors) = &mut found {
             sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
         }
-        DensityMatrix::of_sectors(block, device, found, (alike, shares), FLOOR)
+        DensityMatrix::of_sectors(block, device, found, ranks, FLOOR)
     }
 
     /// Of what this rank has found in its sectors.
     fn of_sectors(
         block: Arc<Block<T>>,
         device: &Device,
-        found: Result<Vec<(Vec<f64>, Mat<T>)>>,
+        found: Result<Vec<(Vec<f64>, Found<T>)>>,
         (alike, shares): (Option<Alike>, Option<Shares>),
         floor: f64,
     ) -> Result<DensityMatrix<T>> {
@@ -197,7 +234,7 @@ impl<T: Element> DensityMatrix<T> {
         };
         let (own, mut mine): (Result<Vec<_>>, _) = match found {
             Ok(found) => {
-                let (weights, vectors): (Vec<Vec<f64>>, Vec<Mat<T>>) = found.into_iter().unzip();
+                let (weights, vectors): (Vec<Vec<f64>>, Vec<Found<T>>) = found.into_iter().unzip();
                 let bytes = weights.iter().map(|w| bytemuck::cast_slice(w).into()).collect();
                 (Ok(bytes), vectors.into_iter())
             }
@@ -247,7 +284,7 @@ impl<T: Element> DensityMatrix<T> {
                     at += m.ncols();
                 }
                 let (u, s, _) = thin_svd(whole.as_ref())?;
-                Ok((s.into_iter().map(|s| s * s).collect(), u))
+                Ok((s.into_iter().map(|s| s * s).collect(), u.into()))
             },
         );
         let found = sectors.into_iter().collect::<Result<_>>();
@@ -305,14 +342,21 @@ impl<T: Element> DensityMatrix<T> {
             0 => (vec![0; space.sectors()], BTreeMap::new()),
             _ => (self.low(cut, &per_sector), self.block.energy(&self.block.operators()?)),
         };
-        let own =
-            (0..space.sectors()).filter_map(|s| self.kept(s, per_sector[s], low[s], &energy).transpose());
-        let mut vectors: Vec<Mat<T>> = match &self.shares {
-            None => own.collect::<Result<_>>()?,
-            Some(shares) => {
-                let shape = |s: usize| (space.dim(s), per_sector[s] + low[s]);
-                let shapes: Vec<_> = (0..space.sectors()).map(shape).collect();
-                joined(&*self.device, shares, own.collect(), &shapes)?
+        let there = if cut.low == 0 { self.kept_there(space, &per_sector)? } else { None };
+        let vectors: All<T> = match there {
+            Some(vectors) => vectors,
+            None => {
+                let own = (0..space.sectors())
+                    .filter_map(|s| self.kept(s, per_sector[s], low[s], &energy).transpose());
+                let vectors: Vec<Mat<T>> = match &self.shares {
+                    None => own.collect::<Result<_>>()?,
+                    Some(shares) => {
+                        let shape = |s: usize| (space.dim(s), per_sector[s] + low[s]);
+                        let shapes: Vec<_> = (0..space.sectors()).map(shape).collect();
+                        joined(&*self.device, shares, own.collect(), &shapes)?
+                    }
+                };
+                vectors.into_iter().map(|m| Arc::new(m.into())).collect()
             }
         };
         let total: f64 = spectrum.iter().sum();
@@ -324,7 +368,7 @@ impl<T: Element> DensityMatrix<T> {
             weights: spectrum[..kept].to_vec(),
             device: Some(self.device.clone()),
             alike: self.alike,
-            ..Basis::from_vectors(space, |s| Some(std::mem::replace(&mut vectors[s], Mat::zeros(0, 0))))
+            ..Basis::from_held(space, |s| Some(vectors[s].clone()))
         })
     }
 
@@ -353,15 +397,16 @@ impl<T: Element> DensityMatrix<T> {
     /// The vectors that a sector keeps: those of the largest weights, and of the others the `low` lowest states of the block's
     /// Hamiltonian. None where the sector is another rank's.
     fn kept(&self, sector: usize, kept: usize, low: usize, energy: &Pieces<T>) -> Result<Option<Mat<T>>> {
-        let Some(all) = &self.vectors[sector] else { return Ok(None) };
-        let old = all.as_ref().subcols(0, kept);
+        let Some(found) = &self.vectors[sector] else { return Ok(None) };
+        let all = found.here()?;
+        let old = all.subcols(0, kept);
         if low == 0 {
             return Ok(Some(old.to_owned()));
         }
-        let rest = all.as_ref().subcols(kept, all.ncols() - kept);
+        let rest = all.subcols(kept, all.ncols() - kept);
         let factors = energy.get(&(sector, sector)).map_or(&[][..], |f| f);
         let rows = all.nrows();
-        let image = applied(factors, rows, rest, Par::Seq);
+        let image = applied(factors, rows, rest, Par::Seq)?;
         let (_, mix) = eigh((rest.adjoint() * &image).as_ref(), Par::Seq)?;
         let lowest = rest * mix.as_ref().subcols(0, low);
         let both = |i, j| if j < kept { old[(i, j)] } else { lowest[(i, j - kept)] };
@@ -369,8 +414,18 @@ impl<T: Element> DensityMatrix<T> {
     }
 }
 
+/// An error for a state without a density matrix.
+pub(super) fn vanishes() -> Error {
+    Error::numeric("the density matrix of a vector that is zero or not finite")
+}
+
+/// Multiplications for the sector of a density matrix, of so many rows and columns of its states.
+pub(super) fn work_of(rows: usize, columns: usize) -> u64 {
+    (rows * rows * (columns + 9 * rows)) as u64
+}
+
 /// Who diagonalises which sector; none if every rank does all.
-fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<Shares> {
+pub(super) fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<Shares> {
     let works: Vec<u64> = works.collect();
     alike.filter(|alike| alike.pays(works.iter().sum())).map(|alike| alike.shares(&works))
 }
@@ -462,7 +517,7 @@ impl<T: Element> Noise<'_, T> {
                             continue;
                         }
                         if let Some(at) = place[row] {
-                            let image = applied(&factors, block.space().dim(row), m, Par::Seq);
+                            let image = applied(&factors, block.space().dim(row), m, Par::Seq)?;
                             sizes.push((number, weight * square(image.as_ref())));
                             images.push((at, image, weight));
                         }

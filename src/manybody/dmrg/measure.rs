@@ -330,7 +330,13 @@ impl<T: Element> State<T> {
             return Err(Error::internal("a block that is not rotated"));
         };
         Ok(match carried.present()?.first() {
-            Some(Carried::Blocks(blocks)) => blocks.iter().map(|b| b.matrix[(0, 0)].to_c64()).sum(),
+            Some(Carried::Blocks(blocks)) => {
+                let mut sum = C64::ZERO;
+                for block in blocks {
+                    sum += block.matrix.here()?[(0, 0)].to_c64();
+                }
+                sum
+            }
             Some(Carried::Identity) => C64::ONE,
             _ => C64::ZERO,
         })

@@ -19,6 +19,7 @@ mod mpo;
 mod operators;
 mod order;
 mod overlap;
+mod pieces;
 mod predict;
 mod purify;
 pub(super) mod reduced;
@@ -33,6 +34,7 @@ mod superblock;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod there;
 mod train;
 mod trotter;
 mod turned;

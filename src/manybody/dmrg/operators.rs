@@ -3,9 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use faer::Mat;
-
 use super::spread::{All, Spread};
+use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
 
@@ -25,7 +24,7 @@ pub(super) enum Carried<T> {
 pub(super) struct Sub<T> {
     pub row: usize,
     pub column: usize,
-    pub matrix: Arc<Mat<T>>,
+    pub matrix: Arc<Held<T>>,
 }
 
 /// The operators of a block.
@@ -87,7 +86,7 @@ fn put_together<T>(outline: &[Outline], matrices: &All<T>) -> Vec<Carried<T>> {
         Outline::Nothing => Carried::Nothing,
         Outline::Identity => Carried::Identity,
         Outline::Blocks(places) => {
-            let sub = |(&(row, column), matrix): (&(usize, usize), &Arc<Mat<T>>)| Sub {
+            let sub = |(&(row, column), matrix): (&(usize, usize), &Arc<Held<T>>)| Sub {
                 row,
                 column,
                 matrix: matrix.clone(),
@@ -121,7 +120,7 @@ impl<T: Element> Operators<T> {
 
     /// Bytes of all of them, on all ranks together.
     pub(super) fn bytes(&self) -> usize {
-        let size = |m: &Mat<T>| m.nrows() * m.ncols() * size_of::<T>();
+        let size = |m: &Held<T>| m.nrows() * m.ncols() * size_of::<T>();
         match self {
             Operators::Here(carried) => carried
                 .iter()

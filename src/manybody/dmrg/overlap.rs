@@ -10,6 +10,7 @@ use super::dense::{adjoint_product, product};
 use super::space::{Side, Space};
 use super::state::State;
 use super::superblock::Superblock;
+use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
@@ -53,11 +54,11 @@ fn one_more<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Overl
     }
     let (grown, basis) = block.origin().ok_or_else(lost)?;
     let wide = of_grown(grown, state)?;
-    let turn = |(sector, u): (usize, &Arc<Mat<T>>)| -> Option<(usize, Mat<T>)> {
-        let (bond, g) = wide[basis.old_sector[sector]].as_ref()?;
-        Some((*bond, adjoint_product(u.as_ref().as_ref(), g.as_ref())))
+    let turn = |(sector, u): (usize, &Arc<Held<T>>)| -> Result<Option<(usize, Mat<T>)>> {
+        let Some((bond, g)) = &wide[basis.old_sector[sector]] else { return Ok(None) };
+        Ok(Some((*bond, adjoint_product(u.here()?, g.as_ref()))))
     };
-    Ok(basis.vectors.all()?.iter().enumerate().map(turn).collect())
+    basis.vectors.all()?.iter().enumerate().map(turn).collect()
 }
 
 /// The overlap of a block and its site with a state.

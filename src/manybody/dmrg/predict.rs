@@ -48,7 +48,7 @@ pub fn transformed<T: Element>(
         return Err(foreign());
     }
     let vectors = basis.vectors.all()?;
-    if let Some(out) = onto_bond(old, x, new, (basis, &vectors), side, other) {
+    if let Some(out) = onto_bond(old, x, new, (basis, &vectors), side, other)? {
         return Ok(out);
     }
     // The moving half loses its site by the projection; the other half gives up the site next to it.
@@ -90,7 +90,7 @@ pub fn transformed<T: Element>(
                 if from.space() != target.space() {
                     return Err(foreign());
                 }
-                let v = unfolded.as_ref().ok_or_else(foreign)?[piece.rest].as_ref().as_ref();
+                let v = unfolded.as_ref().ok_or_else(foreign)?[piece.rest].here()?;
                 let mut wide = Mat::zeros(piece.matrix.nrows(), v.nrows());
                 let one = T::one_impl();
                 matmul(wide.as_mut(), Accum::Replace, piece.matrix.as_ref(), v.transpose(), one, Par::Seq);
@@ -118,12 +118,12 @@ fn onto_bond<T: Element>(
     (basis, vectors): (&Basis<T>, &All<T>),
     side: Side,
     other: Side,
-) -> Option<Vec<T>> {
+) -> Result<Option<Vec<T>>> {
     let (own, rest, before) = (new.half(side), new.half(other), old.half(other));
     let bare = own.fusion().is_none() && rest.fusion().is_none() && before.fusion().is_none();
     let same = rest.space() == before.space() && rest.sites() == before.sites();
     if !bare || !same || own.space() != basis.new_space() {
-        return None;
+        return Ok(None);
     }
     let mut out = vec![T::default(); new.dim()];
     for (pair, panel) in old.panels(x) {
@@ -137,12 +137,12 @@ fn onto_bond<T: Element>(
             Side::Right => new.panel(far, sector),
         };
         let Some(to) = to else { continue };
-        let u = vectors[sector].as_ref().as_ref();
+        let u = vectors[sector].here()?;
         let mut projected = Mat::zeros(u.ncols(), m.ncols());
         matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
         put(&mut out, to, projected.as_ref(), 0, 0, side);
     }
-    Some(out)
+    Ok(Some(out))
 }
 
 /// Adds a matrix to a part of a vector; its rows belong to the block on `side`.
@@ -181,13 +181,13 @@ fn split<T: Element>(
             Side::Right => (pair.right, pair.left, panel.transpose()),
         };
         let Some(moving) = basis.kept(own) else { continue };
-        let u = vectors[moving].as_ref().as_ref();
+        let u = vectors[moving].here()?;
         let mut projected = Mat::zeros(u.ncols(), m.ncols());
         matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
         let sector = match &unfold {
             None => far,
             Some((other, vectors)) => {
-                let v = vectors[far].as_ref().as_ref();
+                let v = vectors[far].here()?;
                 let mut wide = Mat::zeros(projected.nrows(), v.nrows());
                 let narrow = projected.as_ref();
                 matmul(wide.as_mut(), Accum::Replace, narrow, v.transpose(), T::one_impl(), Par::Seq);

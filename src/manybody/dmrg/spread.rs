@@ -8,13 +8,15 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::dense::append;
+use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::Element;
-use crate::backend::{Backend, DenseMut};
+use crate::backend::{Backend, DenseMut, Rows};
 use crate::error::{Error, Result};
+use crate::number::{C64, DType};
 use crate::ranks::{self, Alike, Shares};
 
 /// Matrices, each of which may be held by others, too.
-pub(super) type All<T> = Vec<Arc<Mat<T>>>;
+pub(super) type All<T> = Vec<Arc<Held<T>>>;
 
 /// Matrices that are all here, or shared out to the ranks.
 pub(super) enum Spread<T> {
@@ -61,8 +63,8 @@ impl<T: Element> Spread<T> {
         if let Some(all) = known.upgrade() {
             return Ok(all);
         }
-        let own = parts.own.iter().map(|m| to_bytes(m)).collect();
-        let bytes = parts.shares.joined(Ok(own))?;
+        let own = parts.own.iter().map(|m| Ok(to_bytes(m.here()?))).collect();
+        let bytes = parts.shares.joined(own)?;
         let mut own = parts.own.iter();
         let all: All<T> = bytes
             .iter()
@@ -70,7 +72,7 @@ impl<T: Element> Spread<T> {
             .enumerate()
             .map(|(k, (bytes, shape))| match parts.shares.owns(k) {
                 true => own.next().cloned().ok_or_else(other_way),
-                false => of_bytes(bytes, *shape).map(Arc::new),
+                false => of_bytes(bytes, *shape).map(|m| Arc::new(m.into())),
             })
             .collect::<Result<_>>()?;
         let all = Arc::new(all);
@@ -100,9 +102,9 @@ pub(super) fn joined<T: Element>(
     let sizes: Vec<usize> = shapes.iter().map(|(rows, columns)| rows * columns * words).collect();
     let (order, starts) = shares.in_order(&sizes);
     let mut mine: Vec<T> = Vec::with_capacity(own.iter().map(|m| m.nrows() * m.ncols()).sum());
-    own.iter().for_each(|m| append(&mut mine, m));
-    let Some(all) = device.joined(bytemuck::cast_slice(raw(&mut mine)), &starts)? else {
-        let bytes = shares.joined(Ok(own.iter().map(|m| to_bytes(m)).collect()))?;
+    own.iter().for_each(|m| append(&mut mine, m.as_ref()));
+    let Some(all) = by_device(device, bytemuck::cast_slice(raw(&mut mine)), &starts)? else {
+        let bytes = shares.joined(Ok(own.iter().map(|m| to_bytes(m.as_ref())).collect()))?;
         return bytes.iter().zip(shapes).map(|(bytes, shape)| of_bytes(bytes, *shape)).collect();
     };
     let mut at = 0;
@@ -115,6 +117,14 @@ pub(super) fn joined<T: Element>(
         of_bytes(bytemuck::cast_slice(all.get(place).ok_or_else(other_way)?), *shape)
     };
     places.into_par_iter().zip(shapes).map(matrix).collect()
+}
+
+/// Numbers of all ranks by way of their devices, where these hand one another what they have.
+fn by_device(device: &dyn Backend, own: &[f64], starts: &[usize]) -> Result<Option<Vec<f64>>> {
+    let Some(alone) = device.alone().filter(|alone| alone.keeper().is_some()) else { return Ok(None) };
+    let own: Vec<C64> = own.par_iter().map(|&x| x.into()).collect();
+    let own = alone.upload(DType::F64, Rows::all(own.len()), 1, &own)?;
+    device.joined(&own, starts)?.map_or(Ok(None), |all| alone.download_real(&all))
 }
 
 fn other_way() -> Error {
@@ -130,7 +140,7 @@ fn raw<T: Element>(numbers: &mut [T]) -> &mut [u8] {
 }
 
 /// A matrix as bytes, column by column.
-pub(super) fn to_bytes<T: Element>(m: &Mat<T>) -> Box<[u8]> {
+pub(super) fn to_bytes<T: Element>(m: MatRef<'_, T>) -> Box<[u8]> {
     let mut numbers: Vec<T> = Vec::with_capacity(m.nrows() * m.ncols());
     append(&mut numbers, m);
     (&*raw(&mut numbers)).into()
@@ -150,14 +160,13 @@ pub(super) fn of_bytes<T: Element>(bytes: &[u8], (rows, columns): (usize, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::C64;
 
     #[test]
     fn matrices_come_back_from_bytes() {
         let m = Mat::from_fn(3, 2, |i, j| C64::new(i as f64, -0.5 * j as f64));
-        assert_eq!(of_bytes::<C64>(&to_bytes(&m), (3, 2)).unwrap(), m);
+        assert_eq!(of_bytes::<C64>(&to_bytes(m.as_ref()), (3, 2)).unwrap(), m);
         let empty = Mat::<f64>::zeros(0, 4);
-        assert_eq!(of_bytes::<f64>(&to_bytes(&empty), (0, 4)).unwrap(), empty);
-        assert!(of_bytes::<f64>(&to_bytes(&m), (3, 2)).is_err(), "twice as many numbers");
+        assert_eq!(of_bytes::<f64>(&to_bytes(empty.as_ref()), (0, 4)).unwrap(), empty);
+        assert!(of_bytes::<f64>(&to_bytes(m.as_ref()), (3, 2)).is_err(), "twice as many numbers");
     }
 }

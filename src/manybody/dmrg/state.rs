@@ -112,7 +112,8 @@ impl<T: Element> State<T> {
             let (grown, basis) = left.origin().ok_or_else(lost)?.clone();
             let (inner, _, site) = grown.fusion().ok_or_else(lost)?;
             let vectors = basis.vectors.all()?;
-            let fill = |sector: usize| Mat::clone(&vectors[sector]);
+            let matrices: Vec<MatRef<'_, T>> = vectors.iter().map(|v| v.here()).collect::<Result<_>>()?;
+            let fill = |sector: usize| matrices[sector].to_owned();
             let (states, behind) = (mpo.states(site), basis.new_space());
             tensors[site] = Some(Tensor::new(&symmetry, inner.space(), states, behind, fill)?);
             left = inner.clone();
@@ -128,7 +129,7 @@ impl<T: Element> State<T> {
             for (sector, v) in basis.vectors.all()?.iter().enumerate() {
                 for part in fusion.parts(basis.old_sector[sector]) {
                     let (_, to) = rows.place(own_place[sector], part.state).ok_or_else(lost)?;
-                    let block = v.as_ref().as_ref().subrows(part.offset, part.dim).transpose();
+                    let block = v.here()?.subrows(part.offset, part.dim).transpose();
                     matrices[place[part.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(block);
                 }
             }

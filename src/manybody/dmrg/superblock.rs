@@ -5,17 +5,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use faer::{Mat, MatRef};
+use faer::MatRef;
 use rayon::prelude::*;
 
 use super::block::Block;
 use super::operators::{Carried, Present};
+use super::pieces::{Whole, diagonal, put_together, signature};
 use super::space::{Label, Side};
+use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::operator::{LinearOperator, Operator};
+use crate::operator::{DiagonalThere, LinearOperator, Operator};
 
 /// Which products are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,7 +62,7 @@ pub struct Superblock<T> {
     operators: [Present<T>; 2],
     pairs: Vec<Pair>,
     list: Arc<RecordList<T>>,
-    diagonal: Vec<f64>,
+    diagonal: OuterSums,
     kernel: Arc<dyn Kernel>,
     device: Device,
 }
@@ -73,60 +75,59 @@ struct Half<T> {
 
 type Halves<T> = BTreeMap<(usize, usize), Half<T>>;
 
-/// One operator of a block between two sectors, as products take it.
-fn half<T: Element>((rows, columns): (usize, usize), factors: Vec<Factor<T>>, strategy: Strategy) -> Half<T> {
+/// One operator of a block between two sectors, as products take it; its pieces where they are to become one matrix.
+fn half<T: Element>(
+    (rows, columns): (usize, usize),
+    factors: Vec<Factor<T>>,
+    strategy: Strategy,
+) -> std::result::Result<Half<T>, Vec<Factor<T>>> {
     let area: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
     let dense = factors.iter().filter(|f| f.matrix.is_some()).count();
     let single = dense == 1 && factors.len() == 1;
     if dense == 0 || single || (area as f64) < strategy.threshold() * (rows * columns) as f64 {
         let (dense, identities) = factors.into_iter().partition(|f| f.matrix.is_some());
-        return Half { identities, dense };
+        return Ok(Half { identities, dense });
     }
-    let mut whole = Mat::<T>::zeros(rows, columns);
-    for f in &factors {
-        let mut part = whole.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);
-        match &f.matrix {
-            Some(a) => {
-                for j in 0..f.columns {
-                    let (y, x) = (part.as_mut().col_mut(j), a.as_ref().col(j));
-                    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y += f.scale * *x);
-                }
-            }
-            None => (0..f.rows).for_each(|i| part[(i, i)] += f.scale),
-        }
-    }
-    let one = T::from_c64(C64::ONE);
-    let factor = Factor { row: 0, rows, column: 0, columns, scale: one, matrix: Some(Arc::new(whole)) };
-    Half { identities: Vec::new(), dense: vec![factor] }
+    Err(factors)
 }
 
 /// All operators of both blocks across the bond between them.
 fn all_halves<T: Element>(
+    device: &Device,
     blocks: [(&Block<T>, &Present<T>); 2],
     symbols: usize,
     strategy: Strategy,
-) -> Vec<[Halves<T>; 2]> {
-    let mut jobs = Vec::new();
+) -> Result<Vec<[Halves<T>; 2]>> {
+    let mut all: Vec<[Halves<T>; 2]> = (0..symbols).map(|_| [Halves::new(), Halves::new()]).collect();
+    let (mut wholes, mut known) = (Vec::new(), HashMap::new());
+    let mut places = Vec::new();
     for symbol in 0..symbols {
         for (side, (block, operators)) in blocks.iter().enumerate() {
-            jobs.extend(
-                block
-                    .by_sectors(operators, symbol)
-                    .into_iter()
-                    .map(|(at, factors)| (symbol, side, at, factors)),
-            );
+            let space = block.space();
+            for (at, factors) in block.by_sectors(operators, symbol) {
+                let shape = (space.dim(at.0), space.dim(at.1));
+                match half(shape, factors, strategy) {
+                    Ok(half) => drop(all[symbol][side].insert(at, half)),
+                    Err(factors) => {
+                        // A block and its mirror image are made of the same matrices.
+                        let number = *known.entry((shape, signature(&factors))).or_insert(wholes.len());
+                        if number == wholes.len() {
+                            wholes.push(Whole { shape, factors });
+                        }
+                        places.push((symbol, side, at, number));
+                    }
+                }
+            }
         }
     }
-    let of_job = |(symbol, side, at, factors): (usize, usize, (usize, usize), Vec<Factor<T>>)| {
-        let space = blocks[side].0.space();
-        (symbol, side, at, half((space.dim(at.0), space.dim(at.1)), factors, strategy))
-    };
-    let done: Vec<_> = jobs.into_par_iter().map(of_job).collect();
-    let mut all: Vec<[Halves<T>; 2]> = (0..symbols).map(|_| [Halves::new(), Halves::new()]).collect();
-    for (symbol, side, at, half) in done {
-        all[symbol][side].insert(at, half);
+    let matrices = put_together(device, &wholes)?;
+    for (symbol, side, at, number) in places {
+        let (rows, columns) = wholes[number].shape;
+        let (scale, matrix) = (T::from_c64(C64::ONE), Some(matrices[number].clone()));
+        let factor = Factor { row: 0, rows, column: 0, columns, scale, matrix };
+        all[symbol][side].insert(at, Half { identities: Vec::new(), dense: vec![factor] });
     }
-    all
+    Ok(all)
 }
 
 impl<T: Element> Superblock<T> {
@@ -197,7 +198,8 @@ impl<T: Element> Superblock<T> {
         let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
         let operators = [left.operators()?, right.operators()?];
         let symbols = left.mpo().bond(left.bond()).charges.len();
-        let both = all_halves([(left, &operators[0]), (right, &operators[1])], symbols, strategy);
+        let blocks = [(&**left, &operators[0]), (&**right, &operators[1])];
+        let both = all_halves(device, blocks, symbols, strategy)?;
         for [a, b] in &both {
             for (&(to_left, from_left), a) in a {
                 for (&(to_right, from_right), b) in b {
@@ -241,7 +243,7 @@ impl<T: Element> Superblock<T> {
             }
         }
         let list = Arc::new(RecordList { dim, panels, records });
-        let diagonal = diagonal(&list);
+        let diagonal = diagonal(device, &list)?;
         let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(list.clone()), handling })?;
         let (left, right, device) = (left.clone(), right.clone(), device.clone());
         Ok(Superblock { left, right, operators, pairs, list, diagonal, kernel, device })
@@ -373,48 +375,6 @@ impl<T: Element> Superblock<T> {
     }
 }
 
-/// The diagonal, panel after panel.
-fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
-    let own = |f: &Factor<T>| -> Vec<T> {
-        (0..f.rows)
-            .map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)]))
-            .collect()
-    };
-    // The diagonals of both sides of what a block contributes to itself, with the first row and column of each.
-    let of_panel = |target: usize| {
-        let mut all: Vec<(usize, Vec<T>, usize, Vec<T>)> = Vec::new();
-        let mut add = |a: &Factor<T>, b: &Factor<T>| {
-            if a.row == a.column && b.row == b.column {
-                all.push((a.row, own(a), b.row, own(b)));
-            }
-        };
-        for record in &list.records[target] {
-            match record {
-                Record::Single { source, left, right } if *source == target => add(left, right),
-                Record::Double { source, left, right } if *source == target => {
-                    left.iter().for_each(|a| right.iter().for_each(|b| add(a, b)));
-                }
-                _ => {}
-            }
-        }
-        all
-    };
-    let mut diagonal = vec![0.0; list.dim];
-    let mut rest = &mut diagonal[..];
-    for (target, panel) in list.panels.iter().enumerate() {
-        let (numbers, after) = rest.split_at_mut(panel.rows * panel.columns);
-        let all = of_panel(target);
-        numbers.par_chunks_exact_mut(panel.columns.max(1)).enumerate().for_each(|(i, row)| {
-            for (first, x, column, y) in &all {
-                let Some(x) = i.checked_sub(*first).and_then(|i| x.get(i)) else { continue };
-                row[*column..column + y.len()].iter_mut().zip(y).for_each(|(d, y)| *d += (*x * *y).re());
-            }
-        });
-        rest = after;
-    }
-    diagonal
-}
-
 impl<T: Element> LinearOperator for Superblock<T> {
     fn kernel(&self) -> &dyn Kernel {
         &*self.kernel
@@ -426,7 +386,13 @@ impl<T: Element> LinearOperator for Superblock<T> {
     }
 
     fn diagonal(&self) -> Option<Vec<C64>> {
-        Some(self.diagonal.par_iter().map(|&x| x.into()).collect())
+        Some(self.diagonal.numbers().into_par_iter().map(C64::from).collect())
+    }
+
+    fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
+        let Some(entries) = self.device.outer(&self.diagonal, 0..self.dim())? else { return Ok(None) };
+        let (lowest, spread) = self.diagonal.lowest_and_spread();
+        Ok(Some(DiagonalThere { entries, lowest, spread }))
     }
 
     fn describe(&self) -> String {

@@ -191,8 +191,12 @@ impl<'a, T: Element> Half<'a, T> {
             return Ok(x);
         }
         let layouts = self.layouts();
-        let flat = |carried: &[Carried<T>]| -> Vec<T> {
-            layouts.iter().flat_map(|(k, layout)| layout.flat(&self.matrices(&carried[*k]))).collect()
+        let flat = |carried: &[Carried<T>]| -> Result<Vec<T>> {
+            let mut all = Vec::new();
+            for (k, layout) in &layouts {
+                all.extend(layout.flat(&self.matrices(&carried[*k])?));
+            }
+            Ok(all)
         };
         let full = |v: &[T]| -> Vec<Carried<T>> {
             let mut carried = fresh();
@@ -204,28 +208,28 @@ impl<'a, T: Element> Half<'a, T> {
             }
             self.without_sum(carried)
         };
-        let zero = flat(&self.cell(full(&vec![T::default(); layouts.iter().map(|l| l.1.len()).sum()]))?);
+        let zero = flat(&self.cell(full(&vec![T::default(); layouts.iter().map(|l| l.1.len()).sum()]))?)?;
         let map = |v: &[T]| -> Result<Vec<T>> {
-            let image = flat(&self.cell(full(v))?);
+            let image = flat(&self.cell(full(v))?)?;
             Ok(v.iter().zip(image.iter().zip(&zero)).map(|(v, (a, b))| *v - *a + *b).collect())
         };
-        let mut v = flat(&x);
+        let mut v = flat(&x)?;
         gmres(map, &zero, &mut v, tol * (1.0 + norm(&zero)), MOST)?;
         Ok(full(&v))
     }
 
-    fn matrices(&self, carried: &Carried<T>) -> Matrices<T> {
-        match carried {
+    fn matrices(&self, carried: &Carried<T>) -> Result<Matrices<T>> {
+        Ok(match carried {
             Carried::Nothing => Matrices::new(),
             Carried::Identity => identity(&self.space),
             Carried::Blocks(subs) => {
                 let mut all = Matrices::new();
                 for s in subs {
-                    all.insert((s.row, s.column), (*s.matrix).clone());
+                    all.insert((s.row, s.column), s.matrix.here()?.to_owned());
                 }
                 all
             }
-        }
+        })
     }
 
     /// Matrices of the block as those of the bond; from the right they are transposed.
@@ -253,7 +257,7 @@ impl<'a, T: Element> Half<'a, T> {
             _ => None,
         };
         let mut x = self.open_terms(known.as_deref(), tol)?;
-        let complete = self.on_bond(&self.matrices(&self.cell(x.clone())?[self.sum]));
+        let complete = self.on_bond(&self.matrices(&self.cell(x.clone())?[self.sum])?);
         let psi = self.psi;
         let density = match self.side {
             Side::Left => psi.density_left(0),
@@ -277,7 +281,7 @@ impl<'a, T: Element> Half<'a, T> {
             Ok(shifted(rest, -trace(&m, &density)))
         };
         let mut z = match known {
-            Some(known) => layout.flat(&self.on_bond(&self.matrices(&known[self.sum]))),
+            Some(known) => layout.flat(&self.on_bond(&self.matrices(&known[self.sum])?)),
             None => b.clone(),
         };
         gmres(map, &b, &mut z, tol * (1.0 + norm(&b)), MOST)?;
@@ -287,7 +291,7 @@ impl<'a, T: Element> Half<'a, T> {
 }
 
 fn blocks_of<T: Element>(x: Matrices<T>) -> Carried<T> {
-    let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub { row, column, matrix: Arc::new(m) };
+    let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub { row, column, matrix: Arc::new(m.into()) };
     Carried::Blocks(x.into_iter().map(sub).collect())
 }
 

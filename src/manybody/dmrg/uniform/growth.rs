@@ -156,13 +156,13 @@ fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>>
         let shift = T::from_c64(energy.into());
         match subs.iter_mut().find(|s| s.row == sector && s.column == sector) {
             Some(sub) => {
-                let mut m = (*sub.matrix).clone();
+                let mut m = sub.matrix.here()?.to_owned();
                 (0..dim).for_each(|k| m[(k, k)] += -shift);
-                sub.matrix = Arc::new(m);
+                sub.matrix = Arc::new(m.into());
             }
             None => {
                 let m = Mat::from_fn(dim, dim, |i, j| if i == j { -shift } else { T::default() });
-                subs.push(Sub { row: sector, column: sector, matrix: Arc::new(m) });
+                subs.push(Sub { row: sector, column: sector, matrix: Arc::new(m.into()) });
             }
         }
     }
@@ -213,7 +213,7 @@ impl<T: Element> Two<'_, T> {
             };
             if x.rows[a] != NOWHERE {
                 amplitudes
-                    .insert(pair.left, product(x.matrices[a].as_ref(), r_vectors[b].as_ref().transpose()));
+                    .insert(pair.left, product(x.matrices[a].as_ref(), r_vectors[b].here()?.transpose()));
             }
         }
         let start = joined.pack(&amplitudes)?;

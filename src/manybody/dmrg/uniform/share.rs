@@ -95,8 +95,8 @@ impl<T: Element> Sites<T> {
             let (Some(a), Some(b)) = (self.l.kept(pair.left), self.r.kept(pair.right)) else { continue };
             // The bond's sector between the isometries of the pair.
             let Some(sector) = psi.spaces[bond].find(self.left.label(pair.left)) else { continue };
-            let half = product(self.vectors[0][a].as_ref().as_ref(), psi.centre[bond][sector].as_ref());
-            x.insert(pair.left, product(half.as_ref(), self.vectors[1][b].transpose()));
+            let half = product(self.vectors[0][a].here()?, psi.centre[bond][sector].as_ref());
+            x.insert(pair.left, product(half.as_ref(), self.vectors[1][b].here()?.transpose()));
         }
         self.joined.pack(&x)
     }
@@ -118,7 +118,7 @@ impl<T: Element> Sites<T> {
         let mut size = 0.0;
         for pair in self.joined.both::<T>()?.pairs() {
             let Some(mut y) = image.get(&pair.left).cloned() else { continue };
-            self.beyond(pair, &mut y);
+            self.beyond(pair, &mut y)?;
             size += square(y.as_ref());
             let (u, s, v) = thin_svd(y.as_ref())?;
             for (k, &weight) in s.iter().enumerate() {
@@ -137,19 +137,20 @@ impl<T: Element> Sites<T> {
     }
 
     /// What of the matrix of a pair of sectors the isometries on both sides leave out.
-    fn beyond(&self, pair: &Pair, y: &mut Mat<T>) {
+    fn beyond(&self, pair: &Pair, y: &mut Mat<T>) -> Result<()> {
         for _ in 0..2 {
             if let Some(k) = self.l.kept(pair.left) {
-                let a = self.vectors[0][k].as_ref().as_ref();
+                let a = self.vectors[0][k].here()?;
                 let part = adjoint_product(a, y.as_ref());
                 *y -= product(a, part.as_ref());
             }
             if let Some(k) = self.r.kept(pair.right) {
-                let b = self.vectors[1][k].as_ref().as_ref();
+                let b = self.vectors[1][k].here()?;
                 let part = product(y.as_ref(), conjugate(b).as_ref());
                 *y -= product(part.as_ref(), b.transpose());
             }
         }
+        Ok(())
     }
 }
 
@@ -196,8 +197,7 @@ impl<T: Element> Uniform<T> {
         let mut own = BTreeMap::new();
         for (sector, m) in sites.joined.unpack::<T>(&ground)? {
             let Some(k) = sites.l.kept(sector) else { continue };
-            let (_, s, _) =
-                thin_svd(adjoint_product(sites.vectors[0][k].as_ref().as_ref(), m.as_ref()).as_ref())?;
+            let (_, s, _) = thin_svd(adjoint_product(sites.vectors[0][k].here()?, m.as_ref()).as_ref())?;
             own.insert(sites.left.label(sector).clone(), s.iter().map(|s| s * s).collect());
         }
         Ok(Exchange { own, found })

@@ -48,13 +48,11 @@ fn density_of(all: &[(Operator, Vector)], side: Side, mixing: &Mixing) -> Result
         mixing: &Mixing,
     ) -> Result<Arc<DensityMatrix<T>>> {
         let mixed = || Error::input("superblocks that are not all real, or all complex");
-        let mut states = Vec::new();
+        let mut parts = Vec::new();
         for (h, v) in all {
-            let both = own(h).ok_or_else(mixed)?;
-            states.push((both, both.columns(h.device(), &v.block)?));
+            parts.push((own(h).ok_or_else(mixed)?, &*v.block));
         }
-        let parts: Vec<(&Superblock<T>, &[Vec<T>])> = states.iter().map(|(b, x)| (*b, &x[..])).collect();
-        DensityMatrix::of_several(&parts, side, mixing).map(Arc::new)
+        DensityMatrix::of_vectors(&parts, side, mixing).map(Arc::new)
     }
     let first = all.first().ok_or_else(|| Error::input("a density matrix of no superblock"))?;
     Ok(match superblock_of(&first.0).ok_or_else(|| no_superblock("density_matrix"))? {

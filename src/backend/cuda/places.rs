@@ -1,0 +1,176 @@
+//! Where dense matrices are on the card: those that it has made itself, and others that are brought. Matrices put together from them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
+
+use super::card::{Buffer, Card};
+use super::{DeviceBlock, arguments, buffer};
+use crate::backend::matrix::held::{Composed, Held, Source};
+use crate::backend::{BlockVector, Rows, Storage};
+use crate::error::{Error, Result};
+use crate::number::DType;
+
+/// Matrices on the card.
+pub(super) struct Places {
+    #[expect(dead_code, reason = "kept alive for the kernels, which have their addresses")]
+    kept: (Option<Buffer>, Vec<BlockVector>),
+    places: HashMap<*const Held<f64>, Place>,
+}
+
+/// The address of the first number, and whether they stand row by row.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub address: u64,
+    pub by_rows: bool,
+}
+
+/// A matrix that this card has.
+pub(super) fn on_card(card: &Arc<Card>, m: &Held<f64>) -> Option<(BlockVector, Place)> {
+    let (block, first, by_rows) = m.there()?;
+    let address = buffer(&block).ok().filter(|own| own.is_on(card))?.address + 8 * first as u64;
+    Some((block, Place { address, by_rows }))
+}
+
+impl Places {
+    /// All of these, each once: those that the card has as they are, if they stand as `by_rows` says, the others brought so.
+    pub fn of<'a>(
+        card: &Arc<Card>,
+        matrices: impl Iterator<Item = &'a Held<f64>>,
+        by_rows: bool,
+    ) -> Result<Places> {
+        let mut distinct: Vec<&Held<f64>> = matrices.collect();
+        distinct.sort_by_key(|m| std::ptr::from_ref(*m));
+        distinct.dedup_by_key(|m| std::ptr::from_ref(*m));
+        let (mut places, mut kept, mut missing) = (HashMap::new(), Vec::new(), Vec::new());
+        for m in distinct {
+            match on_card(card, m).filter(|(_, place)| place.by_rows == by_rows) {
+                Some((block, place)) => {
+                    kept.push(block);
+                    places.insert(std::ptr::from_ref(m), place);
+                }
+                None => missing.push(m),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Places { kept: (None, kept), places });
+        }
+        let size = |m: &Held<f64>| m.nrows() * m.ncols();
+        let numbers = card.allocate(8 * missing.iter().map(|m| size(m)).sum::<usize>())?;
+        let mut at = 0;
+        for held in missing {
+            let m = held.here()?;
+            let mut own = vec![0.0; size(held)];
+            if by_rows {
+                let row = |(i, row): (usize, &mut [f64])| (0..m.ncols()).for_each(|j| row[j] = m[(i, j)]);
+                own.par_chunks_exact_mut(m.ncols().max(1)).enumerate().for_each(row);
+            } else {
+                let column = |(j, column): (usize, &mut [f64])| {
+                    column.iter_mut().zip(m.col(j).iter()).for_each(|(to, x)| *to = *x);
+                };
+                own.par_chunks_exact_mut(m.nrows().max(1)).enumerate().for_each(column);
+            }
+            card.overwrite_at(&numbers, at, &own)?;
+            places.insert(std::ptr::from_ref(held), Place { address: numbers.address + at as u64, by_rows });
+            at += 8 * own.len();
+        }
+        Ok(Places { kept: (Some(numbers), kept), places })
+    }
+
+    /// Where one of them is.
+    pub fn at(&self, m: &Held<f64>) -> Result<Place> {
+        let known = self.places.get(&std::ptr::from_ref(m)).copied();
+        known.ok_or_else(|| Error::internal("a matrix that was not brought to the card"))
+    }
+}
+
+/// Rows and columns of a tile, and the threads that it takes.
+const SIDE: usize = 32;
+const THREADS: u32 = 256;
+
+/// A rectangle as the kernel reads it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Rectangle {
+    scale: f64,
+    from: u64,
+    down: i64,
+    across: i64,
+    row: u32,
+    rows: u32,
+    column: u32,
+    columns: u32,
+}
+
+/// A tile as the kernel reads it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Sheet {
+    out: u64,
+    rows: u32,
+    columns: u32,
+    row: u32,
+    column: u32,
+    first: u32,
+    count: u32,
+}
+
+/// Matrices put together from others, one after the other.
+pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVector> {
+    let matrices = all.iter().flat_map(|m| &m.terms).filter_map(|term| match term.from {
+        Source::Matrix(m) => Some(m),
+        Source::Identity | Source::Block(..) => None,
+    });
+    // Most are those of operators, which stand column by column.
+    let places = Places::of(card, matrices, false)?;
+    let (mut sheets, mut rectangles, mut at) = (Vec::new(), Vec::new(), 0);
+    for m in all {
+        let first = rectangles.len() as u32;
+        for term in &m.terms {
+            let (from, [down, across]) = match term.from {
+                Source::Identity => (0, [0, 0]),
+                Source::Matrix(m) => (places.at(m)?.address, [1, m.nrows() as i64]),
+                Source::Block(block, first, ways) => (buffer(block)?.address + 8 * first as u64, ways),
+            };
+            let (row, rows, column, columns) =
+                (term.row as u32, term.rows as u32, term.column as u32, term.columns as u32);
+            let scale = term.scale;
+            rectangles.push(match m.by_rows {
+                true => Rectangle { scale, from, down, across, row, rows, column, columns },
+                // The transpose row by row.
+                false => Rectangle {
+                    scale,
+                    from,
+                    down: across,
+                    across: down,
+                    row: column,
+                    rows: columns,
+                    column: row,
+                    columns: rows,
+                },
+            });
+        }
+        let (rows, columns) = if m.by_rows { (m.rows, m.columns) } else { (m.columns, m.rows) };
+        let count = m.terms.len() as u32;
+        for (row, column) in
+            (0..rows).step_by(SIDE).flat_map(|row| (0..columns).step_by(SIDE).map(move |c| (row, c)))
+        {
+            let (row, column) = (row as u32, column as u32);
+            let (rows, columns) = (rows as u32, columns as u32);
+            sheets.push(Sheet { out: at as u64, rows, columns, row, column, first, count });
+        }
+        at += rows * columns;
+    }
+    let out = card.allocate(8 * at)?;
+    if !sheets.is_empty() {
+        let count = u32::try_from(sheets.len()).map_err(|_| Error::internal("too many tiles"))?;
+        let (sheets, rectangles) = (card.upload(&sheets)?, card.upload(&rectangles)?);
+        let (of, from, to) = (sheets.address, rectangles.address, out.address);
+        // SAFETY: the kernel's arguments. The tiles lie within `out`, and whoever asked has kept to the blocks that he names.
+        unsafe { card.launch("compose_f64", (count, 1), THREADS, &arguments![of, from, to])? };
+    }
+    let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
+    Ok(BlockVector { dtype: DType::F64, rows: Rows::all(at), columns: 1, storage })
+}

@@ -1,0 +1,198 @@
+//! Operators in pieces put together to one matrix, by the device that has the pieces or by the processor, and what the diagonal of a
+//! superblock is made of.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use faer::Mat;
+use rayon::prelude::*;
+
+use crate::backend::Device;
+use crate::backend::matrix::held::{Composed, Held, Numbers, Source, Term};
+use crate::backend::matrix::outer::{Outer, OuterSums};
+use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
+use crate::error::{Error, Kind, Result};
+use crate::number::C64;
+
+/// Numbers from which on matrices are put together by the device that has their pieces.
+const MANY: usize = 1 << 18;
+
+/// The pieces of a matrix, and its size.
+pub(super) struct Whole<T> {
+    pub shape: (usize, usize),
+    pub factors: Vec<Factor<T>>,
+}
+
+/// What tells matrices that are made of the same pieces: places, factors and the matrices themselves.
+pub(super) fn signature<T: Element>(factors: &[Factor<T>]) -> Vec<[u64; 7]> {
+    let of = |f: &Factor<T>| {
+        let (z, at) = (f.scale.to_c64(), f.matrix.as_ref().map_or(0, |m| Arc::as_ptr(m) as usize));
+        let places = [f.row, f.rows, f.column, f.columns].map(|n| n as u64);
+        [places[0], places[1], places[2], places[3], z.re.to_bits(), z.im.to_bits(), at as u64]
+    };
+    factors.iter().map(of).collect()
+}
+
+/// The matrices, each of its pieces.
+///
+/// # Errors
+/// Those of the device.
+pub(super) fn put_together<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Vec<Arc<Held<T>>>> {
+    match there(device, all) {
+        Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+        Ok(Some(matrices)) => return Ok(matrices),
+        // The processor has other room.
+        Ok(None) | Err(_) => {}
+    }
+    all.par_iter().map(|whole| here(whole).map(|m| Arc::new(m.into()))).collect()
+}
+
+/// By the device that has the pieces.
+fn there<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
+    let Some(keeper) = device.keeper() else { return Ok(None) };
+    let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
+    let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());
+    if numbers < MANY || !pieces.any(|m| m.there().is_some()) {
+        return Ok(None);
+    }
+    let mut composed = Vec::with_capacity(all.len());
+    for whole in all {
+        let terms: Option<Vec<Term<'_>>> = whole.factors.iter().map(real_term).collect();
+        let Some(terms) = terms else { return Ok(None) };
+        let (rows, columns) = whole.shape;
+        composed.push(Composed { rows, columns, by_rows: false, terms });
+    }
+    let numbers = Numbers::new(device, keeper.composed(&composed)?)?;
+    let mut first = 0;
+    let held = |whole: &Whole<T>| {
+        let at = first;
+        first += whole.shape.0 * whole.shape.1;
+        Arc::new(Held::within(&numbers, at, whole.shape, false))
+    };
+    Ok(Some(all.iter().map(held).collect()))
+}
+
+/// A piece of a real operator.
+fn real_term<T: Element>(f: &Factor<T>) -> Option<Term<'_>> {
+    let from = match &f.matrix {
+        None => Source::Identity,
+        Some(m) => Source::Matrix(T::as_real(m)?),
+    };
+    let (row, rows, column, columns) = (f.row, f.rows, f.column, f.columns);
+    Some(Term { scale: f.scale.to_c64().re, row, rows, column, columns, from })
+}
+
+/// By the processor.
+fn here<T: Element>(whole: &Whole<T>) -> Result<Mat<T>> {
+    let mut sum = Mat::<T>::zeros(whole.shape.0, whole.shape.1);
+    for f in &whole.factors {
+        let mut part = sum.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);
+        match &f.matrix {
+            Some(a) => {
+                let a = a.here()?;
+                for j in 0..f.columns {
+                    let (y, x) = (part.as_mut().col_mut(j), a.col(j));
+                    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y += f.scale * *x);
+                }
+            }
+            None => (0..f.rows).for_each(|i| part[(i, i)] += f.scale),
+        }
+    }
+    Ok(sum)
+}
+
+/// The diagonal of a superblock: of what each block contributes to itself the diagonals of both sides.
+///
+/// # Errors
+/// Those of the device that has the matrices.
+pub(super) fn diagonal<T: Element>(device: &Device, list: &RecordList<T>) -> Result<OuterSums> {
+    let mut pairs: Vec<Vec<(&Factor<T>, &Factor<T>)>> = Vec::with_capacity(list.panels.len());
+    for (target, records) in list.records.iter().enumerate() {
+        let mut own = Vec::new();
+        let mut add = |a, b| {
+            let on_diagonal = |f: &Factor<T>| f.row == f.column;
+            if on_diagonal(a) && on_diagonal(b) {
+                own.push((a, b));
+            }
+        };
+        for record in records.iter().filter(|record| record.source() == target) {
+            match record {
+                Record::Single { left, right, .. } => add(left, right),
+                Record::Double { left, right, .. } => {
+                    left.iter().for_each(|a| right.iter().for_each(|b| add(a, b)));
+                }
+            }
+        }
+        pairs.push(own);
+    }
+    let matrices = pairs.iter().flatten().flat_map(|(a, b)| [a, b]).filter_map(|f| f.matrix.as_ref());
+    let known = diagonals(device, matrices)?;
+    let own = |f: &Factor<T>| -> Vec<C64> {
+        let scale = f.scale.to_c64();
+        match f.matrix.as_ref().and_then(|m| known.get(&Arc::as_ptr(m))) {
+            None => vec![scale; f.rows],
+            Some(entries) => entries.iter().map(|x| scale * x).collect(),
+        }
+    };
+    let outer = |(a, b): &(&Factor<T>, &Factor<T>)| -> Vec<Outer> {
+        let (x, y) = (own(a), own(b));
+        let parts = |of: fn(&C64) -> f64, sign: f64| Outer {
+            row: a.row,
+            rows: x.iter().map(|z| sign * of(z)).collect(),
+            column: b.row,
+            columns: y.iter().map(of).collect(),
+        };
+        // The real part of the product.
+        let mut all = vec![parts(|z| z.re, 1.0)];
+        if T::DTYPE.is_complex() {
+            all.push(parts(|z| z.im, -1.0));
+        }
+        all
+    };
+    let terms = pairs.iter().map(|own| own.iter().flat_map(outer).collect()).collect();
+    Ok(OuterSums { dim: list.dim, panels: list.panels.clone(), terms })
+}
+
+type Diagonals<T> = HashMap<*const Held<T>, Vec<C64>>;
+
+/// The diagonals of square matrices. Those that a device has travel alone.
+fn diagonals<'a, T: Element>(
+    device: &Device,
+    matrices: impl Iterator<Item = &'a Arc<Held<T>>>,
+) -> Result<Diagonals<T>> {
+    let (mut known, mut missing) = (HashMap::new(), Vec::new());
+    for m in matrices {
+        if known.contains_key(&Arc::as_ptr(m)) {
+            continue;
+        }
+        let entries = match m.there().filter(|_| m.known().is_none() && device.keeper().is_some()) {
+            Some(place) => {
+                missing.push((m, place));
+                Vec::new()
+            }
+            None => {
+                let m = m.here()?;
+                (0..m.nrows().min(m.ncols())).map(|i| m[(i, i)].to_c64()).collect()
+            }
+        };
+        known.insert(Arc::as_ptr(m), entries);
+    }
+    let Some(keeper) = device.keeper().filter(|_| !missing.is_empty()) else { return Ok(known) };
+    let composed = missing.iter().map(|(m, (block, first, by_rows))| {
+        let next = 1 + if *by_rows { m.ncols() } else { m.nrows() } as i64;
+        let from = Source::Block(block, *first, [next, 0]);
+        let rows = m.nrows();
+        let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
+        Composed { rows, columns: 1, by_rows: true, terms }
+    });
+    let entries = keeper.composed(&composed.collect::<Vec<_>>())?;
+    let mut entries = device.download_part(&entries, 0..entries.rows().local)?.into_iter();
+    for (m, _) in &missing {
+        let own: Vec<C64> = entries.by_ref().take(m.nrows()).map(C64::from).collect();
+        if own.len() < m.nrows() {
+            return Err(Error::internal("fewer numbers than those of the diagonals"));
+        }
+        known.insert(Arc::as_ptr(m), own);
+    }
+    Ok(known)
+}
