@@ -69,7 +69,7 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     }
 }
 
-/// A result of Clenshaw's recurrence that is off by more than this much of itself is worth a note.
+/// Relative error of Clenshaw's recurrence above which there is a note.
 const LOST: f64 = 1e-6;
 
 #[export_module(root = "crate::script::native")]

@@ -242,10 +242,10 @@ mod check_functions {
         Ok(ranks::told(started.elapsed().as_secs_f64())?)
     }
 
-    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. What is made inside
-    /// lives there; a value of one backend is refused by those of another, so make operators and vectors inside, and hand numbers,
-    /// Series and Tables out. Behind it, also after an error, the backend is what it was. On several ranks, what lives on
-    /// several backends (`cpu+cuda`) every rank has whole.
+    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. Values
+    /// made inside live there; a value of one backend cannot be combined with those of another, so make operators and
+    /// vectors inside, and hand numbers, Series and Tables out. Behind it, also after an error, the backend is what it
+    /// was. On several ranks, what lives on several backends (`cpu+cuda`) every rank has whole.
     ///
     /// # Options
     /// - `threads` (int, the session's): of the CPU, to compare with one core.

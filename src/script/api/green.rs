@@ -24,7 +24,7 @@ fn damping(o: &Options) -> Result<Damping> {
     Ok(Damping::Imaginary(eta))
 }
 
-/// What the series without a kernel may leave out, where moments are counted and before it is worth a word.
+/// Largest part of the series that may be left out: when choosing moments, and without a note.
 const NEGLIGIBLE: f64 = 1e-10;
 const NOTED: f64 = 1e-6;
 
@@ -137,9 +137,9 @@ mod green_functions {
         series_at(window, &mu.to_complex(), &energies, o)
     }
 
-    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and outside the
-    /// window. What is left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the distance to the window.
-    /// Zero where a kernel damps all.
+    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and
+    /// outside the window. The part left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the
+    /// distance to the window. Zero where a kernel damps all.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy.

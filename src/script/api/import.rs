@@ -74,7 +74,7 @@ fn wannier_options(o: &Options, path: &Path) -> Result<WannierOptions> {
     })
 }
 
-/// Says which file is used that nobody named.
+/// Says which file is used although the script did not name it.
 fn note_of(what: &str, file: &Path) {
     if let Ok(session) = session() {
         session.note(&format!("{what} are those of `{}`", file.display()));
@@ -169,12 +169,13 @@ mod import_functions {
 
 #[export_module(root = "crate::script::native")]
 mod wannier_functions {
-    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the
-    /// orbitals of the one site of a cell (spinors too: nothing changes with spin and orbit). Energies are in electron volts,
-    /// lengths in angstrom. What lies beside the file is used, and a note says so: `_wsvec.dat`, which gives the bands that
-    /// Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the centres of `_centres.xyz` or `.wout`.
-    /// A `_tb.dat` file has vectors and centres of its own. Velocities and magnetic phases need the centres of the Wannier
-    /// functions; without them all lie on one point, and a note says so.
+    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells; the Wannier
+    /// functions are the orbitals of the one site of a cell (spinors too: nothing changes with spin and orbit).
+    /// Energies are in electron volts, lengths in angstrom. Files beside it are used, and a note says so: `_wsvec.dat`,
+    /// which gives the bands that Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the
+    /// centres of `_centres.xyz` or `.wout`. A `_tb.dat` file has vectors and centres of its own. Velocities and
+    /// magnetic phases need the centres of the Wannier functions; without them all lie on one point, and a note says
+    /// so.
     ///
     /// # Options
     /// - `cells` ([1, 1, 1]): cells in the three directions.

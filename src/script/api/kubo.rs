@@ -51,8 +51,8 @@ fn optical_of(mu: &DoubleMoments, frequencies: &Series, o: Options) -> Fallible<
 
 #[export_module(root = "crate::script::native")]
 mod kubo_functions {
-    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix. Those of more
-    /// vectors are added with `+`.
+    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix.
+    /// Moments of more vectors are added with `+`.
     ///
     /// # Options
     /// - `label` (string, none): a word for the operators `a` and `b`; moments of different labels are never averaged.

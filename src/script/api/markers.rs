@@ -94,9 +94,9 @@ mod marker_functions {
         Ok(Series::Real((0..columns).map(reach).collect::<Result<_>>()?))
     }
 
-    /// The mean ratio of neighbouring spacings of levels, the smaller to the larger (Oganesyan, Huse 2007): a
-    /// map of `ratio` and its standard `error`. It is 2 ln 2 - 1 = 0.386 of levels that know nothing of each
-    /// other, 0.531 of real random matrices and 0.600 of complex ones.
+    /// The mean ratio of neighbouring spacings of levels, the smaller to the larger (Oganesyan, Huse 2007): a map of
+    /// `ratio` and its standard `error`. It is 2 ln 2 - 1 = 0.386 of levels that are independent of each other, 0.531
+    /// of real random matrices and 0.600 of complex ones.
     ///
     /// # Example
     /// ```rhai

@@ -453,8 +453,8 @@ mod block_functions {
         Ok(joined(&left, &right, None, strategy, Handling::default())?)
     }
 
-    /// Of the conserved numbers that the states of two blocks add up to, those nearest to the ones in `wanted`, as a map for
-    /// `superblock`: what a filling that is no whole number of particles asks of a chain of that length.
+    /// The sector of two blocks nearest to `wanted`, as a map for `superblock`. Use it when the filling times the
+    /// length is not a whole number.
     ///
     /// # Example
     /// ```rhai

@@ -191,8 +191,8 @@ mod uniform_functions {
         Ok(simple(either!(&held.state, s => s.local(operator))?))
     }
 
-    /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it. Of the Hamiltonian that
-    /// every cell repeats it is the energy of a cell.
+    /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it. For the
+    /// Hamiltonian, which every cell repeats, it is the energy of a cell.
     ///
     /// # Example
     /// ```rhai
