@@ -433,7 +433,7 @@ mod tests {
         let keys: Vec<&str> = options.iter().map(|o| o.key.as_str()).collect();
         assert!(keys.starts_with(&["file", "title", "xlabel", "ylabel", "log", "style"]), "{keys:?}");
         assert_eq!(options[5].default, "\"lines\"");
-        assert_eq!(options[2].meaning, options[1].meaning);
+        assert_eq!(options[2].default, "the table's");
         let found = super::options(&all, "kpm::dos");
         assert!(["points", "vectors"].iter().all(|key| found.iter().any(|o| o.key == *key)), "{found:?}");
     }

@@ -62,7 +62,8 @@ mod green_functions {
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
-    /// - `kernel` ("lorentz"), `parameter` (float): what damps the series at real energies inside the window.
+    /// - `kernel` ("lorentz"): what damps the series at real energies inside the window.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai

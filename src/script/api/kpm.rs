@@ -96,7 +96,8 @@ mod kpm_functions {
     /// How many moments reach a broadening (an energy) in a window.
     ///
     /// # Options
-    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `kernel` ("jackson"): the damping kernel.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai
@@ -295,7 +296,8 @@ mod kpm_functions {
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy (k_B = 1).
     /// - `moments` (256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
-    /// - `kernel` ("jackson"), `parameter` (float): that damps them.
+    /// - `kernel` ("jackson"): the kernel that damps them.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai

@@ -154,7 +154,8 @@ mod kubo_functions {
     /// # Options
     /// - `temperature` (0.0): in energy.
     /// - `volume` (float, that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `kernel` ("jackson"): the damping kernel.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     /// - `points` (int): taken from older scripts, of no effect: the closed form has no points.
     ///
     /// # Example
@@ -194,7 +195,8 @@ mod kubo_functions {
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy.
     /// - `volume` (float, that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `kernel` ("jackson"): the damping kernel.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai

@@ -145,7 +145,8 @@ mod measure_functions {
     /// # Options
     /// - `axis` (0): the coordinate, or the lattice vector.
     /// - `bins` (50): how many.
-    /// - `from` (float), `to` (float): the range in open space.
+    /// - `from` (float): where the range begins, in open space.
+    /// - `to` (float): where it ends.
     ///
     /// # Example
     /// ```rhai
