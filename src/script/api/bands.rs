@@ -395,7 +395,7 @@ fn momentum_at(counts: &[i64], p: i64) -> Vec<FLOAT> {
     counts.iter().map(along).collect()
 }
 
-/// What a function of the momentum gives, and sums of it.
+/// A value of a function of the momentum, and sums of such values.
 enum Sum {
     Number(Number),
     Series(Series),

@@ -37,7 +37,7 @@ fn merge(given: Map, defaults: Map) -> Result<Map> {
 
 #[export_module(root = "crate::script::native")]
 mod check_functions {
-    /// What went wrong, as one sentence: of errors that `catch` gets.
+    /// The message of an error that `catch` gets: one sentence.
     ///
     /// # Example
     /// ```rhai
@@ -48,7 +48,7 @@ mod check_functions {
         e.message().to_string()
     }
 
-    /// What can be done about it; empty if nothing is known.
+    /// The hint of an error: what can be done; empty if nothing is known.
     #[rhai_fn(global, get = "hint", pure)]
     pub fn hint(e: &mut Error) -> String {
         e.hint_text().unwrap_or_default().to_string()

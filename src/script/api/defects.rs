@@ -15,7 +15,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(defect_functions).into());
 }
 
-/// What a defect is made of.
+/// The parts of a defect.
 const PARTS: [&str; 5] = ["remove", "add", "move", "onsite", "hop"];
 
 /// A site of a defect: a sublattice of its own cell, or `[step, sublattice]`.

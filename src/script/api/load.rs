@@ -130,7 +130,7 @@ fn of_table(table: Table) -> Result<Dynamic> {
 
 #[export_module(root = "crate::script::native")]
 mod load_functions {
-    /// What a file holds, of this program or of another:
+    /// Reads a file of this program or of another, and gives what it holds:
     ///
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any size, byte order
     ///   and array order), HDF5 (numbers, complex numbers as h5py has them, texts);

@@ -31,7 +31,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("internal", exported_module!(overlap_parts));
 }
 
-/// What a sign function is made of.
+/// The operator that a sign function is made of.
 fn operator_of(q: &Dynamic) -> Result<Operator> {
     q.clone().try_cast::<Operator>().ok_or_else(|| {
         Error::input(format!("a sign function of {}", type_of(q)))

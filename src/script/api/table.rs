@@ -370,8 +370,8 @@ mod table_functions {
         Ok(t.whole(o.count("digits", 1)?.min(17))?)
     }
 
-    /// A number that a clock made, as a text of three digits; of a table and the names of such columns, the table with texts in
-    /// them. Golden tests show `~` in their place, since they differ from run to run.
+    /// A number that a clock made, as a text of three digits. For a table and the names of such columns: the table with
+    /// texts in them. Golden tests show `~` in their place, since they differ from run to run.
     ///
     /// # Example
     /// ```rhai

@@ -52,7 +52,7 @@ fn rotated(block: &AnyBlock, basis: &AnyBasis) -> Result<AnyBlock> {
     }
 }
 
-/// What the charges sum up to: those of the whole chain, or those that are named.
+/// The sums of the charges: all those of the chain, or those that are named.
 fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -> Result<Target> {
     let mpo = left.mpo();
     let symmetry = mpo.symmetry();
@@ -486,9 +486,9 @@ mod block_functions {
         }?)
     }
 
-    /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
-    /// operators, sectors of the blocks (`left_sectors`, `right_sectors`), and `products`: a Table of the dense products
-    /// that it takes, `m x k` times `k x n`, with the `count` of each size.
+    /// The costs of a superblock's product: `dim`, `pairs` of sectors, operation `records`, `flops` of a product,
+    /// `bytes` of operators, sectors of the blocks (`left_sectors`, `right_sectors`), and `products`: a Table of the
+    /// dense products that it takes, `m x k` times `k x n`, with the `count` of each size.
     ///
     /// # Example
     /// ```rhai

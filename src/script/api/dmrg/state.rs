@@ -250,7 +250,7 @@ mod state_functions {
         Ok(held.known("converged")?)
     }
 
-    /// All that the state was told of itself, as a map.
+    /// All properties that the state was given, as a map.
     #[rhai_fn(global, get = "about", pure)]
     pub fn about(held: &mut Held) -> Map {
         (*held.about).clone()

@@ -1,4 +1,4 @@
-//! What can be asked of `Links`.
+//! Properties and observables of `Links`.
 
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FnPtr, INT};
