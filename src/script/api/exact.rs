@@ -343,8 +343,8 @@ mod exact_module {
         Ok(remade(&v, dims, |numbers, columns| basis.unfold(numbers, columns))?)
     }
 
-    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the other way of
-    /// `exact::unfold`, and what projects onto momenta and parities. All rows pass through the memory of each rank.
+    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the inverse of
+    /// `exact::unfold`. It projects onto momenta and parities. All rows pass through the memory of each rank.
     ///
     /// # Example
     /// ```rhai

@@ -135,7 +135,7 @@ mod import_functions {
         Ok(())
     }
 
-    /// Adds a text at the end of a file, which is made where there is none.
+    /// Adds a text at the end of a file, and makes the file where there is none.
     ///
     /// # Example
     /// ```rhai

@@ -166,7 +166,7 @@ mod block_functions {
         mpo.widths().into_iter().map(|w| Dynamic::from(w as INT)).collect()
     }
 
-    /// By how much terms across the bonds change the conserved numbers of what lies left: an array of maps like
+    /// The changes that terms across the bonds make to the conserved numbers on the left: an array of maps like
     /// `#{ Sz: 1.0 }`, each change once.
     ///
     /// # Example

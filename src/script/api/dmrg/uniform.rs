@@ -140,14 +140,15 @@ mod uniform_functions {
         Ok(held.known("gradient")?)
     }
 
-    /// The variance of the energy a site, as far as two neighbouring sites show it, which is all of it where terms reach no
+    /// The variance of the energy a site, as seen by two neighbouring sites, which is all of it where terms reach no
     /// further (Hubig, Haegeman, Schollwoeck 2018): 0 for an eigenstate.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
     pub fn variance(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("variance")?)
     }
 
-    /// Whether gradient and energy had settled, no other search found less, and the number of states is no limit that shows.
+    /// Whether gradient and energy had settled, no other search found a lower energy, and more states would not lower
+    /// it visibly.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
     pub fn converged(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("converged")?)
