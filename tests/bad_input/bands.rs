@@ -38,6 +38,16 @@ fn bands_that_cannot_be() {
                 "row 7 of `a`",
                 "",
             ),
+            (
+                "bands(g, #{ path: [[\"G\", [0.0, 0.0]], [\"X\", [0.5, 0.0]]], project: #{ a: [0, 0] } })",
+                "row 0 stands twice",
+                "once",
+            ),
+            (
+                "bands(g, #{ path: [[\"G\", [0.0, 0.0]], \"|\", [\"X\", [0.5, 0.0]]] })",
+                "a path of 1 corners",
+                "path",
+            ),
             ("chern_number(g, #{ filled: 3 })", "3 filled bands of 2", "below the gap"),
             ("chern_number(g, #{ filled: 1, grid: 12 })", "no gap above band 1", "bands"),
             ("chern_number(metal, #{ filled: 1 })", "too small for a Chern number, or closed", "bands"),

@@ -14,12 +14,14 @@ use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
-pub(super) const COLOURS: [&str; 7] =
+const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
 
 /// Most points of a curve. More points than pixels would only take time and disk space.
 const POINTS: usize = 4096;
 const CELLS: usize = 256;
+/// Pixels from the axis down to the names of points.
+const BELOW: f64 = 18.0;
 
 impl Plot {
     /// The plot as an SVG document.
@@ -142,8 +144,13 @@ impl Plot {
             _ => false,
         };
         let is_mark = |e: &Primitive| matches!(e, Primitive::Line { x1, y1, x2, y2, .. } if x1 == x2 && *y1 == bottom && *y2 > bottom);
-        let (names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
+        let (mut names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
         rest.retain(|e| !is_mark(e));
+        for name in &mut names {
+            if let Primitive::Text { y, .. } = name {
+                *y = bottom + BELOW;
+            }
+        }
         rest.extend(names);
         scene.elements = rest;
     }
@@ -161,7 +168,7 @@ impl Plot {
             for (k, piece) in self.pieces(curve).iter().enumerate() {
                 let named = self.has_legend() && k == 0;
                 let side = if curve.right { &mut right } else { &mut left };
-                side.extend(self.drawn(piece, COLOURS[i % COLOURS.len()], named));
+                side.extend(self.drawn(piece, self.colour(i), named));
             }
         }
         if left.is_empty() && !right.is_empty() {
@@ -176,6 +183,12 @@ impl Plot {
         Ok((left, right))
     }
 
+    /// The colour of a curve. More curves than colours that no legend names, such as the bands of a ribbon, have one colour.
+    pub(super) fn colour(&self, i: usize) -> &'static str {
+        let many = matches!(&self.content, Content::Curves(curves) if curves.len() > COLOURS.len());
+        if many && !self.has_legend() { COLOURS[0] } else { COLOURS[i % COLOURS.len()] }
+    }
+
     /// The bars of all curves that are drawn so, side by side at every text.
     fn bars(&self, curves: &[Curve]) -> Result<Option<BarPlot>> {
         let of: Vec<(usize, &Curve)> =
@@ -188,14 +201,15 @@ impl Plot {
                 .hint("bars begin at zero, which has no logarithm: use the style \"points\""));
         }
         if of.iter().any(|(_, curve)| curve.right) {
-            return Err(Error::input("bars on the right axis").hint("only lines and points can stand there"));
+            return Err(Error::input("bars on the right axis")
+                .hint("only lines and points can stand there: name the column in `marks` as well"));
         }
         let sound = |x: f64| if x.is_finite() { x } else { 0.0 };
         let mut bars = BarPlot::new();
         let mut errors = Vec::new();
         for (row, name) in self.categories.iter().enumerate() {
             let group = of.iter().map(|&(i, curve)| {
-                (sound(curve.y.get(row).copied().unwrap_or(0.0)), COLOURS[i % COLOURS.len()])
+                (sound(curve.y.get(row).copied().unwrap_or(0.0)), self.colour(i))
             });
             bars = bars.with_group(name.as_str(), group);
             for (_, curve) in &of {
@@ -271,6 +285,8 @@ impl Plot {
             .with_y2_tick_format(ticks_of(self.log_right, digits, self.powers.right))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
+            // Numbers of five digits would touch the label.
+            .with_y_label_offset(-5.0, 0.0)
             .with_box_axes();
         self.named_points(layout, height)
     }
@@ -286,8 +302,9 @@ impl Plot {
             .with_y_axis_max(high)
             .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(|_| String::new())))
             .with_show_grid(false);
-        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate.
-        let part = -14.0 / (height - 90.0).max(60.0);
+        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate. The exact place
+        // follows when the axis is known (`name_points`).
+        let part = -BELOW / (height - 90.0).max(60.0);
         let logarithmic = self.log_y && matches!(self.content, Content::Curves(_));
         let below = if logarithmic { low * (high / low).powf(part) } else { low + part * (high - low) };
         for (x, name) in &self.ticks {

@@ -4,7 +4,7 @@
 use kuva::prelude::ColorMap;
 use serde_json::{Map as Object, Value, json};
 
-use super::draw::{COLOURS, averaged, edges};
+use super::draw::{averaged, edges};
 use super::reach::fits;
 use super::{Content, Curve, Map, Plot, Style, label};
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Plot {
         add("categories", json!(self.categories));
         match &self.content {
             Content::Curves(curves) => {
-                let of = |(i, curve)| described(curve, COLOURS[i % COLOURS.len()]);
+                let of = |(i, curve)| described(curve, self.colour(i));
                 add("curves", curves.iter().enumerate().map(of).collect());
             }
             Content::Map(map) => {

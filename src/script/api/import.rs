@@ -238,13 +238,13 @@ mod wannier_functions {
     }
 
     /// The block `kpoint_path` of a `.win` file of Wannier90 as a path for `bands`: pairs of a name and a momentum in units of the
-    /// reciprocal vectors. Where a line of the block does not begin where the last one ends, the path goes there straight.
+    /// reciprocal vectors, and a text `"|"` where a line of the block does not begin where the last one ends.
     ///
     /// # Example
     /// ```rhai
     /// write_text("bcc.win", "begin kpoint_path\nG 0 0 0  H 0.5 0.5 -0.5\nP 0.75 0.25 -0.25  N 0.5 0 -0.5\nend kpoint_path\n");
     /// let path = lattice::wannier90_path("bcc.win");
-    /// assert(path.map(|corner| corner[0]) == ["G", "H", "P", "N"], "in order");
+    /// assert(path.len == 5 && path[1][0] == "H" && path[2] == "|" && path[3][0] == "P", "in order");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wannier90_path(file: &str) -> Fallible<Array> {
@@ -252,13 +252,20 @@ mod wannier_functions {
         if input.path.is_empty() {
             return Err(Error::file(format!("`{file}` has no block `kpoint_path`")).into());
         }
-        let mut corners: Vec<(String, Vec<f64>)> = Vec::new();
-        for corner in input.path.into_iter().flatten() {
-            if corners.last() != Some(&corner) {
-                corners.push(corner);
+        let numbers = |k: &[f64]| k.iter().copied().map(Dynamic::from).collect::<Array>();
+        let corner = |(name, k): &(String, Vec<f64>)| -> Dynamic {
+            vec![Dynamic::from(name.clone()), numbers(k).into()].into()
+        };
+        let mut path = Array::new();
+        let mut last = None;
+        for [from, to] in &input.path {
+            if last != Some(from) {
+                path.extend(last.map(|_| "|".into()));
+                path.push(corner(from));
             }
+            path.push(corner(to));
+            last = Some(to);
         }
-        let numbers = |k: Vec<f64>| k.into_iter().map(Dynamic::from).collect::<Array>();
-        Ok(corners.into_iter().map(|(name, k)| vec![Dynamic::from(name), numbers(k).into()].into()).collect())
+        Ok(path)
     }
 }

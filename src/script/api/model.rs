@@ -299,8 +299,8 @@ mod model_functions {
         add_onsite(&ctx, &mut model.model, &term)
     }
 
-    /// Adds a hopping from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added too. The
-    /// hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the position left, or of the positions left and reached.
+    /// Adds a hopping `<r + step| H |r>` from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added
+    /// too. The hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the position left, or of the positions left and reached.
     ///
     /// # Example
     /// ```rhai
@@ -319,8 +319,8 @@ mod model_functions {
         add_hop(&ctx, &mut model.model, &step, None, &hopping)
     }
 
-    /// Adds a hopping from site `from` of every cell `r` to site `to` of cell `r + step`, sublattices by number or name; the
-    /// Hermitian conjugate is added too.
+    /// Adds a hopping `<r + step, to| H |r, from>` from site `from` of every cell `r` to site `to` of cell `r + step`, sublattices by
+    /// number or name; the Hermitian conjugate is added too.
     ///
     /// # Example
     /// ```rhai
