@@ -134,8 +134,8 @@ mod band_functions {
     /// ascending. Plots write the names of the corners below the axis.
     ///
     /// # Options
-    /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors, and a text `"|"` between two
-    ///   from which the path does not go on to the next.
+    /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors, and a text
+    ///   `"|"` between two corners where the path breaks.
     /// - `points` (200): steps of the whole path; corners are among its points.
     /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }` or
     ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ... States of one energy share the mean of their weights.
