@@ -83,9 +83,12 @@ mod marker_functions {
     pub fn participation(v: Vector) -> Fallible<Series> {
         let (columns, all) = (v.block.columns(), numbers(&v)?.to_complex());
         let reach = |c: usize| -> Result<f64> {
-            let weights = || all.iter().skip(c).step_by(columns).map(|z| z.norm_sqr());
+            let own = || all.iter().skip(c).step_by(columns);
+            // Squares of small numbers would be none.
+            let largest = own().fold(0.0f64, |most, z| most.max(z.re.abs()).max(z.im.abs()));
+            let weights = || own().map(|z| (z / largest).norm_sqr());
             let (one, two) = (weights().sum::<f64>(), weights().map(|w| w * w).sum::<f64>());
-            if one > 0.0 {
+            if largest > 0.0 {
                 Ok(one * one / two)
             } else {
                 Err(Error::input(format!("column {c} of a block is zero")).hint("a state has a norm"))
