@@ -240,6 +240,15 @@ impl Operator {
         Ok(w)
     }
 
+    /// The operator, unless its numbers do not fit its precision.
+    ///
+    /// # Errors
+    /// In single precision, numbers below 1e-15 or above 1e15.
+    pub fn in_range(self) -> Result<Operator> {
+        action::check_precision(&self)?;
+        Ok(self)
+    }
+
     /// All entries as a dense row-major matrix, by products with unit vectors: a slow reference for tests.
     pub fn to_dense(&self) -> Result<Vec<C64>> {
         let (rows, cols) = (self.dim(), self.cols());

@@ -101,7 +101,7 @@ fn operator_of(
     }
     let (format, single) = (storage_format(o)?, single_precision(o)?);
     let wanted = Wanted { format, single, project: o.flag("project")?, stored };
-    symmetric::operator(&session()?.device(), sum, spaces, wanted, task)
+    symmetric::operator(&session()?.device(), sum, spaces, wanted, task)?.in_range()
 }
 
 /// The operator of a sector of total spin, if the map names one: products of both halves of the chain, nothing truncated.

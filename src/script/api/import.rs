@@ -114,7 +114,7 @@ fn centres_of(o: &Options, hamiltonian: &Path, placed: bool) -> Result<Centres> 
 pub(super) fn load_matrix_market(path: &Path, o: &Options) -> Result<Operator> {
     let format = storage_format(o)?;
     let single = o.given("precision").map_or(Ok(false), |_| single_precision(o))?;
-    Stored::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)
+    Stored::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)?.in_range()
 }
 
 #[export_module(root = "crate::script::native")]

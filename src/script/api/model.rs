@@ -216,7 +216,7 @@ pub(super) fn build_operator(model: &Model, o: &Options) -> Result<Operator> {
     let format = storage_format(o)?;
     let single = single_precision(o)?;
     let device = session()?.device();
-    Operator::of_model(&device, model, format, single)
+    Operator::of_model(&device, model, format, single)?.in_range()
 }
 
 /// The options `format`, `C` and `sigma`: how the entries of a matrix are kept.
