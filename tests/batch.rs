@@ -125,7 +125,7 @@ fn an_array_of_jobs_becomes_one_result() {
     refused(&["dos_1.csv", "dos_2.csv"], &["`dos_1.csv` is there already", "--force"]);
     refused(
         &["x.npz", "mu_1.npz", "mu_2.npz", "mu_1.npz"],
-        &["mu_1.npz and mu_1.npz have a vector in common"],
+        &["mu_1.npz and mu_1.npz: both have a vector in common"],
     );
     refused(&["x.csv", "dos_1.csv", "dos_1.csv"], &["hold the same numbers", "seed"]);
     refused(&["x.csv", "dos_1.csv", "scan_1.json"], &["scan_1.json has u, energy"]);
