@@ -198,7 +198,9 @@ pub(super) fn unknown_functions(
             return true;
         }
         let namespace = namespace_of(call);
-        let local = namespace.is_empty() && (values.contains(name) || lost.contains(name));
+        // A method may be a function that a map holds under its name.
+        let value = namespace.is_empty() && values.contains(name);
+        let local = value && method || namespace.is_empty() && lost.contains(name);
         let imported = namespace.first().is_some_and(|first| !modules.contains(first));
         if local || imported {
             return true;
@@ -232,6 +234,7 @@ pub(super) fn unknown_functions(
                 let error = Error::input(format!("no function `{full}`"));
                 let own: Vec<&str> = own.keys().map(String::as_str).collect();
                 let hint = match crate::error::nearest(name, own).filter(|_| namespace.is_empty()) {
+                    _ if value => Some(called_value(name)),
                     Some(near) => Some(format!("did you mean `{near}`?")),
                     None => registry::did_you_mean(engine, &full),
                 };
@@ -241,6 +244,11 @@ pub(super) fn unknown_functions(
         true
     });
     found
+}
+
+/// The hint for a call of a function that a variable holds.
+pub(super) fn called_value(name: &str) -> String {
+    format!("`{name}` is a value: `{name}.call(..)` calls it")
 }
 
 /// The names that also stand without a call and may hold a function: variables, parameters, properties.
