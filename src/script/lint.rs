@@ -529,6 +529,26 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_is_called_by_its_method() {
+        let mut engine = Engine::new().unwrap();
+        for wrong in ["let f = |x| x + 1; f(3);", "fn g(f) { f(3) }"] {
+            let found = engine.check(wrong, None);
+            let first = found.first().unwrap_or_else(|| panic!("`{wrong}` is let through"));
+            assert_eq!(first.message, "no function `f`", "{wrong}");
+            assert_eq!(first.hint.as_deref(), Some("`f` is a value: `f.call(..)` calls it"), "{wrong}");
+        }
+        assert!(engine.eval("let f = |x| x + 1; f(3)").is_err());
+        // A map may hold a function, and a variable the name of one.
+        for right in [
+            "let f = |x| x; f.call(3);",
+            "let m = #{ f: |x| x }; m.f(3);",
+            "let sqrt = sqrt(4.0); sqrt(sqrt);",
+        ] {
+            assert_eq!(said(&mut engine, right), "", "{right}");
+        }
+    }
+
+    #[test]
     fn a_function_in_a_map_has_options_of_its_own() {
         let mut engine = Engine::new().unwrap();
         let script = "let m = #{ bands: |o| o.foo }; m.bands(#{ foo: 3 })";
