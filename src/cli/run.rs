@@ -8,8 +8,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Shared, catch_interrupt, report, show};
-use crate::output::progress::Bar;
 use crate::output::out;
+use crate::output::progress::Bar;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings, arguments, read_script};
 use crate::task::Progress;

@@ -94,14 +94,17 @@ impl Table {
                 self.columns.len()
             )));
         }
-        let reals = |k: usize| self.columns.get(k).and_then(|(name, column)| column.numbers(name).ok()?.as_real(name).ok());
+        let reals = |k: usize| {
+            self.columns.get(k).and_then(|(name, column)| column.numbers(name).ok()?.as_real(name).ok())
+        };
         if let (Some(slow), Some(fast)) = (reals(0), reals(1)) {
             // What is computed block by block may differ by rounding.
             let size = |all: &[f64]| all.iter().fold(0.0f64, |most, x| most.max(x.abs()));
             let differ = |x: f64, y: f64, size: f64| (x - y).abs() > 1e-9 * size;
             let (most_slow, most_fast) = (size(slow), size(fast));
             let wrong = (0..self.rows()).find(|&row| {
-                differ(slow[row], slow[row - row % ny], most_slow) || differ(fast[row], fast[row % ny], most_fast)
+                differ(slow[row], slow[row - row % ny], most_slow)
+                    || differ(fast[row], fast[row % ny], most_fast)
             });
             if let Some(row) = wrong {
                 return Err(Error::input(format!("row {row} is not one of a map of {nx} x {ny} points"))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{LinearOperator, ONE, Operator};
 use crate::backend::{BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, Random, Rows, Update};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
 use crate::number::philox::Stream;
+use crate::number::{C64, DType};
 
 /// Random vectors of a probe.
 const PROBES: usize = 4;

@@ -36,9 +36,7 @@ pub fn arguments<'a>(pairs: impl IntoIterator<Item = &'a str>, script: &str) -> 
             let names = || read.iter().map(String::as_str);
             return Err(match (nearest(key, names()), read.is_empty()) {
                 (Some(near), _) => error.hint(format!("did you mean `--set {near}={value}`?")),
-                (None, false) => {
-                    error.hint(format!("it reads {}", names().collect::<Vec<_>>().join(", ")))
-                }
+                (None, false) => error.hint(format!("it reads {}", names().collect::<Vec<_>>().join(", "))),
                 (None, true) => error.hint("it reads none: leave `--set` out"),
             });
         }
@@ -89,9 +87,12 @@ mod tests {
         let script = "// args of all kinds\nlet a = if \"full\" in args && args.full { args[\"size\"] } else { args?.seed };";
         assert_eq!(read(script).as_deref(), Some("full seed size"));
         assert_eq!(read("print(1);").as_deref(), Some(""));
-        for unknown in
-            ["for key in args.keys() { print(args[key]); }", "print(`${args.a}`);", "f(args);", "let a = args;"]
-        {
+        for unknown in [
+            "for key in args.keys() { print(args[key]); }",
+            "print(`${args.a}`);",
+            "f(args);",
+            "let a = args;",
+        ] {
             assert_eq!(read(unknown), None, "{unknown}");
         }
     }

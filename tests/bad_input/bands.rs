@@ -138,7 +138,11 @@ fn samples_and_leads_that_cannot_be() {
             ("markers::chern(p, #{ filled: 1 })", "not open in both", "Bott"),
             ("markers::bott(d, #{ filled: 1 })", "that is open", "periodic"),
             ("markers::bott(p, #{ filled: 2 })", "end inside a multiplet", "all of its states"),
-            ("markers::bott(tight_binding(lattice::square(1, 8)), #{ filled: 1 })", "with 1 places", "more cells"),
+            (
+                "markers::bott(tight_binding(lattice::square(1, 8)), #{ filled: 1 })",
+                "with 1 places",
+                "more cells",
+            ),
             ("markers::bott(p, #{ filled: 26 })", "26 filled states of 25", ""),
             ("markers::entanglement(h, #{ filled: 1 })", "option `rows` is needed", "the part"),
             ("markers::entanglement(h, #{ filled: 1, rows: [1, 1] })", "row 1 of a part", "each once"),

@@ -43,7 +43,9 @@ impl Passed {
     /// From one lead to another.
     pub fn sum(&self, (from, sends): (usize, Particle), (to, takes): (usize, Particle)) -> Result<f64> {
         let (sent, taken) = (sends.kinds(self.told[from], from)?, takes.kinds(self.told[to], to)?);
-        let Some(all) = &self.from[from] else { return Err(Error::internal("a lead that was not asked for")) };
+        let Some(all) = &self.from[from] else {
+            return Err(Error::internal("a lead that was not asked for"));
+        };
         Ok(sent.flat_map(|s| taken.clone().map(move |t| all[to][s][t])).sum())
     }
 

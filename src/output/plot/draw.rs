@@ -14,8 +14,10 @@ use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
-const COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+
+/// The colour of a map where it has no number, as its red, green and blue: no other colour of a map is grey.
+pub(super) const NOTHING: u8 = 160;
 
 /// Most points of a curve. More points than pixels would only take time and disk space.
 const POINTS: usize = 4096;
@@ -208,9 +210,9 @@ impl Plot {
         let mut bars = BarPlot::new();
         let mut errors = Vec::new();
         for (row, name) in self.categories.iter().enumerate() {
-            let group = of.iter().map(|&(i, curve)| {
-                (sound(curve.y.get(row).copied().unwrap_or(0.0)), self.colour(i))
-            });
+            let group = of
+                .iter()
+                .map(|&(i, curve)| (sound(curve.y.get(row).copied().unwrap_or(0.0)), self.colour(i)));
             bars = bars.with_group(name.as_str(), group);
             for (_, curve) in &of {
                 let error = curve.error.as_ref().and_then(|e| e.get(row)).map_or(0.0, |&e| sound(e).abs());
@@ -382,8 +384,55 @@ impl Plot {
     }
 
     /// The stretches of a curve that the axes can show, with no more points than pixels: a line does not bridge a gap
-    /// where there is no number, or none with a logarithm.
+    /// where there is no number, or none with a logarithm. It ends at the border that it goes on behind, where no mark stands.
     pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
+        match self.to_borders(curve) {
+            None => self.stretches(curve),
+            Some(longer) if curve.style == Style::Lines => self.stretches(&longer),
+            Some(longer) => {
+                let line = Curve { style: Style::Lines, error: None, ..longer };
+                let marks = Curve { style: Style::Points, ..curve.clone() };
+                self.stretches(&marks).into_iter().chain(self.stretches(&line)).collect()
+            }
+        }
+    }
+
+    /// A line with the points where it meets the ends of the abscissa's range between two others; nothing where it does not.
+    fn to_borders(&self, curve: &Curve) -> Option<Curve> {
+        let (low, high) = self.x_range.filter(|_| curve.style != Style::Points)?;
+        let scaled = |x: f64, logarithmic: bool| if logarithmic { x.ln() } else { x };
+        let place = |x: f64| scaled(x, self.log_x);
+        let sound = |i: usize| fits(curve.x[i], self.log_x) && fits(curve.y[i], self.log_of(curve));
+        let none = Curve { x: Vec::new(), y: Vec::new(), error: None, ..curve.clone() };
+        let mut longer = Curve { error: curve.error.as_ref().map(|_| Vec::new()), ..none };
+        let mut add = |x: f64, y: f64, error: Option<f64>| {
+            longer.x.push(x);
+            longer.y.push(y);
+            longer.error.iter_mut().for_each(|all| all.extend(error));
+        };
+        let error = |i: usize| curve.error.as_ref().map(|e| e.get(i).copied().unwrap_or(0.0));
+        let points = curve.x.len().min(curve.y.len());
+        for i in 0..points {
+            add(curve.x[i], curve.y[i], error(i));
+            if i + 1 == points || !sound(i) || !sound(i + 1) {
+                continue;
+            }
+            let (from, to) = (place(curve.x[i]), place(curve.x[i + 1]));
+            let parts = [low, high].map(|border| (border, (place(border) - from) / (to - from)));
+            let mut met: Vec<(f64, f64)> = parts.into_iter().filter(|(_, t)| *t > 0.0 && *t < 1.0).collect();
+            met.sort_by(|a, b| a.1.total_cmp(&b.1));
+            for (border, t) in met {
+                let between = |a: f64, b: f64| a * (1.0 - t) + b * t;
+                let [a, b] = [i, i + 1].map(|k| scaled(curve.y[k], self.log_of(curve)));
+                let y = between(a, b);
+                let y = if self.log_of(curve) { y.exp() } else { y };
+                add(border, y, error(i).zip(error(i + 1)).map(|(a, b)| between(a, b)));
+            }
+        }
+        (longer.x.len() > points).then_some(longer)
+    }
+
+    fn stretches(&self, curve: &Curve) -> Vec<Curve> {
         let within = |x: f64| self.x_range.is_none_or(|(low, high)| (low..=high).contains(&x));
         let shown = |i: usize| {
             fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_of(curve))
@@ -580,12 +629,20 @@ fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
     if !finite.is_finite() {
         return Err(Error::input("there is no finite point to plot"));
     }
-    data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = finite);
+    // The library finds the ends of its scale among what is no NaN.
+    data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = f64::NAN);
+    let colour = |z: f64| {
+        if z.is_nan() {
+            format!("#{NOTHING:02x}{NOTHING:02x}{NOTHING:02x}")
+        } else {
+            ColorMap::Inferno.map(z)
+        }
+    };
     let ((x0, x1), (y0, y1)) = (edges(&map.x), edges(&map.y));
     let label = if logarithmic { format!("log10 {}", map.label) } else { map.label.clone() };
     let mut heatmap = Heatmap::new()
         .with_data(data)
-        .with_color_map(ColorMap::Inferno)
+        .with_color_map(ColorMap::Custom(std::sync::Arc::new(colour)))
         .with_x_range(x0, x1)
         .with_y_range(y0, y1)
         .with_cell_size(1.0);

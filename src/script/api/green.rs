@@ -58,7 +58,7 @@ fn series_at(window: Window, mu: &[C64], energies: &Series, o: Options) -> Falli
 mod green_functions {
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
     /// no kernel damps the series, which is right where it has as many moments as `kpm::green_moments` says; a note on standard
-    /// error tells of fewer.
+    /// error tells of fewer. Inside the window a kernel broadens every level by `broadening`, beside the spectrum and in its gaps too.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.

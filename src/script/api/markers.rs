@@ -1,11 +1,10 @@
 //! `markers`: topology in real space, reach of states, statistics of levels, entanglement of free fermions.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, INT, Map};
+use rhai::{Dynamic, INT, Map};
 
-use super::lattice::ints;
 use super::values::to_series;
-use super::vector::Vector;
+use super::vector::{Vector, row_numbers};
 use super::vector_values::numbers;
 use crate::error::{Error, Result};
 use crate::method;
@@ -123,7 +122,7 @@ mod marker_functions {
     ///
     /// # Options
     /// - `filled` (int, required): give the number of fermions.
-    /// - `rows` (array, required): give the rows of the part.
+    /// - `rows` (array or range, required): give the rows of the part.
     ///
     /// # Example
     /// ```rhai
@@ -133,12 +132,7 @@ mod marker_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn entanglement(h: Operator, o: Options) -> Fallible<Map> {
-        let given: Array = o.maybe("rows").unwrap_or_default();
-        let row = |&r: &i64| {
-            usize::try_from(r)
-                .map_err(|_| Error::input(format!("row {r} of a part")).hint("rows are counted from 0"))
-        };
-        let rows = ints(&given, "rows")?.iter().map(row).collect::<Result<Vec<usize>>>()?;
+        let rows = row_numbers(o.value("rows")?, "row")?;
         let (occupations, entropy) = method::entanglement(&h, o.count("filled", 1)?, &rows)?;
         let mut map = Map::new();
         map.insert("occupations".into(), Dynamic::from(Series::Real(occupations)));
