@@ -29,6 +29,7 @@ const SCRIPTS: [(&str, &str); 41] = [
     ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
     ("scripts/plasmon.rhai", include_str!("../../scripts/plasmon.rhai")),
     ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
+    ("scripts/second_harmonic.rhai", include_str!("../../scripts/second_harmonic.rhai")),
     ("scripts/silicon.rhai", include_str!("../../scripts/silicon.rhai")),
     ("scripts/spinons.rhai", include_str!("../../scripts/spinons.rhai")),
     ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),
