@@ -367,6 +367,16 @@ impl DoubleMoments {
         self.with(columns, self.record.joined(&other.record, self.vectors()))
     }
 
+    /// Whether both may be of the same operators.
+    pub fn same_operators(&self, other: &DoubleMoments) -> bool {
+        self.record.must_be_of(&other.record).is_ok()
+    }
+
+    /// As moments of one realisation among others, whose operators and vectors are its own.
+    pub fn of_realisation(&self) -> Self {
+        Self { record: Record::default(), ..self.clone() }
+    }
+
     /// Refuses moments that have a vector in common with these.
     ///
     /// # Errors

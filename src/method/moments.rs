@@ -60,6 +60,16 @@ impl Moments {
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Record::default() })
     }
 
+    /// Whether both may be of the same operators.
+    pub fn same_operators(&self, other: &Moments) -> bool {
+        self.record.must_be_of(&other.record).is_ok()
+    }
+
+    /// As moments of one realisation among others, whose operators and vectors are its own.
+    pub fn of_realisation(&self) -> Self {
+        Self { record: Record::default(), ..self.clone() }
+    }
+
     /// Refuses moments that have a vector in common with these.
     ///
     /// # Errors

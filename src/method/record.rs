@@ -83,7 +83,7 @@ impl Record {
         let Some(at) = differ else { return Ok(()) };
         let what = if at == 0 { "operators" } else { "currents or directions" };
         Err(Error::input(format!("moments of different {what} cannot be averaged"))
-            .hint("make a table of each, such as a density; `merge` averages tables"))
+            .hint("`merge` averages realisations of one disorder where it is told that they are, and tables of anything"))
     }
 
     /// Whether both may be of the same operators, and begin with the same vector.

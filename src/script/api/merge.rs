@@ -38,7 +38,16 @@ fn added<T: Clone>(
     Ok(Some(sum))
 }
 
-fn merged(runs: &[Dynamic], names: &[String], follow: bool) -> Result<Dynamic> {
+/// What is asked for.
+struct How {
+    /// Tables follow one another.
+    follow: bool,
+    /// Moments are of one Hamiltonian after another.
+    realisations: bool,
+}
+
+fn merged(runs: &[Dynamic], names: &[String], how: &How) -> Result<Dynamic> {
+    let How { follow, realisations } = *how;
     if runs.is_empty() {
         return Err(Error::input("nothing to merge").hint("`merge` takes an array of Tables, or of Moments"));
     }
@@ -46,11 +55,27 @@ fn merged(runs: &[Dynamic], names: &[String], follow: bool) -> Result<Dynamic> {
         return merge::merge(&tables, names, follow).map(Dynamic::from);
     }
     if let Some(moments) = all::<SharedMoments>(runs) {
-        let sum = added(&moments, names, Moments::must_be_apart, Moments::merge)?;
+        let apart = |a: &Moments, b: &Moments| match realisations && !a.same_operators(b) {
+            true => Ok(()),
+            false => a.must_be_apart(b),
+        };
+        let add = |a: &Moments, b: &Moments| match realisations {
+            true => a.of_realisation().merge(&b.of_realisation()),
+            false => a.merge(b),
+        };
+        let sum = added(&moments, names, apart, add)?;
         return Ok(sum.map_or(Dynamic::UNIT, |mu| Dynamic::from(Rc::new(mu))));
     }
     if let Some(moments) = all::<Rc<DoubleMoments>>(runs) {
-        let sum = added(&moments, names, DoubleMoments::must_be_apart, DoubleMoments::merge)?;
+        let apart = |a: &DoubleMoments, b: &DoubleMoments| match realisations && !a.same_operators(b) {
+            true => Ok(()),
+            false => a.must_be_apart(b),
+        };
+        let add = |a: &DoubleMoments, b: &DoubleMoments| match realisations {
+            true => a.of_realisation().merge(&b.of_realisation()),
+            false => a.merge(b),
+        };
+        let sum = added(&moments, names, apart, add)?;
         return Ok(sum.map_or(Dynamic::UNIT, |mu| Dynamic::from(Rc::new(mu))));
     }
     let kind = |run: &Dynamic| type_of(run);
@@ -80,6 +105,8 @@ mod merge_functions {
     ///
     /// # Options
     /// - `append` (false): put tables one after another, whatever they hold.
+    /// - `realisations` (false): average moments of different Hamiltonians, the realisations of one disorder, which are refused
+    ///   otherwise. Errors are those of all vectors, and hold the differences between realisations where each has one vector.
     /// - `names` (array, "run 1", "run 2", ..): what messages call them.
     ///
     /// # Example
@@ -96,6 +123,7 @@ mod merge_functions {
         let given = o.maybe::<Array>("names").unwrap_or_default();
         let name = |i: usize| given.get(i).map_or(format!("run {}", i + 1), ToString::to_string);
         let names: Vec<String> = (0..runs.len()).map(name).collect();
-        Ok(merged(&runs, &names, o.flag("append")?)?)
+        let how = How { follow: o.flag("append")?, realisations: o.flag("realisations")? };
+        Ok(merged(&runs, &names, &how)?)
     }
 }
