@@ -80,10 +80,11 @@ fn a_job_knows_what_it_was_given() {
 fn an_array_of_jobs_becomes_one_result() {
     let place = Place::new("merge");
     let script = "
-        let h = tight_binding(lattice::square(8, 8), #{ disorder: 2.0, seed: args.task });
+        let disordered = |seed| tight_binding(lattice::square(8, 8), #{ disorder: 2.0, seed: seed });
         let o = #{ moments: 16, vectors: 2, seed: args.task, window: window(-5.5, 5.5), progress: false };
-        kpm::moments(h, o).save(`mu_${args.task}.npz`);
-        kpm::dos(h, o + #{ points: 4 }).save(`dos_${args.task}.csv`);
+        kpm::moments(disordered.call(1), o).save(`mu_${args.task}.npz`);
+        kpm::moments(disordered.call(4), o).save(`other_${args.task}.npz`);
+        kpm::dos(disordered.call(args.task), o + #{ points: 4 }).save(`dos_${args.task}.csv`);
         table([[\"u\", [args.task]], [\"energy\", [0.5 * args.task]]]).save(`scan_${args.task}.json`);";
     place.script("part.rhai", script);
     for task in ["3", "1", "2"] {
@@ -125,8 +126,11 @@ fn an_array_of_jobs_becomes_one_result() {
     refused(&["dos_1.csv", "dos_2.csv"], &["`dos_1.csv` is there already", "--force"]);
     refused(
         &["x.npz", "mu_1.npz", "mu_2.npz", "mu_1.npz"],
-        &["mu_1.npz and mu_1.npz have a vector in common"],
+        &["mu_1.npz and mu_1.npz: both have a vector in common"],
     );
+    // Averages over disorder are those of tables.
+    let others = ["mu_1.npz and other_2.npz: moments of different operators", "`merge` averages tables"];
+    refused(&["x.npz", "mu_1.npz", "other_2.npz"], &others);
     refused(&["x.csv", "dos_1.csv", "dos_1.csv"], &["hold the same numbers", "seed"]);
     refused(&["x.csv", "dos_1.csv", "scan_1.json"], &["scan_1.json has u, energy"]);
     refused(&["x.csv", "dos_1.csv", "mu_1.npz"], &["dos_1.csv holds a Table, and mu_1.npz holds"]);

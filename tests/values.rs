@@ -154,7 +154,11 @@ fn tables_have_columns_rows_and_reports() {
          assert(t[-1].density == 6.0 && t.rows == 3, \"rows\");
          let sum = 0.0; for row in t { sum += row.energy * row.density; } assert(sum == 32.0, \"iteration\");
          t.energy[0] = 10; t.third = [7, 8, 9];
-         assert(t.energy[0] == 10.0 && t.columns == [\"density\", \"energy\", \"third\"], \"changes\");",
+         assert(t.energy[0] == 10.0 && t.columns == [\"density\", \"energy\", \"third\"], \"changes\");
+         let told = t.with_report(#{ ticks: [[0.5, \"G\"], [1.0, \"K\"]], count: 3 });
+         assert(told.report.ticks.map(|tick| tick[1]) == [\"G\", \"K\"] && told.report.count == 3, \"methods of what a report holds\");
+         told.report.note = \"by hand\";
+         assert(told.report.note == \"by hand\" && told.report.ticks.len == 2, \"one more entry\");",
     );
     let wrong = fails("let t = table(#{ energy: [1] }); t.enregy");
     assert_eq!(wrong.hint.as_deref(), Some("did you mean `energy`?"));

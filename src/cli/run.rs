@@ -8,10 +8,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Shared, catch_interrupt, report, show};
+use crate::output::out;
 use crate::output::progress::Bar;
-use crate::output::{out, tell};
 use crate::script::diagnostics::Report;
-use crate::script::{Engine, Settings, read_script};
+use crate::script::{Engine, Settings, arguments, read_script};
 use crate::task::Progress;
 
 /// Arguments of `umklapp run`.
@@ -34,23 +34,22 @@ pub(crate) struct Run {
 
 impl Run {
     pub(super) fn execute(self) -> ExitCode {
-        let mut args = rhai::Map::new();
-        for pair in &self.set {
-            let Some((key, value)) = pair.split_once('=') else {
-                tell(&format!("error: `--set {pair}` is not of the form `--set key=value`"));
+        let text = match read_script(&self.file) {
+            Ok(text) => text,
+            Err(unreadable) => return report(&unreadable),
+        };
+        let mut args = match arguments(self.set.iter().map(String::as_str), &text) {
+            Ok(args) => args,
+            Err(e) => {
+                report(&Report::plain(&e));
                 return ExitCode::from(2);
-            };
-            args.insert(key.into(), value_of(value));
-        }
+            }
+        };
         args.insert(
             "rest".into(),
             self.rest.iter().map(|s| s.clone().into()).collect::<rhai::Array>().into(),
         );
         let settings = Settings { json: self.json, args, ..self.shared.settings() };
-        let text = match read_script(&self.file) {
-            Ok(text) => text,
-            Err(unreadable) => return report(&unreadable),
-        };
         if let Err(e) = self.shared.hold() {
             return report(&Report::plain(&e));
         }
@@ -88,17 +87,4 @@ fn error_record(failed: &Report) -> serde_json::Value {
         "column": failed.position.map(|p| p.1),
         "hint": failed.hint,
     })
-}
-
-/// A value from the command line: a number or truth value if it reads as one, else a text.
-fn value_of(text: &str) -> rhai::Dynamic {
-    if let Ok(i) = text.parse::<rhai::INT>() {
-        i.into()
-    } else if let Ok(x) = text.parse::<rhai::FLOAT>() {
-        x.into()
-    } else if let Ok(b) = text.parse::<bool>() {
-        b.into()
-    } else {
-        text.to_string().into()
-    }
 }

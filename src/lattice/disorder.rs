@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::block::OrbitalBlock;
 use super::lattice::Lattice;
-use super::model::{Model, Span};
+use super::model::Model;
+use super::noise::correlated;
 use super::random::{Disorder, Distribution};
 use super::table::Builder;
 use crate::backend::matrix::Wrap;
@@ -13,8 +14,8 @@ use crate::number::memory;
 use crate::number::philox::{self, Stream};
 use crate::task::{self, Task};
 
-/// White noise is smeared with a Gaussian as far as this many of its lengths, where it is exp(-16).
-const REACH: f64 = 4.0;
+/// Lengths of correlations in a periodic sample, at least.
+const AROUND: f64 = 8.0;
 
 fn check_width(width: f64) -> Result<()> {
     if width >= 0.0 && width.is_finite() {
@@ -52,8 +53,7 @@ impl Model {
         self.draws - 1
     }
 
-    /// Adds Gaussian random energies of standard deviation `width` with correlations `exp(-r^2/(2 length^2))`: white noise
-    /// smeared with a Gaussian of `length/sqrt(2)`, each site's sum divided by what makes its variance right.
+    /// Adds Gaussian random energies of standard deviation `width` with correlations `exp(-r^2/(2 length^2))`.
     ///
     /// # Errors
     /// As [`Model::disorder`]; a length that is none, or longer than an eighth of the sample where that is periodic; no
@@ -70,41 +70,17 @@ impl Model {
             // The distance of the lattice's planes: their number over the length of the reciprocal vector.
             let slope = lattice.inverse[d].iter().map(|x| x * x).sum::<f64>().sqrt();
             let across = lattice.cells()[d] as f64 / slope;
-            if *wrap != Wrap::Open && across < 2.0 * REACH * length {
+            if *wrap != Wrap::Open && across < AROUND * length {
                 return Err(Error::input(format!(
                     "a correlation over {length} in a periodic sample that is {across:.3} across"
                 ))
                 .hint("the sample must be eight times as long, or open"));
             }
         }
-        let all = lattice.all_sites();
-        memory::ensure(24 * all as u128, &format!("the energies of {all} sites"))?;
         let draw = self.next_draw();
-        let noise = |full: usize| Distribution::Gaussian.number(seed, Stream::Disorder, full, draw);
-        let mut sum: Vec<f64> = (0..all).map(noise).collect();
-        let white = sum.clone();
-        let mut square = vec![1.0; all];
-        // A length below the distance of neighbours leaves white noise.
-        let bonds = lattice.bonds_within(REACH * length, task)?;
-        let quiet = task.quiet();
-        let steps = task.start("correlations", bonds.len());
-        for (i, bond) in bonds.iter().enumerate() {
-            steps.advance(i)?;
-            lattice.each_bond(bond, &quiet, |_, span| {
-                let Some(Span { from, to, a, b, .. }) = span else { return Ok(()) };
-                let r2: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-                let weight = (-r2 / (length * length)).exp();
-                sum[from] += weight * white[to];
-                sum[to] += weight * white[from];
-                square[from] += weight * weight;
-                square[to] += weight * weight;
-                Ok(())
-            })?;
-        }
-        let energy = |site| {
-            let full = self.lattice.full(site);
-            width * sum[full] / square[full].sqrt()
-        };
+        let noise = |point: usize| Distribution::Gaussian.number(seed, Stream::Disorder, point, draw);
+        let all = correlated(&lattice, length, noise, task)?;
+        let energy = |site| width * all[self.lattice.full(site)];
         let energies = (0..self.lattice.sites()).map(energy).collect();
         self.energies.push(Arc::new(energies));
         Ok(())

@@ -18,6 +18,7 @@ mod lines;
 mod market;
 mod model;
 mod nambu;
+mod noise;
 mod pairing;
 mod plan;
 mod points;

@@ -395,7 +395,7 @@ impl Model {
         lat.each_bond(bond, task, |_, span| {
             table.push(match span {
                 None => None,
-                Some(Span { a, b, .. }) => {
+                Some(Span { a, b }) => {
                     let block = term(a, b)?;
                     block.check(particles, what).map_err(|e| e.context(format!("from {a:?} to {b:?}")))?;
                     Some(make(&block))
@@ -543,10 +543,6 @@ impl Model {
 
 /// One bond of the lattice.
 pub(super) struct Span<'a> {
-    /// The site it leaves, as numbered before removals.
-    pub from: usize,
-    /// The site it reaches.
-    pub to: usize,
     /// Position of the site it leaves.
     pub a: &'a [f64],
     /// Position that it reaches, beyond the boundary where it crosses one.
@@ -570,19 +566,18 @@ impl Lattice {
             }
             let at = self.coordinates(cell);
             let from = cell * basis + bond.from;
-            let landing = self.land(&at[..d], &bond.shift, 1).filter(|landing| {
+            let there = self.land(&at[..d], &bond.shift, 1).is_some_and(|landing| {
                 self.number(from).is_some() && self.number(landing.cell * basis + bond.to).is_some()
             });
-            let Some(landing) = landing else {
+            if !there {
                 visit(cell, None)?;
                 continue;
-            };
+            }
             self.position_into(&at[..d], bond.from, &mut a);
             let mut end = at;
             end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
             self.position_into(&end[..d], bond.to, &mut b);
-            let to = landing.cell * basis + bond.to;
-            visit(cell, Some(Span { from, to, a: &a, b: &b }))?;
+            visit(cell, Some(Span { a: &a, b: &b }))?;
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
-use crate::method::Window;
+use crate::method::moments::{ALIKE, chosen};
+use crate::method::{Record, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
@@ -221,6 +222,8 @@ pub struct DoubleMoments {
     pub volume: Option<f64>,
     /// Names the operators between the polynomials; may be empty. Moments of different labels are never averaged.
     pub label: String,
+    /// What they are of.
+    pub record: Record,
     /// mu_mn of each vector, row-major in m.
     columns: Vec<Vec<C64>>,
     mean: Vec<C64>,
@@ -310,7 +313,16 @@ impl DoubleMoments {
         for column in &columns {
             mean.iter_mut().zip(column).for_each(|(mean, z)| *mean += z / r);
         }
-        Ok(DoubleMoments { window, dim, count, volume: None, label: String::new(), columns, mean })
+        Ok(DoubleMoments {
+            window,
+            dim,
+            count,
+            volume: None,
+            label: String::new(),
+            record: Record::default(),
+            columns,
+            mean,
+        })
     }
 
     /// The same moments, of a sample of this volume and operators of this name.
@@ -339,27 +351,45 @@ impl DoubleMoments {
     /// # Errors
     /// An empty range, or one beyond the last vector.
     pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Self> {
-        let chosen =
-            self.columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
-                Error::input(format!(
-                    "{} vectors from number {} on, of {}",
-                    vectors.len(),
-                    vectors.start,
-                    self.vectors()
-                ))
-            })?;
-        let some = Self::of_vectors(self.window, self.dim, self.count, chosen.to_vec())?;
-        Ok(some.on(self.volume, self.label.clone()))
+        let chosen = chosen(&self.columns, &vectors)?;
+        self.with(chosen.to_vec(), self.record.select(vectors))
     }
 
     /// Moments of more vectors between the same operators, averaged with these.
     ///
     /// # Errors
-    /// Moments that differ in window, dimension, orders, volume or label.
+    /// Moments that differ in window, dimension, orders, volume, label or operators; vectors that both have.
     pub fn merge(&self, other: &DoubleMoments) -> Result<Self> {
         self.must_fit(other)?;
+        self.record.must_be_of(&other.record)?;
+        self.must_be_apart(other)?;
         let columns = self.columns.iter().chain(&other.columns).cloned().collect();
-        Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
+        self.with(columns, self.record.joined(&other.record, self.vectors()))
+    }
+
+    /// Whether both may be of the same operators.
+    pub fn same_operators(&self, other: &DoubleMoments) -> bool {
+        self.record.must_be_of(&other.record).is_ok()
+    }
+
+    /// As moments of one realisation among others, whose operators and vectors are its own.
+    pub fn of_realisation(&self) -> Self {
+        Self { record: Record::default(), ..self.clone() }
+    }
+
+    /// Refuses moments that have a vector in common with these.
+    ///
+    /// # Errors
+    /// Such a vector.
+    pub fn must_be_apart(&self, other: &DoubleMoments) -> Result<()> {
+        let (here, there) = (self.vectors(), other.vectors());
+        self.record.must_be_apart(&other.record, (here, there), |i, j| self.columns[i] == other.columns[j])
+    }
+
+    /// Moments of the same sample and operators, of other vectors.
+    fn with(&self, columns: Vec<Vec<C64>>, record: Record) -> Result<Self> {
+        let of = Self::of_vectors(self.window, self.dim, self.count, columns)?;
+        Ok(DoubleMoments { record, ..of.on(self.volume, self.label.clone()) })
     }
 
     /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
@@ -375,7 +405,7 @@ impl DoubleMoments {
             a.iter().zip(b).map(|(a, b)| a * (1.0 - weight) + b * weight).collect()
         };
         let columns = self.columns.iter().zip(&other.columns).map(mix).collect();
-        Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
+        self.with(columns, self.record.mixed(&other.record, weight))
     }
 
     fn must_fit(&self, other: &DoubleMoments) -> Result<()> {
@@ -385,7 +415,8 @@ impl DoubleMoments {
         if !alike {
             return Err(Error::input(
                 "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be averaged",
-            ));
+            )
+            .hint(ALIKE));
         }
         Ok(())
     }
@@ -402,7 +433,8 @@ impl DoubleMoments {
             .with_report("half_width", self.window.half_width)
             .with_report("dimension", self.dim)
             .with_report("orders", self.count)
-            .with_report("label", self.label.clone());
+            .with_report("label", self.label.clone())
+            .with_report("record", self.record.to_json());
         Ok(match self.volume {
             Some(volume) => table.with_report("volume", volume),
             None => table,
@@ -434,6 +466,7 @@ impl DoubleMoments {
             .collect::<Result<_>>()?;
         let (dim, count) = (number("dimension")? as usize, number("orders")? as usize);
         let volume = value("volume").and_then(serde_json::Value::as_f64);
-        Ok(Self::of_vectors(window, dim, count, columns)?.on(volume, label))
+        let record = Record::from_json(value("record"))?;
+        Ok(DoubleMoments { record, ..Self::of_vectors(window, dim, count, columns)?.on(volume, label) })
     }
 }

@@ -100,6 +100,21 @@ pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
     let places: Vec<Vec<f64>> = (0..h.dim())
         .map(|row| Ok(lattice.cell_coordinates(&geometry.position(row)?)))
         .collect::<Result<_>>()?;
+    for d in 0..2 {
+        // Parts of the way around the sample, in thousandths; two opposite ones turn no phase.
+        let cells = lattice.cells()[d] as f64;
+        let mut parts: Vec<i64> =
+            places.iter().map(|p| (1e3 * p[d] / cells).round() as i64).map(|x| x.rem_euclid(1000)).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        if parts.len() < 3 {
+            return Err(Error::input(format!(
+                "the Bott index of a sample with {} places along direction {d}",
+                parts.len()
+            ))
+            .hint("phases around the sample need three at least: take more cells"));
+        }
+    }
     let turned = |d: usize| {
         let cells = lattice.cells()[d] as f64;
         let phases: Vec<C64> = places.iter().map(|p| C64::cis(TAU * p[d] / cells)).collect();

@@ -7,6 +7,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::method::barycentric::shares;
 
 /// The largest degree; more is taken for a mistake.
 const MOST: usize = 20_000;
@@ -159,7 +160,7 @@ fn clenshaws<const N: usize>(c: &[f64], z: [f64; N]) -> [f64; N] {
     std::array::from_fn(|i| z[i] * b1[i] - b2[i] + c[0])
 }
 
-/// A polynomial through points, evaluated by the barycentric formula.
+/// A polynomial through points.
 struct Interpolant {
     points: Vec<f64>,
     weights: Vec<f64>,
@@ -168,15 +169,8 @@ struct Interpolant {
 
 impl Interpolant {
     fn at(&self, z: f64) -> f64 {
-        let (mut above, mut below) = (0.0, 0.0);
-        for ((p, w), v) in self.points.iter().zip(&self.weights).zip(&self.values) {
-            if z == *p {
-                return *v;
-            }
-            let share = w / (z - p);
-            above += share * v;
-            below += share;
-        }
+        let mut above = 0.0;
+        let below = shares(&self.points, &self.weights, z, |i, share| above += share * self.values[i]);
         above / below
     }
 }

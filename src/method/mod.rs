@@ -3,6 +3,7 @@
 
 mod accumulate;
 mod bands;
+mod barycentric;
 mod chebyshev;
 mod conductivity;
 mod davidson;
@@ -21,6 +22,7 @@ mod moments;
 mod olsen;
 mod optical;
 mod plane_wave;
+mod record;
 mod recorded;
 mod ritz;
 mod solve;
@@ -49,6 +51,7 @@ pub use markers::{bott_index, chern_marker, entanglement, level_ratio};
 pub use minmax::MinMax;
 pub use moments::Moments;
 pub use plane_wave::{geometry, k_path, momenta_fit, plane_waves};
+pub use record::{Draw, Record};
 pub use recorded::RecordedClenshaw;
 pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{

@@ -5,8 +5,11 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::{DampingKernel, Window, unit_of};
+use crate::method::{DampingKernel, Record, Window, unit_of};
 use crate::number::{Series, Table, student};
+
+/// What makes moments ones that can be averaged.
+pub(super) const ALIKE: &str = "give all runs the same operator, `moments` and `window`";
 
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
 #[derive(Debug, Clone)]
@@ -20,6 +23,8 @@ pub struct Moments {
     error: Vec<f64>,
     /// Time that the recurrence took, in seconds.
     pub seconds: f64,
+    /// What they are of.
+    pub record: Record,
 }
 
 impl Moments {
@@ -52,18 +57,54 @@ impl Moments {
         let r = columns.len() as f64;
         let mean: Vec<f64> = (0..orders).map(|n| columns.iter().map(|c| c[n]).sum::<f64>() / r).collect();
         let error = (0..orders).map(|n| standard_error(columns.iter().map(|c| c[n] - mean[n]))).collect();
-        Ok(Moments { window, dim, columns, mean, error, seconds: 0.0 })
+        Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Record::default() })
+    }
+
+    /// Whether both may be of the same operators.
+    pub fn same_operators(&self, other: &Moments) -> bool {
+        self.record.must_be_of(&other.record).is_ok()
+    }
+
+    /// As moments of one realisation among others, whose operators and vectors are its own.
+    pub fn of_realisation(&self) -> Self {
+        Self { record: Record::default(), ..self.clone() }
+    }
+
+    /// Refuses moments that have a vector in common with these.
+    ///
+    /// # Errors
+    /// Such a vector.
+    pub fn must_be_apart(&self, other: &Moments) -> Result<()> {
+        let (here, there) = (self.vectors(), other.vectors());
+        self.record.must_be_apart(&other.record, (here, there), |i, j| self.columns[i] == other.columns[j])
+    }
+
+    /// The moments of some of the vectors.
+    ///
+    /// # Errors
+    /// An empty range, or one beyond the last vector.
+    pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Moments> {
+        let chosen = chosen(&self.columns, &vectors)?;
+        let mut some = Moments::new(self.window, self.dim, chosen.to_vec())?;
+        some.record = self.record.select(vectors);
+        Ok(some)
     }
 
     /// Moments of more vectors of the same operator and window, added to these.
+    ///
+    /// # Errors
+    /// Other operators, windows or orders, vectors that both have.
     pub fn merge(&self, other: &Moments) -> Result<Moments> {
         self.must_fit(other)?;
+        self.record.must_be_of(&other.record)?;
+        self.must_be_apart(other)?;
         let mut merged = Moments::new(
             self.window,
             self.dim,
             self.columns.iter().chain(&other.columns).cloned().collect(),
         )?;
         merged.seconds = self.seconds + other.seconds;
+        merged.record = self.record.joined(&other.record, self.vectors());
         Ok(merged)
     }
 
@@ -79,6 +120,7 @@ impl Moments {
         let columns = self.columns.iter().zip(&other.columns).map(mix).collect();
         let mut mixed = Moments::new(self.window, self.dim, columns)?;
         mixed.seconds = self.seconds + other.seconds;
+        mixed.record = self.record.mixed(&other.record, weight);
         Ok(mixed)
     }
 
@@ -86,7 +128,8 @@ impl Moments {
         if self.window != other.window || self.dim != other.dim || self.len() != other.len() {
             return Err(Error::input(
                 "moments of different windows, dimensions or orders cannot be averaged",
-            ));
+            )
+            .hint(ALIKE));
         }
         Ok(())
     }
@@ -115,11 +158,6 @@ impl Moments {
         &self.error
     }
 
-    /// Moments of one vector.
-    pub fn of_vector(&self, vector: usize) -> Option<&[f64]> {
-        self.columns.get(vector).map(Vec::as_slice)
-    }
-
     /// One column per vector. The report holds the rest of what [`Moments::from_table`] needs.
     pub fn to_table(&self) -> Result<Table> {
         let columns =
@@ -130,7 +168,8 @@ impl Moments {
             .with_report("center", self.window.center)
             .with_report("half_width", self.window.half_width)
             .with_report("dimension", self.dim)
-            .with_report("seconds", self.seconds);
+            .with_report("seconds", self.seconds)
+            .with_report("record", self.record.to_json());
         Ok(table)
     }
 
@@ -153,6 +192,7 @@ impl Moments {
             table.columns().map(|(name, data)| Ok(data.numbers(name)?.as_real(name)?.to_vec())).collect();
         let mut moments = Moments::new(window, number("dimension")? as usize, columns?)?;
         moments.seconds = number("seconds")?;
+        moments.record = Record::from_json(table.report().get("record"))?;
         Ok(moments)
     }
 
@@ -221,6 +261,18 @@ pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
     let sum: f64 = all.iter().map(|d| (d / unit).powi(2)).sum();
     let n = all.len() as f64;
     unit * student::factor(all.len()) * (sum / (n * (n - 1.0))).sqrt()
+}
+
+/// The columns of some of the vectors.
+pub(super) fn chosen<'a, T>(columns: &'a [T], vectors: &std::ops::Range<usize>) -> Result<&'a [T]> {
+    columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
+        Error::input(format!(
+            "{} vectors from number {} on, of {}",
+            vectors.len(),
+            vectors.start,
+            columns.len()
+        ))
+    })
 }
 
 /// g_0 mu_0, then 2 g_n mu_n.

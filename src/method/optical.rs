@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::conductivity::{check_sample, gauss_legendre};
 use super::fermi::fermi;
 use crate::error::{Error, Result};
+use crate::method::barycentric::shares;
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::{C64, memory};
@@ -267,7 +268,7 @@ impl Own {
     }
 }
 
-/// The polynomial through values at the points of a rule (barycentric; Berrut and Trefethen, SIAM Review 46 (2004) 501).
+/// The polynomial through values at the points of a rule.
 struct Interpolation {
     points: Vec<f64>,
     weights: Vec<f64>,
@@ -288,12 +289,10 @@ impl Interpolation {
 
     /// The factors of the values.
     fn at(&self, x: f64) -> Vec<f64> {
-        if let Some(at) = self.points.iter().position(|point| *point == x) {
-            return (0..self.points.len()).map(|i| f64::from(u8::from(i == at))).collect();
-        }
-        let parts: Vec<f64> = self.points.iter().zip(&self.weights).map(|(p, w)| w / (x - p)).collect();
-        let sum: f64 = parts.iter().sum();
-        parts.iter().map(|part| part / sum).collect()
+        let mut factors = vec![0.0; self.points.len()];
+        let sum = shares(&self.points, &self.weights, x, |i, share| factors[i] = share);
+        factors.iter_mut().for_each(|factor| *factor /= sum);
+        factors
     }
 }
 

@@ -17,6 +17,9 @@ const RYDBERG: f64 = 0.5;
 /// Most primitive cells of a crystal.
 const MOST_CELLS: usize = 1 << 20;
 
+/// Ions nearer than this, in bohr, are at one point.
+const ONE_POINT: f64 = 1e-6;
+
 /// An ion and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ion {
@@ -115,7 +118,7 @@ impl Crystal {
     /// From the primitive cell and what is in it; `electrons` per primitive cell.
     ///
     /// # Errors
-    /// A crystal of no cells, or of too many.
+    /// A crystal of no cells, or of too many; ions at one point, whose repulsion has no end.
     pub fn new(
         name: impl Into<String>,
         primitive: SimulationCell,
@@ -128,6 +131,14 @@ impl Crystal {
         if cells == 0 || cells > MOST_CELLS {
             return Err(Error::input(format!("a crystal of {repeat:?} primitive cells"))
                 .hint(format!("between 1 and {MOST_CELLS} in all")));
+        }
+        for (k, ion) in basis.iter().enumerate() {
+            let apart = |other: &Ion| std::array::from_fn(|d| ion.position[d] - other.position[d]);
+            let near = |other: &&Ion| square(primitive.minimum_image(apart(other))).sqrt() < ONE_POINT;
+            if let Some(other) = basis[..k].iter().position(|other| near(&other)) {
+                return Err(Error::input(format!("ions {other} and {k} of a cell are at one point"))
+                    .hint("positions are in bohr; those a vector of the cell apart are one"));
+            }
         }
         let a = *primitive.vectors();
         let cell = SimulationCell::new(std::array::from_fn(|i| a[i].map(|x| x * repeat[i] as f64)))?;

@@ -28,6 +28,8 @@ pub enum Stream {
     Impurities = 8,
     /// Cells of defects.
     Defects = 9,
+    /// Vectors that operators are told apart by.
+    Probes = 10,
 }
 
 /// Ten rounds on one counter.

@@ -94,6 +94,23 @@ impl Table {
                 self.columns.len()
             )));
         }
+        let reals = |k: usize| {
+            self.columns.get(k).and_then(|(name, column)| column.numbers(name).ok()?.as_real(name).ok())
+        };
+        if let (Some(slow), Some(fast)) = (reals(0), reals(1)) {
+            // What is computed block by block may differ by rounding.
+            let size = |all: &[f64]| all.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+            let differ = |x: f64, y: f64, size: f64| (x - y).abs() > 1e-9 * size;
+            let (most_slow, most_fast) = (size(slow), size(fast));
+            let wrong = (0..self.rows()).find(|&row| {
+                differ(slow[row], slow[row - row % ny], most_slow)
+                    || differ(fast[row], fast[row % ny], most_fast)
+            });
+            if let Some(row) = wrong {
+                return Err(Error::input(format!("row {row} is not one of a map of {nx} x {ny} points"))
+                    .hint("the first column stays, while the second goes through its values, the same each time"));
+            }
+        }
         self.grid = Some((nx, ny));
         Ok(self)
     }
@@ -273,8 +290,16 @@ mod tests {
     #[test]
     fn a_grid_must_fit() {
         assert!(example().with_grid(5, 10).is_err());
-        let t = example().with_column("weight", vec![0.0; 50]).unwrap();
-        assert!(t.clone().with_grid(7, 7).is_err());
-        assert_eq!(t.with_grid(5, 10).unwrap().grid(), Some((5, 10)));
+        let map = |k: [f64; 6], e: [f64; 6]| {
+            let columns = [("k", k.to_vec()), ("e", e.to_vec()), ("weight", vec![0.0; 6])];
+            Table::from_columns(columns).unwrap()
+        };
+        let t = map([0.0, 0.0, 0.0, 0.5, 0.5, 0.5], [1.0, 2.0, 3.0, 1.0, 2.0, 3.0 + 1e-15]);
+        assert!(t.clone().with_grid(2, 2).is_err() && t.clone().with_grid(3, 2).is_err());
+        assert_eq!(t.with_grid(2, 3).unwrap().grid(), Some((2, 3)));
+        // The first column is the slow one, and the second takes the same values each time.
+        let fast = map([0.0, 0.5, 0.0, 0.5, 0.0, 0.5], [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]);
+        assert!(fast.with_grid(2, 3).unwrap_err().hint_text().is_some());
+        assert!(map([0.0, 0.0, 0.0, 0.5, 0.5, 0.5], [1.0, 2.0, 3.0, 1.0, 2.0, 4.0]).with_grid(2, 3).is_err());
     }
 }

@@ -5,8 +5,13 @@ use std::sync::Arc;
 use super::{LinearOperator, ONE, Operator};
 use crate::backend::{BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, Random, Rows, Update};
 use crate::error::{Error, Result};
-use crate::number::DType;
 use crate::number::philox::Stream;
+use crate::number::{C64, DType};
+
+/// Random vectors of a probe.
+const PROBES: usize = 4;
+/// Sizes of numbers whose squares, and those of their rounding, single precision can hold.
+const SINGLE: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 
 /// An operator given by its product alone, on vectors like those of another operator. It is a [`Kernel`].
 pub trait Action: Send + Sync {
@@ -81,22 +86,45 @@ pub fn update_by(
     Ok(())
 }
 
-/// Whether `<x|A y> = <A x|y>` for random vectors, a test that an operator fails almost certainly if it is not
-/// Hermitian.
-pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
+/// `<x_i|A x_j>` of random vectors, row-major; and the largest modulus among them, about that of a row times the root of the rows.
+fn probe(a: &Operator) -> Result<(Vec<C64>, f64)> {
     let device = a.device();
-    let mut v = a.zeros(4)?;
+    let mut v = a.zeros(PROBES)?;
     let random =
         Random { seed: 0, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
     device.fill_random(&mut v, random)?;
-    let mut w = a.zeros(4)?;
+    let mut w = a.zeros(PROBES)?;
     a.update(Update::PRODUCT, &v, &mut w, None)?;
     let g = device.gram(&v, &w)?;
+    let scale = g.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    Ok((g, scale))
+}
+
+/// Whether `<x|A y> = <A x|y>` for random vectors, a test that an operator fails almost certainly if it is not
+/// Hermitian.
+pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
+    let (g, scale) = probe(a)?;
     if g.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
         return Err(Error::numeric("the operator gives numbers that are not finite")
             .hint("look for NaN or infinite entries"));
     }
-    let scale = g.iter().map(|z| z.norm()).fold(0.0, f64::max);
     let eps = a.dtype().tolerance(1e-11);
-    Ok((0..4).all(|i| (0..4).all(|j| (g[i * 4 + j] - g[j * 4 + i].conj()).norm() <= eps * scale)))
+    let differ = |i: usize, j: usize| (g[i * PROBES + j] - g[j * PROBES + i].conj()).norm();
+    Ok((0..PROBES).all(|i| (0..PROBES).all(|j| differ(i, j) <= eps * scale)))
+}
+
+/// An error for a square operator in single precision so small or so large that squares of its numbers have no place there:
+/// norms would be 0 or infinite, and searches end where they began.
+pub(super) fn check_precision(a: &Operator) -> Result<()> {
+    if !a.dtype().is_single() || a.rows().global != a.cols() {
+        return Ok(());
+    }
+    let (g, scale) = probe(a)?;
+    let size = scale / (a.cols() as f64).sqrt();
+    let finite = g.iter().all(|z| z.re.is_finite() && z.im.is_finite());
+    if finite && (size == 0.0 || SINGLE.contains(&size)) {
+        return Ok(());
+    }
+    Err(Error::input(format!("an operator with numbers of about {size:.0e} in single precision"))
+        .hint("squares of such numbers have no place there: take units in which they are about 1, or double precision"))
 }

@@ -11,7 +11,7 @@ use crate::number::C64;
 impl Operator {
     /// The same operator behind another factor and shift.
     fn with(&self, scale: C64, shift: C64) -> Operator {
-        Operator { scale, shift, reach: Arc::default(), ..self.clone() }
+        Operator { scale, shift, reach: Arc::default(), print: Arc::default(), ..self.clone() }
     }
 
     /// `factor * A`.

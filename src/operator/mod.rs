@@ -9,6 +9,7 @@ mod action;
 mod affine;
 mod assembled;
 mod combine;
+mod fingerprint;
 mod stored;
 mod velocity;
 mod wilson;
@@ -22,6 +23,7 @@ use crate::lattice::Geometry;
 use crate::number::memory::human;
 use crate::number::{C64, DType};
 pub use action::{Action, update_by};
+pub use fingerprint::Fingerprint;
 pub use stored::{Format, RowRule, Stored};
 pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
@@ -123,6 +125,8 @@ pub struct Operator {
     adjoint: Option<Arc<Operator>>,
     /// Two numbers that the spectrum reaches, once somebody has looked; none for an operator that is not Hermitian.
     reach: Arc<OnceLock<Option<(f64, f64)>>>,
+    /// The fingerprint, once somebody has asked for it.
+    print: Arc<OnceLock<Option<Fingerprint>>>,
 }
 
 impl Operator {
@@ -138,6 +142,7 @@ impl Operator {
             origin: None,
             adjoint: None,
             reach: Arc::default(),
+            print: Arc::default(),
         }
     }
 
@@ -255,6 +260,15 @@ impl Operator {
         };
         self.update(Update::PRODUCT, v, &mut w, None)?;
         Ok(w)
+    }
+
+    /// The operator, unless its numbers do not fit its precision.
+    ///
+    /// # Errors
+    /// In single precision, numbers below 1e-15 or above 1e15.
+    pub fn in_range(self) -> Result<Operator> {
+        action::check_precision(&self)?;
+        Ok(self)
     }
 
     /// All entries as a dense row-major matrix, by products with unit vectors: a slow reference for tests.

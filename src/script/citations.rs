@@ -473,11 +473,11 @@ pub const WORKS: [Work; 64] = [
         2005,
     ),
     work(
-        "Soluyanov2011",
-        "Soluyanov, Alexey A. and Vanderbilt, David",
-        "Computing topological invariants without inversion symmetry",
-        ["Physical Review B", "83", "235401"],
-        2011,
+        "FuKane2006",
+        "Fu, Liang and Kane, C. L.",
+        "Time reversal polarization and a {$Z_2$} adiabatic spin pump",
+        ["Physical Review B", "74", "195312"],
+        2006,
     ),
 ];
 
@@ -499,7 +499,7 @@ const BEHIND: [(&str, &[&str]); 74] = [
     ("markers::entanglement", &["Peschel2003"]),
     ("markers::level_ratio", &["Oganesyan2007"]),
     ("chern_number", &["Fukui2005"]),
-    ("bloch::z2", &["Soluyanov2011"]),
+    ("bloch::z2", &["FuKane2006"]),
     ("lanczos", &["Wu2000"]),
     ("spectral_window", &["Wu2000"]),
     ("exact::", &["Lin1990"]),

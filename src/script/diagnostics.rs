@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
-use super::{habits, registry, stdlib};
+use super::{habits, lint, registry, stdlib};
 use crate::error::{Error, Kind, nearest};
 use crate::number::format::plain;
 use crate::number::memory;
@@ -305,11 +305,7 @@ fn describe(
             let name = signature.split('(').next().unwrap_or(signature).trim();
             let call = tidy_types(signature);
             let habit = || habits::name(name).map(str::to_string);
-            let value = || {
-                scope
-                    .get_value::<rhai::FnPtr>(name)
-                    .map(|_| format!("`{name}` is a value: `{name}.call(..)` calls it"))
-            };
+            let value = || scope.get_value::<rhai::FnPtr>(name).map(|_| lint::called_value(name));
             let hint = value()
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)

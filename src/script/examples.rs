@@ -3,7 +3,7 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 41] = [
+const SCRIPTS: [(&str, &str); 42] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
@@ -29,6 +29,7 @@ const SCRIPTS: [(&str, &str); 41] = [
     ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
     ("scripts/plasmon.rhai", include_str!("../../scripts/plasmon.rhai")),
     ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
+    ("scripts/second_harmonic.rhai", include_str!("../../scripts/second_harmonic.rhai")),
     ("scripts/silicon.rhai", include_str!("../../scripts/silicon.rhai")),
     ("scripts/spinons.rhai", include_str!("../../scripts/spinons.rhai")),
     ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),

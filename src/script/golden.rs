@@ -1,7 +1,7 @@
 //! Scripts as tests: one runs in a fresh engine, and what it prints is compared with the `.out` file beside it.
 //!
 //! Comment lines at the top of a script direct the comparison: `// golden: rtol=1e-6 atol=1e-9` sets the tolerance of
-//! numbers, `// golden: any` compares nothing (of timings, say: the script must run, no more), `// error` says that the
+//! numbers, `// golden: set size=8` gives `args` a value, `// golden: any` compares nothing (of timings, say: the script must run, no more), `// error` says that the
 //! script must fail; its golden output then ends with the report of the error. Numbers that a script calls `measured` are `~`.
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::diagnostics::Report;
-use super::{Engine, Settings, read_script};
+use super::{Engine, Settings, arguments, read_script};
 use crate::error::{Error, Result};
 use crate::output::files::write_bytes;
 use crate::output::golden::{Deviation, Tolerance, deviation, difference};
@@ -28,15 +28,18 @@ pub enum Verdict {
 }
 
 /// What the top of a script asks for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Directives {
+#[derive(Debug, Clone, PartialEq)]
+struct Directives<'a> {
     tolerance: Tolerance,
     must_fail: bool,
     compared: bool,
+    /// Pairs `key=value` for `args`.
+    set: Vec<&'a str>,
 }
 
-fn directives(text: &str) -> Result<Directives> {
-    let mut found = Directives { tolerance: Tolerance::default(), must_fail: false, compared: true };
+fn directives(text: &str) -> Result<Directives<'_>> {
+    let mut found =
+        Directives { tolerance: Tolerance::default(), must_fail: false, compared: true, set: Vec::new() };
     for line in
         text.lines().map(str::trim).take_while(|line| line.starts_with("//") || line.starts_with("#!"))
     {
@@ -45,7 +48,12 @@ fn directives(text: &str) -> Result<Directives> {
             found.must_fail = true;
         }
         let Some(settings) = comment.strip_prefix("golden:") else { continue };
-        for setting in settings.split_whitespace() {
+        let mut settings = settings.split_whitespace();
+        while let Some(setting) = settings.next() {
+            if setting == "set" {
+                found.set.extend(settings.by_ref());
+                continue;
+            }
             if setting == "any" {
                 found.compared = false;
                 continue;
@@ -83,7 +91,9 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
         Err(report) => return Ok(Verdict::Failed(report.render(false))),
     };
     let directives = directives(&text)?;
-    let mut engine = Engine::with(Settings { quiet: true, json: false, ..settings }, interrupt)?;
+    let mut args = settings.args.clone();
+    args.extend(arguments(directives.set.iter().copied(), &text)?);
+    let mut engine = Engine::with(Settings { quiet: true, json: false, args, ..settings }, interrupt)?;
     let printed = Rc::new(RefCell::new(String::new()));
     let into = printed.clone();
     engine.session().mask();
@@ -187,6 +197,7 @@ mod tests {
         assert_eq!(read("// A script.\n// golden: rtol=1e-6\n// error\nlet x = 1;").tolerance.relative, 1e-6);
         assert!(read("// error\n").must_fail && !read("// golden: any").compared);
         assert_eq!(read("let x = 1;\n// golden: rtol=1\n"), read(""));
+        assert_eq!(read("// golden: rtol=1 set a=1 b=x,y").set, ["a=1", "b=x,y"]);
         assert!(directives("// golden: tolerance=1").is_err() && directives("// golden: rtol=x").is_err());
     }
 }

@@ -198,7 +198,9 @@ pub(super) fn unknown_functions(
             return true;
         }
         let namespace = namespace_of(call);
-        let local = namespace.is_empty() && (values.contains(name) || lost.contains(name));
+        // A method may be a function that a map holds under its name.
+        let value = namespace.is_empty() && values.contains(name);
+        let local = value && method || namespace.is_empty() && lost.contains(name);
         let imported = namespace.first().is_some_and(|first| !modules.contains(first));
         if local || imported {
             return true;
@@ -232,6 +234,7 @@ pub(super) fn unknown_functions(
                 let error = Error::input(format!("no function `{full}`"));
                 let own: Vec<&str> = own.keys().map(String::as_str).collect();
                 let hint = match crate::error::nearest(name, own).filter(|_| namespace.is_empty()) {
+                    _ if value => Some(called_value(name)),
                     Some(near) => Some(format!("did you mean `{near}`?")),
                     None => registry::did_you_mean(engine, &full),
                 };
@@ -241,6 +244,11 @@ pub(super) fn unknown_functions(
         true
     });
     found
+}
+
+/// The hint for a call of a function that a variable holds.
+pub(super) fn called_value(name: &str) -> String {
+    format!("`{name}` is a value: `{name}.call(..)` calls it")
 }
 
 /// The names that also stand without a call and may hold a function: variables, parameters, properties.
@@ -517,6 +525,26 @@ mod tests {
         }
         for right in ["twice(1);", "plus(1, 2);", "1.plus(2);", "let f = Fn(\"twice\"); f.call(2);"] {
             assert_eq!(said(&mut engine, &format!("{twice}{right}")), "", "{right}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_called_by_its_method() {
+        let mut engine = Engine::new().unwrap();
+        for wrong in ["let f = |x| x + 1; f(3);", "fn g(f) { f(3) }"] {
+            let found = engine.check(wrong, None);
+            let first = found.first().unwrap_or_else(|| panic!("`{wrong}` is let through"));
+            assert_eq!(first.message, "no function `f`", "{wrong}");
+            assert_eq!(first.hint.as_deref(), Some("`f` is a value: `f.call(..)` calls it"), "{wrong}");
+        }
+        assert!(engine.eval("let f = |x| x + 1; f(3)").is_err());
+        // A map may hold a function, and a variable the name of one.
+        for right in [
+            "let f = |x| x; f.call(3);",
+            "let m = #{ f: |x| x }; m.f(3);",
+            "let sqrt = sqrt(4.0); sqrt(sqrt);",
+        ] {
+            assert_eq!(said(&mut engine, right), "", "{right}");
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::declared;
 use super::registry::{self, Entry, Form};
-use crate::error::nearest;
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +102,7 @@ pub fn no_page(entries: &[Entry], name: &str) -> String {
     let mut names: BTreeSet<String> = entries.iter().map(Entry::path).collect();
     names.extend(entries.iter().map(|e| e.module.clone()).filter(|m| !m.is_empty()));
     names.extend(entries.iter().filter_map(|e| e.of_type().map(str::to_string)));
-    match nearest(name, names.iter().map(String::as_str)) {
+    match registry::near(name, names.iter().map(String::as_str)) {
         Some(near) => format!("nothing is called `{name}`; did you mean `{near}`?"),
         None => format!("nothing is called `{name}`; `lookfor {name}` searches the texts"),
     }

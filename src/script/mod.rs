@@ -3,6 +3,7 @@
 
 pub mod absent;
 pub mod api;
+mod arguments;
 mod callback;
 pub mod citations;
 mod comparison;
@@ -33,6 +34,7 @@ mod stack;
 pub mod stdlib;
 mod types;
 
+pub use arguments::arguments;
 pub use engine::{Engine, Outcome, read_script};
 pub use failure::{Failure, Fallible};
 pub use options::{Options, named};

@@ -244,6 +244,8 @@ pub(super) fn name_of(name: &str) -> &str {
         "Counted" => "Index",
         "Walk" => "Walkers",
         "Factors" => "Jastrow",
+        "ScriptLead" => "Lead",
+        "ScriptSample" => "Sample",
         "Open" => "OpenSystem",
         "Samples" => "ParameterSamples",
         "OrbitalSet" => "Orbitals",
@@ -342,6 +344,12 @@ pub fn modules(engine: &Engine) -> Vec<String> {
     modules.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
+/// The same word in another module, or in none; else the nearest name.
+pub(super) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let last = |path: &str| path.rsplit("::").next().map(str::to_string);
+    names.clone().find(|path| last(path) == last(name)).or_else(|| nearest(name, names))
+}
+
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
 pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
@@ -374,7 +382,7 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
         return Some(format!("`{name}` is `{now}` now"));
     }
     let names = names(engine);
-    let near = nearest(&name, names.iter().map(String::as_str))?;
+    let near = near(&name, names.iter().map(String::as_str))?;
     // If there are several forms, the one with the most parameters says the most.
     let way = ways(near).into_iter().max_by_key(String::len).unwrap_or(format!("`{near}`"));
     Some(format!("did you mean {way}?"))
@@ -433,7 +441,7 @@ mod tests {
         let keys: Vec<&str> = options.iter().map(|o| o.key.as_str()).collect();
         assert!(keys.starts_with(&["file", "title", "xlabel", "ylabel", "log", "style"]), "{keys:?}");
         assert_eq!(options[5].default, "\"lines\"");
-        assert_eq!(options[2].meaning, options[1].meaning);
+        assert_eq!(options[2].default, "the table's");
         let found = super::options(&all, "kpm::dos");
         assert!(["points", "vectors"].iter().all(|key| found.iter().any(|o| o.key == *key)), "{found:?}");
     }

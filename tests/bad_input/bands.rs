@@ -38,6 +38,16 @@ fn bands_that_cannot_be() {
                 "row 7 of `a`",
                 "",
             ),
+            (
+                "bands(g, #{ path: [[\"G\", [0.0, 0.0]], [\"X\", [0.5, 0.0]]], project: #{ a: [0, 0] } })",
+                "row 0 stands twice",
+                "once",
+            ),
+            (
+                "bands(g, #{ path: [[\"G\", [0.0, 0.0]], \"|\", [\"X\", [0.5, 0.0]]] })",
+                "a path of 1 corners",
+                "path",
+            ),
             ("chern_number(g, #{ filled: 3 })", "3 filled bands of 2", "below the gap"),
             ("chern_number(g, #{ filled: 1, grid: 12 })", "no gap above band 1", "bands"),
             ("chern_number(metal, #{ filled: 1 })", "too small for a Chern number, or closed", "bands"),
@@ -128,6 +138,11 @@ fn samples_and_leads_that_cannot_be() {
             ("markers::chern(p, #{ filled: 1 })", "not open in both", "Bott"),
             ("markers::bott(d, #{ filled: 1 })", "that is open", "periodic"),
             ("markers::bott(p, #{ filled: 2 })", "end inside a multiplet", "all of its states"),
+            (
+                "markers::bott(tight_binding(lattice::square(1, 8)), #{ filled: 1 })",
+                "with 1 places",
+                "more cells",
+            ),
             ("markers::bott(p, #{ filled: 26 })", "26 filled states of 25", ""),
             ("markers::entanglement(h, #{ filled: 1 })", "option `rows` is needed", "the part"),
             ("markers::entanglement(h, #{ filled: 1, rows: [1, 1] })", "row 1 of a part", "each once"),

@@ -312,6 +312,12 @@ fn polarisabilities_that_cannot_be() {
             ("hilbert_transform([0.0], [0.0], [0.5])", "1 values at 1 places", "two or more"),
             ("hilbert_transform([1.0, 0.0], [0.0, 1.0], [0.5])", "do not ascend", "sort"),
             ("hilbert_transform([0.0, 1.0], [0.0, 0.0 / 0.0], [0.5])", "not finite", ""),
+            (
+                "hilbert_transform([0.0, 1.0], [0.0, 2.0], [0.5, 1.0])",
+                "at 1, where the values begin or end at 2",
+                "fall to zero",
+            ),
+            ("hilbert_transform([0.0, 1.0], [2.0, 0.0], [0.0])", "at 0, where", "beside the end"),
         ],
     );
 }

@@ -378,7 +378,11 @@ fn runs_that_do_not_belong_together() {
                 "one after another",
             ),
             ("merge([mu.call(4, 1), mu.call(4, 1)])", "have a vector in common", "seed"),
-            ("merge([mu.call(4, 1), mu.call(8, 2)])", "run 1 and run 2: moments of different windows", ""),
+            (
+                "merge([mu.call(4, 1), mu.call(8, 2)])",
+                "run 1 and run 2: moments of different windows",
+                "`window`",
+            ),
         ],
     );
 }

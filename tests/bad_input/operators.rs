@@ -52,6 +52,16 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
                 "at least 1",
             ),
             ("tight_binding(lattice::chain(8), #{ precision: \"half\" })", "no precision `half`", "single"),
+            (
+                "tight_binding(lattice::chain(8), #{ hopping: 1e-24, precision: \"single\" })",
+                "in single precision",
+                "double precision",
+            ),
+            (
+                "sparse([0, 1], [1, 0], [1e20, 1e20], #{ precision: \"single\" })",
+                "in single precision",
+                "units",
+            ),
             ("lattice::square(4, 4).boundary(\"periodik\", \"open\")", "no boundary `periodik`", "periodic"),
             ("davidson(h, #{ count: 0 })", "option `count` is 0", "at least 1"),
             ("sqrt(\"a\")", "no function `sqrt(string)`", "can be called as"),

@@ -29,6 +29,12 @@ fn crystals_and_orbitals() {
             ("crystal::electron_gas(-1, 1.0)", "0 electrons", "positive"),
             ("crystal::electron_gas(2, 0.0)", "r_s = 0", "positive"),
             ("crystal::custom([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]], [])", "span", "plane"),
+            (
+                "crystal::custom([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0]], [0.0, 2.5, 5.0].map(|x| \
+                 #{ species: \"H\", charge: 1.0, position: [x, 1.0, 0.0] }))",
+                "ions 0 and 2 of a cell are at one point",
+                "a vector of the cell apart",
+            ),
             ("crystal::custom([[9e18, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [])", "so thin", "alike"),
             ("crystal::custom(7, [])", "three vectors", "bohr"),
             ("crystal::custom(cube, [#{ charge: 1.0 }])", "has no `species`", "position"),

@@ -24,6 +24,8 @@ const FEW_MOMENTA: usize = 1 << 12;
 /// Corners of a cell whose states overlap by more than this in every direction have no crossing between them, unless it
 /// is hidden in the middle: around one, the states of neighbouring corners would turn by 45 degrees or more.
 const ALIKE: f64 = 0.9;
+/// What sums of phases may be off from integers, and the two phases of a pair from one another, by rounding.
+const INTEGER: f64 = 1e-3;
 
 /// A momentum of the finest grid.
 type Corner = (u64, u64);
@@ -139,6 +141,50 @@ impl Grid<'_> {
         Ok((forth * back.conj()).arg())
     }
 
+    /// The sum of field strengths.
+    fn flux(&self, cells: &[Plaquette]) -> Result<f64> {
+        cells.par_iter().map(|cell| self.strength(*cell)).sum()
+    }
+
+    /// The turns of all cells, an integer, for a right-handed plane.
+    fn turns(&self, cells: &[Plaquette]) -> Result<f64> {
+        let turns = -self.flux(cells)? / TAU;
+        if (turns - turns.round()).abs() > INTEGER {
+            return Err(Error::numeric(format!(
+                "field strengths that sum to {turns} turns; the least gap is {:.1e}",
+                self.least().0
+            )));
+        }
+        Ok(turns)
+    }
+
+    /// Twice the phases of the Kramers pairs of the loop along the first direction at `row` of the finest grid, which time
+    /// reversal maps to itself: a sum that is known up to multiples of 4 pi.
+    fn pairs(&self, row: u64) -> Result<f64> {
+        let line: Vec<u64> = self.known.keys().filter(|(_, b)| *b == row).map(|(a, _)| *a).collect();
+        let mut product = Matrix::identity(self.filled)?;
+        for (at, a) in line.iter().enumerate() {
+            let next = line[(at + 1) % line.len()];
+            let [p, q] = [*a, next].map(|a| &self.known[&(a, row)].states);
+            let (u, _, v) = overlap(p, q)?.svd()?;
+            product = product.matmul(&u.matmul(&v.dagger())?)?;
+        }
+        let mut phases: Vec<f64> = product.eigvals()?.to_complex().iter().map(|z| z.arg()).collect();
+        phases.sort_by(f64::total_cmp);
+        // The two of a pair are neighbours on the circle, of which the list is cut open somewhere.
+        let turned: Vec<f64> = phases[1..].iter().copied().chain([phases[0] + TAU]).collect();
+        let apart = |of: &[f64]| of.chunks(2).fold(0.0f64, |most, pair| most.max(pair[1] - pair[0]));
+        let pairs = if apart(&phases) <= apart(&turned) { phases } else { turned };
+        if apart(&pairs) > INTEGER {
+            return Err(Error::input(format!(
+                "no time reversal of half-integer spin: two Wannier centres of a pair are {:.1e} apart",
+                apart(&pairs) / TAU
+            ))
+            .hint("the Z2 invariant needs a model with spin whose levels come in Kramers pairs"));
+        }
+        Ok(pairs.iter().sum())
+    }
+
     /// The place of the least gap.
     fn least(&self) -> (f64, Vec<f64>, f64) {
         let width = self.known.values().fold(0.0f64, |w, known| w.max(known.width));
@@ -150,23 +196,16 @@ impl Grid<'_> {
     }
 }
 
-/// The Chern number of the `filled` lowest bands from the field strengths of the cells of a grid of momenta, which sum
-/// to an integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid
-/// begins with `n` points in each direction. A cell is divided until its field strength is below pi/2 and no crossing
-/// can lie inside: the gap at its corners is more than what the hops let levels move. After very many momenta it
-/// suffices that the states at its corners are alike.
-///
-/// # Errors
-/// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
-pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task: &Task) -> Result<i64> {
-    plane.check(bloch)?;
-    check_filled(bloch, filled)?;
-    if !(2..=1 << 14).contains(&n) {
-        return Err(Error::input(format!("a grid of {n} points in each direction")));
-    }
-    if filled == bloch.rows() {
-        return Ok(0);
-    }
+/// A grid of momenta, and its cells, each so small that its field strength is known. The grid begins with `n` points in each
+/// direction. A cell is divided until its field strength is below pi/2 and no crossing can lie inside: the gap at its corners
+/// is more than what the hops let levels move. After very many momenta it suffices that the states at its corners are alike.
+fn resolved<'a>(
+    bloch: &'a Bloch,
+    filled: usize,
+    plane: &'a Plane,
+    n: usize,
+    task: &Task,
+) -> Result<(Grid<'a>, Vec<Plaquette>)> {
     // The cells, their corners and the momenta of these, beside the states there.
     keep(n * n, bloch.rows() * filled + 16)?;
     let size = 1 << HALVINGS;
@@ -177,11 +216,9 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
         .map(|p| Plaquette { corner: (p / n as u64 * size, p % n as u64 * size), size })
         .collect();
     let mut leaves = Vec::new();
-    let mut gap = f64::INFINITY;
     while !cells.is_empty() {
         grid.visit(&cells, task)?;
-        let (least, place, width) = grid.least();
-        gap = least;
+        let (gap, place, width) = grid.least();
         if gap <= NO_GAP * width {
             return Err(Error::input(format!("no gap above band {filled} at k = {place:?}"))
                 .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
@@ -216,12 +253,62 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
         }
         cells = coarse;
     }
-    let strengths: Result<Vec<f64>> = leaves.par_iter().map(|cell| grid.strength(*cell)).collect();
-    let turns = -strengths?.iter().sum::<f64>() / TAU;
-    if (turns - turns.round()).abs() > 1e-3 {
-        return Err(Error::numeric(format!(
-            "field strengths that sum to {turns} turns; the least gap is {gap:.1e}"
-        )));
+    Ok((grid, leaves))
+}
+
+/// The Chern number of the `filled` lowest bands from the field strengths of the cells of a grid of momenta, which sum
+/// to an integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid
+/// begins with `n` points in each direction and is finer where the gap is small.
+///
+/// # Errors
+/// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
+pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task: &Task) -> Result<i64> {
+    plane.check(bloch)?;
+    check_filled(bloch, filled)?;
+    if !(2..=1 << 14).contains(&n) {
+        return Err(Error::input(format!("a grid of {n} points in each direction")));
     }
-    Ok((plane.hand(bloch) * turns).round() as i64)
+    if filled == bloch.rows() {
+        return Ok(0);
+    }
+    let (grid, leaves) = resolved(bloch, filled, plane, n, task)?;
+    Ok((plane.hand(bloch) * grid.turns(&leaves)?).round() as i64)
+}
+
+/// Whether Kramers pairs of the filled bands change their partners an odd number of times over half of a plane: the Berry phase of
+/// the loops at both ends, each pair's counted once and doubled, less the flux between them, in turns (Fu, Kane, PRB 74 (2006)
+/// 195312). The grid begins with `n` points in each direction, an even number.
+///
+/// # Errors
+/// As [`chern_number`]; a Chern number that is not zero, and loops without Kramers pairs.
+pub(super) fn partners_change(
+    bloch: &Bloch,
+    filled: usize,
+    plane: &Plane,
+    n: usize,
+    task: &Task,
+) -> Result<bool> {
+    if filled == bloch.rows() {
+        return Ok(false);
+    }
+    let (mut grid, leaves) = resolved(bloch, filled, plane, n, task)?;
+    // Time reversal turns the curvature round.
+    let chern = plane.hand(bloch) * grid.turns(&leaves)?.round();
+    if chern != 0.0 {
+        return Err(Error::input(format!("no time reversal: the Chern number is {chern}"))
+            .hint("`chern_number` is the invariant of a system without it"));
+    }
+    let ends = [0, grid.points / 2];
+    // With the momenta that rounding kept on one side only, loops have pairs to the last digit.
+    let mirrored = grid.known.keys().filter(|(_, b)| ends.contains(b)).map(|(a, b)| (grid.points - a, *b));
+    let mirrored: Vec<Plaquette> = mirrored.map(|corner| Plaquette { corner, size: 0 }).collect();
+    grid.visit(&mirrored, task)?;
+    let half: Vec<Plaquette> = leaves.into_iter().filter(|cell| cell.corner.1 < ends[1]).collect();
+    let [start, end] = ends.map(|row| grid.pairs(row));
+    let turns = (start? - end? - grid.flux(&half)?) / TAU;
+    if (turns - turns.round()).abs() > INTEGER {
+        return Err(Error::numeric(format!("the Wannier centres of half a plane move by {turns} turns"))
+            .hint("the gap is too small; near a transition no grid is fine enough"));
+    }
+    Ok(turns.round().rem_euclid(2.0) == 1.0)
 }

@@ -109,7 +109,8 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
 /// Hilbert's transform `1/pi P Int y(x)/(x - at) dx` of values at ascending places, linear between them and zero outside.
 ///
 /// # Errors
-/// Not as many values as places, fewer than two, places that do not ascend, numbers that are not finite.
+/// Not as many values as places, fewer than two, places that do not ascend, numbers that are not finite; an end of the places where
+/// the values jump to zero.
 pub fn hilbert(x: &[f64], y: &[f64], at: &[f64]) -> Result<Vec<f64>> {
     if x.len() != y.len() || x.len() < 2 {
         return Err(Error::input(format!("{} values at {} places", y.len(), x.len()))
@@ -122,6 +123,16 @@ pub fn hilbert(x: &[f64], y: &[f64], at: &[f64]) -> Result<Vec<f64>> {
         return Err(Error::input("a value or a place that is not finite").hint("look for a division by zero"));
     }
     let least = 1e-12 * (x[x.len() - 1] - x[0]);
+    let largest = y.iter().fold(0.0, |largest: f64, y| largest.max(y.abs()));
+    // The transform of a jump h is h ln|x - at|: what is left of it beside the end must be small.
+    let jumps = |end: usize| y[end].abs() > 1e-7 * largest && at.iter().any(|w| (w - x[end]).abs() <= least);
+    if let Some(end) = [0, x.len() - 1].into_iter().find(|&end| jumps(end)) {
+        return Err(Error::input(format!(
+            "the Hilbert transform at {}, where the values begin or end at {}, is infinite",
+            x[end], y[end]
+        ))
+        .hint("it takes values that fall to zero at both ends, or a place beside the end"));
+    }
     let one = |w: &f64| {
         let mut sum = 0.0;
         for (x, y) in x.windows(2).zip(y.windows(2)) {

@@ -130,19 +130,25 @@ fn simplices(d: usize) -> Vec<Vec<usize>> {
 
 /// The fraction of a simplex below the energy `x`; `e` are the energies of its corners, ascending.
 fn below(e: &[f64], x: f64) -> f64 {
-    if e.first().is_none_or(|least| x <= *least) {
+    let (Some(&least), Some(&most)) = (e.first(), e.last()) else { return 0.0 };
+    if x <= least {
         return 0.0;
     }
+    // From 0 to 1: products of energies in large and in small units would have no numbers.
+    let part = |y: f64| (y - least) / (most - least);
+    let x = part(x);
     match *e {
-        [a, b] => (x - a) / (b - a),
-        [a, b, c] => {
+        [_, _] => x,
+        [_, b, _] => {
+            let (a, b, c) = (0.0, part(b), 1.0);
             if x < b {
                 (x - a).powi(2) / ((b - a) * (c - a))
             } else {
                 1.0 - (c - x).powi(2) / ((c - a) * (c - b))
             }
         }
-        [a, b, c, d] => {
+        [_, b, c, _] => {
+            let (a, b, c, d) = (0.0, part(b), part(c), 1.0);
             if x < b {
                 (x - a).powi(3) / ((b - a) * (c - a) * (d - a))
             } else if x < c {
@@ -186,6 +192,10 @@ mod tests {
                     let e = rest * corners[0] + u.iter().zip(&corners[1..]).map(|(u, e)| u * e).sum::<f64>();
                     all += 1.0;
                     under += f64::from(u8::from(e < x));
+                }
+                for unit in [1e300, 1e-300] {
+                    let scaled: Vec<f64> = corners.iter().map(|e| unit * e).collect();
+                    assert!((below(&scaled, unit * x) - below(&corners, x)).abs() < 1e-12, "{corners:?} {x}");
                 }
                 if x > corners[0] && x < corners[d] {
                     assert!((below(&corners, x) - under / all).abs() < 0.03, "{corners:?} {x}");

@@ -198,19 +198,6 @@ impl Romberg {
     }
 }
 
-/// The phases of a loop of `points` steps, or more until neighbouring states overlap well: for what does not depend on
-/// small errors.
-pub(super) fn coarse_loop(
-    bloch: &Bloch,
-    filled: usize,
-    direction: usize,
-    at: &[f64],
-    points: usize,
-    task: &Task,
-) -> Result<Vec<f64>> {
-    Loop::new(bloch, filled, direction, at)?.refine(points, task, |phases| Ok(phases.unwrap_or_default()))
-}
-
 /// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the
 /// centres of the hybrid Wannier functions in units of that lattice vector (Yu, Qi, Bernevig, Fang, Dai, PRB 84
 /// (2011) 075119). The positions of the orbitals are included. `at` are the momenta along the other directions. The

@@ -5,6 +5,7 @@
 
 mod lead;
 mod opening;
+mod passed;
 mod reflection;
 mod slices;
 
@@ -14,6 +15,7 @@ use faer::Mat;
 
 pub use lead::Lead;
 use opening::{BESIDE, Opening, unresolved};
+use passed::Known;
 use slices::{Blocks, Slices};
 
 use crate::backend::matrix::{Csr, Wrap};
@@ -32,6 +34,7 @@ pub struct Sample {
     orbitals: usize,
     leads: Vec<Attached>,
     slices: Slices,
+    known: Known,
 }
 
 #[derive(Debug, Clone)]
@@ -68,22 +71,6 @@ pub enum Particle {
     Any,
     Electron,
     Hole,
-}
-
-impl Particle {
-    /// The channels of such particles.
-    fn channels(self, opening: &Opening, lead: usize) -> Result<Range<usize>> {
-        let all = opening.back.nrows();
-        match (self, opening.electrons) {
-            (Particle::Any, _) => Ok(0..all),
-            (Particle::Electron, Some(electrons)) => Ok(0..electrons),
-            (Particle::Hole, Some(electrons)) => Ok(electrons..all),
-            (_, None) => {
-                Err(Error::input(format!("channels of lead {lead} that are those of electrons or holes"))
-                    .hint("a normal lead beside a superconductor has a pairing of zero"))
-            }
-        }
-    }
 }
 
 /// The scattering states of one or several leads.
@@ -160,7 +147,7 @@ impl Sample {
         };
         let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
         let slices = Slices::new(&h, &leads.iter().map(|l| &l.rows[..]).collect::<Vec<_>>());
-        Ok(Sample { h, orbitals, leads, slices })
+        Ok(Sample { h, orbitals, leads, slices, known: Known::default() })
     }
 
     pub fn leads(&self) -> usize {
@@ -287,11 +274,8 @@ impl Sample {
         self.check(from)?;
         self.check(to)?;
         let at = |energy: f64, task: &Task| -> Result<Option<f64>> {
-            let Some(states) = self.states(energy, &[from], task)? else { return Ok(None) };
-            let (columns, rows) =
-                (sends.channels(&states.openings[from], from)?, takes.channels(&states.openings[to], to)?);
-            let each = |column| rows.clone().map(move |c| (c, column));
-            Ok(Some(columns.flat_map(each).map(|at| states.out[to][at].norm_sqr()).sum()))
+            let Some(passed) = self.passed(energy, from, task)? else { return Ok(None) };
+            passed.sum((from, sends), (to, takes)).map(Some)
         };
         if let Some(passed) = at(energy, task)? {
             return Ok(passed);

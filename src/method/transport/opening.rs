@@ -36,7 +36,7 @@ const MOST_SURFACE: f64 = 1e10;
 /// How far beside an energy that is not resolved leads are asked, in units of what joins their cells.
 pub const BESIDE: [f64; 3] = [4e-8, 1e-8, 2.5e-9];
 /// The same, down to where what is far narrower is noticed: it changes the reflection the more, the nearer it is.
-const NEARER: [f64; 5] = [4e-8, 1e-8, 2.5e-9, 6.25e-10, 1.5625e-10];
+const NEARER: [f64; 5] = [BESIDE[0], BESIDE[1], BESIDE[2], 6.25e-10, 1.5625e-10];
 /// By how much such changes may grow.
 const GROWTH: f64 = 1.5;
 /// Reflections that are off by more tell nothing of that.

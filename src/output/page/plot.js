@@ -462,7 +462,7 @@
         for (let i = 0; i < nx; i += 1) {
           for (let j = 0; j < ny; j += 1) {
             const z = map.z[i * ny + j];
-            cells.data.set([...this.colour(z === null ? map.low : z), 255], 4 * ((ny - 1 - j) * nx + i));
+            cells.data.set([...(z === null ? map.nothing : this.colour(z)), 255], 4 * ((ny - 1 - j) * nx + i));
           }
         }
         this.image.getContext("2d").putImageData(cells, 0, 0);

@@ -14,12 +14,16 @@ use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
-pub(super) const COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+
+/// The colour of a map where it has no number, as its red, green and blue: no other colour of a map is grey.
+pub(super) const NOTHING: u8 = 160;
 
 /// Most points of a curve. More points than pixels would only take time and disk space.
 const POINTS: usize = 4096;
 const CELLS: usize = 256;
+/// Pixels from the axis down to the names of points.
+const BELOW: f64 = 18.0;
 
 impl Plot {
     /// The plot as an SVG document.
@@ -142,8 +146,13 @@ impl Plot {
             _ => false,
         };
         let is_mark = |e: &Primitive| matches!(e, Primitive::Line { x1, y1, x2, y2, .. } if x1 == x2 && *y1 == bottom && *y2 > bottom);
-        let (names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
+        let (mut names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
         rest.retain(|e| !is_mark(e));
+        for name in &mut names {
+            if let Primitive::Text { y, .. } = name {
+                *y = bottom + BELOW;
+            }
+        }
         rest.extend(names);
         scene.elements = rest;
     }
@@ -161,7 +170,7 @@ impl Plot {
             for (k, piece) in self.pieces(curve).iter().enumerate() {
                 let named = self.has_legend() && k == 0;
                 let side = if curve.right { &mut right } else { &mut left };
-                side.extend(self.drawn(piece, COLOURS[i % COLOURS.len()], named));
+                side.extend(self.drawn(piece, self.colour(i), named));
             }
         }
         if left.is_empty() && !right.is_empty() {
@@ -176,6 +185,12 @@ impl Plot {
         Ok((left, right))
     }
 
+    /// The colour of a curve. More curves than colours that no legend names, such as the bands of a ribbon, have one colour.
+    pub(super) fn colour(&self, i: usize) -> &'static str {
+        let many = matches!(&self.content, Content::Curves(curves) if curves.len() > COLOURS.len());
+        if many && !self.has_legend() { COLOURS[0] } else { COLOURS[i % COLOURS.len()] }
+    }
+
     /// The bars of all curves that are drawn so, side by side at every text.
     fn bars(&self, curves: &[Curve]) -> Result<Option<BarPlot>> {
         let of: Vec<(usize, &Curve)> =
@@ -188,15 +203,16 @@ impl Plot {
                 .hint("bars begin at zero, which has no logarithm: use the style \"points\""));
         }
         if of.iter().any(|(_, curve)| curve.right) {
-            return Err(Error::input("bars on the right axis").hint("only lines and points can stand there"));
+            return Err(Error::input("bars on the right axis")
+                .hint("only lines and points can stand there: name the column in `marks` as well"));
         }
         let sound = |x: f64| if x.is_finite() { x } else { 0.0 };
         let mut bars = BarPlot::new();
         let mut errors = Vec::new();
         for (row, name) in self.categories.iter().enumerate() {
-            let group = of.iter().map(|&(i, curve)| {
-                (sound(curve.y.get(row).copied().unwrap_or(0.0)), COLOURS[i % COLOURS.len()])
-            });
+            let group = of
+                .iter()
+                .map(|&(i, curve)| (sound(curve.y.get(row).copied().unwrap_or(0.0)), self.colour(i)));
             bars = bars.with_group(name.as_str(), group);
             for (_, curve) in &of {
                 let error = curve.error.as_ref().and_then(|e| e.get(row)).map_or(0.0, |&e| sound(e).abs());
@@ -271,6 +287,8 @@ impl Plot {
             .with_y2_tick_format(ticks_of(self.log_right, digits, self.powers.right))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
+            // Numbers of five digits would touch the label.
+            .with_y_label_offset(-5.0, 0.0)
             .with_box_axes();
         self.named_points(layout, height)
     }
@@ -286,8 +304,9 @@ impl Plot {
             .with_y_axis_max(high)
             .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(|_| String::new())))
             .with_show_grid(false);
-        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate.
-        let part = -14.0 / (height - 90.0).max(60.0);
+        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate. The exact place
+        // follows when the axis is known (`name_points`).
+        let part = -BELOW / (height - 90.0).max(60.0);
         let logarithmic = self.log_y && matches!(self.content, Content::Curves(_));
         let below = if logarithmic { low * (high / low).powf(part) } else { low + part * (high - low) };
         for (x, name) in &self.ticks {
@@ -365,8 +384,55 @@ impl Plot {
     }
 
     /// The stretches of a curve that the axes can show, with no more points than pixels: a line does not bridge a gap
-    /// where there is no number, or none with a logarithm.
+    /// where there is no number, or none with a logarithm. It ends at the border that it goes on behind, where no mark stands.
     pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
+        match self.to_borders(curve) {
+            None => self.stretches(curve),
+            Some(longer) if curve.style == Style::Lines => self.stretches(&longer),
+            Some(longer) => {
+                let line = Curve { style: Style::Lines, error: None, ..longer };
+                let marks = Curve { style: Style::Points, ..curve.clone() };
+                self.stretches(&marks).into_iter().chain(self.stretches(&line)).collect()
+            }
+        }
+    }
+
+    /// A line with the points where it meets the ends of the abscissa's range between two others; nothing where it does not.
+    fn to_borders(&self, curve: &Curve) -> Option<Curve> {
+        let (low, high) = self.x_range.filter(|_| curve.style != Style::Points)?;
+        let scaled = |x: f64, logarithmic: bool| if logarithmic { x.ln() } else { x };
+        let place = |x: f64| scaled(x, self.log_x);
+        let sound = |i: usize| fits(curve.x[i], self.log_x) && fits(curve.y[i], self.log_of(curve));
+        let none = Curve { x: Vec::new(), y: Vec::new(), error: None, ..curve.clone() };
+        let mut longer = Curve { error: curve.error.as_ref().map(|_| Vec::new()), ..none };
+        let mut add = |x: f64, y: f64, error: Option<f64>| {
+            longer.x.push(x);
+            longer.y.push(y);
+            longer.error.iter_mut().for_each(|all| all.extend(error));
+        };
+        let error = |i: usize| curve.error.as_ref().map(|e| e.get(i).copied().unwrap_or(0.0));
+        let points = curve.x.len().min(curve.y.len());
+        for i in 0..points {
+            add(curve.x[i], curve.y[i], error(i));
+            if i + 1 == points || !sound(i) || !sound(i + 1) {
+                continue;
+            }
+            let (from, to) = (place(curve.x[i]), place(curve.x[i + 1]));
+            let parts = [low, high].map(|border| (border, (place(border) - from) / (to - from)));
+            let mut met: Vec<(f64, f64)> = parts.into_iter().filter(|(_, t)| *t > 0.0 && *t < 1.0).collect();
+            met.sort_by(|a, b| a.1.total_cmp(&b.1));
+            for (border, t) in met {
+                let between = |a: f64, b: f64| a * (1.0 - t) + b * t;
+                let [a, b] = [i, i + 1].map(|k| scaled(curve.y[k], self.log_of(curve)));
+                let y = between(a, b);
+                let y = if self.log_of(curve) { y.exp() } else { y };
+                add(border, y, error(i).zip(error(i + 1)).map(|(a, b)| between(a, b)));
+            }
+        }
+        (longer.x.len() > points).then_some(longer)
+    }
+
+    fn stretches(&self, curve: &Curve) -> Vec<Curve> {
         let within = |x: f64| self.x_range.is_none_or(|(low, high)| (low..=high).contains(&x));
         let shown = |i: usize| {
             fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_of(curve))
@@ -563,12 +629,20 @@ fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
     if !finite.is_finite() {
         return Err(Error::input("there is no finite point to plot"));
     }
-    data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = finite);
+    // The library finds the ends of its scale among what is no NaN.
+    data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = f64::NAN);
+    let colour = |z: f64| {
+        if z.is_nan() {
+            format!("#{NOTHING:02x}{NOTHING:02x}{NOTHING:02x}")
+        } else {
+            ColorMap::Inferno.map(z)
+        }
+    };
     let ((x0, x1), (y0, y1)) = (edges(&map.x), edges(&map.y));
     let label = if logarithmic { format!("log10 {}", map.label) } else { map.label.clone() };
     let mut heatmap = Heatmap::new()
         .with_data(data)
-        .with_color_map(ColorMap::Inferno)
+        .with_color_map(ColorMap::Custom(std::sync::Arc::new(colour)))
         .with_x_range(x0, x1)
         .with_y_range(y0, y1)
         .with_cell_size(1.0);

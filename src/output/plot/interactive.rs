@@ -4,7 +4,7 @@
 use kuva::prelude::ColorMap;
 use serde_json::{Map as Object, Value, json};
 
-use super::draw::{COLOURS, averaged, edges};
+use super::draw::{NOTHING, averaged, edges};
 use super::reach::fits;
 use super::{Content, Curve, Map, Plot, Style, label};
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Plot {
         add("categories", json!(self.categories));
         match &self.content {
             Content::Curves(curves) => {
-                let of = |(i, curve)| described(curve, COLOURS[i % COLOURS.len()]);
+                let of = |(i, curve)| described(curve, self.colour(i));
                 add("curves", curves.iter().enumerate().map(of).collect());
             }
             Content::Map(map) => {
@@ -122,6 +122,7 @@ fn coloured(map: &Map, logarithmic: bool) -> Result<Value> {
         "z": numbers(&z),
         "low": low, "high": high,
         "label": label.trim(),
+        "nothing": [NOTHING, NOTHING, NOTHING],
         "colours": (0..=64).map(colour).collect::<Vec<_>>(),
     }))
 }

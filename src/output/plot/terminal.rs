@@ -3,7 +3,7 @@
 use kuva::TerminalBackend;
 use kuva::render::theme::Theme;
 
-use super::draw::drawn_together;
+use super::draw::{NOTHING, drawn_together};
 use super::{Content, Plot, label};
 use crate::error::Result;
 
@@ -39,7 +39,7 @@ impl Plot {
     }
 }
 
-/// The text without its colours; in a map they become shades, darker where the colour is.
+/// The text without its colours; in a map they become shades, darker where the colour is, and a dot where there is no number.
 fn plain(text: &str, map: bool) -> String {
     const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
     let mut out = String::with_capacity(text.len());
@@ -49,7 +49,9 @@ fn plain(text: &str, map: bool) -> String {
         if c == '\x1b' {
             // An escape sequence ends with a letter.
             let code: String = chars.by_ref().take_while(|c| !c.is_ascii_alphabetic()).collect();
-            if let Some(light) = luminance(&code) {
+            if code.ends_with(&format!(";{NOTHING};{NOTHING};{NOTHING}")) {
+                shade = '·';
+            } else if let Some(light) = luminance(&code) {
                 shade = SHADES[((light * SHADES.len() as f64) as usize).min(SHADES.len() - 1)];
             }
         } else if map && matches!(c, '⣿' | '█') {

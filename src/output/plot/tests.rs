@@ -281,3 +281,57 @@ fn numbers_of_all_sizes_are_drawn() {
     let far = points(&[1.7e308, -1.7e308]).unwrap().svg().unwrap();
     assert!(!far.contains(">inf<") && !far.contains("NaN"), "the ticks are numbers");
 }
+
+/// Where a map has no number it has a colour that none of its numbers has.
+#[test]
+fn a_map_shows_what_is_no_number() {
+    let map = |z: &[f64]| Map { x: vec![0.0, 1.0], y: vec![0.0, 1.0], z: z.to_vec(), label: String::new() };
+    let grey = "#a0a0a0";
+    for nothing in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let plot = Plot::new(Content::Map(map(&[1.0, nothing, 3.0, 2.0])));
+        assert_eq!(plot.svg().unwrap().matches(grey).count(), 1, "{nothing}");
+        assert!(plot.terminal(40, 14, false).unwrap().contains('·'), "{nothing}");
+        assert!(plot.html().unwrap().contains("\"nothing\":[160,160,160]"));
+        assert!(plot.png().is_ok() && plot.pdf().is_ok());
+    }
+    let all = Plot::new(Content::Map(map(&[1.0, 0.0, 3.0, 2.0])));
+    assert!(!all.svg().unwrap().contains(grey) && !all.terminal(40, 14, false).unwrap().contains('·'));
+    // Zero has no logarithm.
+    let logarithmic = Plot { log_y: true, ..all };
+    assert_eq!(logarithmic.svg().unwrap().matches(grey).count(), 1);
+}
+
+#[test]
+fn lines_end_at_the_borders_that_they_go_on_behind() {
+    let curve = |x: &[f64], y: &[f64], style: Style| Curve {
+        name: "y".into(),
+        x: x.to_vec(),
+        y: y.to_vec(),
+        error: Some(y.iter().map(|y| 0.1 * y).collect()),
+        style,
+        right: false,
+    };
+    let within = |curve: Curve, range: (f64, f64), log: bool| {
+        let mut plot = Plot::new(Content::Curves(vec![curve.clone()]));
+        (plot.x_range, plot.log_x, plot.log_y) = (Some(range), log, log);
+        plot.pieces(&curve)
+    };
+    let bent = |style: Style| curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, 6.0], style);
+    let pieces = within(bent(Style::Lines), (0.5, 2.25), false);
+    assert_eq!((&pieces[0].x, &pieces[0].y), (&vec![1.0, 2.0, 2.25], &vec![1.0, 2.0, 3.0]));
+    assert!((pieces[0].error.as_ref().unwrap()[2] - 0.3).abs() < 1e-15, "the band ends there, too");
+    // Between two points both borders.
+    let pieces = within(bent(Style::Lines), (2.25, 2.5), false);
+    assert_eq!((pieces.len(), &pieces[0].x, &pieces[0].y), (1, &vec![2.25, 2.5], &vec![3.0, 4.0]));
+    // No mark stands where there is no point.
+    let pieces = within(bent(Style::Both), (0.5, 2.25), false);
+    assert_eq!((pieces[0].style, &pieces[0].x), (Style::Points, &vec![1.0, 2.0]));
+    assert_eq!((pieces[1].style, &pieces[1].x), (Style::Lines, &vec![1.0, 2.0, 2.25]));
+    assert_eq!(within(bent(Style::Points), (0.5, 2.25), false)[0].x, [1.0, 2.0]);
+    // On logarithmic axes powers are straight; gaps stay, and falling abscissae are cut as well.
+    let pieces = within(curve(&[16.0, 4.0, 1.0], &[256.0, 16.0, 1.0], Style::Lines), (2.0, 8.0), true);
+    assert_eq!(pieces[0].x, [8.0, 4.0, 2.0]);
+    assert!(pieces[0].y.iter().zip([64.0, 16.0, 4.0]).all(|(y, exact)| (y / exact - 1.0).abs() < 1e-14));
+    let gap = curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN], Style::Lines);
+    assert_eq!(within(gap, (0.5, 2.5), false)[0].x, [1.0, 2.0]);
+}

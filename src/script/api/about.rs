@@ -32,7 +32,7 @@ pub fn sealed(about: &Map) -> String {
     files::seal(inside.into_iter().collect())
 }
 
-/// What [`sealed`] wrote.
+/// Reads what [`sealed`] wrote.
 ///
 /// # Errors
 /// A file that is damaged or is none of these.

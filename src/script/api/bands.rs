@@ -30,7 +30,7 @@ pub(super) fn bloch(model: &ScriptModel) -> Result<Bloch> {
 }
 
 /// The corners of a path: pairs of a name and a momentum.
-fn corners(o: &Options) -> Result<Vec<(String, Vec<f64>)>> {
+fn pieces(o: &Options) -> Result<Vec<Vec<(String, Vec<f64>)>>> {
     let wrong = || {
         Error::input("option `path` is no path of named corners")
             .hint("write it like `path: [[\"G\", [0.0, 0.0]], [\"X\", [0.5, 0.0]]]`")
@@ -41,7 +41,8 @@ fn corners(o: &Options) -> Result<Vec<(String, Vec<f64>)>> {
         let [name, k] = &pair[..] else { return Err(wrong()) };
         Ok((name.clone().into_string().map_err(|_| wrong())?, momentum(k).map_err(|_| wrong())?))
     };
-    path.into_iter().map(corner).collect()
+    let end = |value: &Dynamic| value.read_lock::<ImmutableString>().is_some_and(|text| *text == "|");
+    path.split(end).map(|piece| piece.iter().cloned().map(corner).collect()).collect()
 }
 
 /// The option `project`: for each name, rows of the cell, or a sublattice with all its orbitals.
@@ -133,10 +134,11 @@ mod band_functions {
     /// ascending. Plots write the names of the corners below the axis.
     ///
     /// # Options
-    /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors.
+    /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors, and a text
+    ///   `"|"` between two corners where the path breaks.
     /// - `points` (200): steps of the whole path; corners are among its points.
     /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }` or
-    ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ...
+    ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ... States of one energy share the mean of their weights.
     /// - `velocities` (false): columns `velocity1`, ..., the derivatives of the bands along the path.
     /// - `progress` (true): show a bar.
     ///
@@ -152,7 +154,7 @@ mod band_functions {
     pub fn bands(m: ScriptModel, o: Options) -> Fallible<Table> {
         let bloch = bloch(&m)?;
         let options = BandOptions {
-            corners: corners(&o)?,
+            pieces: pieces(&o)?,
             points: o.count("points", 1)?,
             groups: groups(&o, &bloch)?,
             velocities: o.flag("velocities")?,
@@ -317,7 +319,7 @@ mod band_functions {
     }
 
     /// The Z2 invariant of the `filled` lowest bands of a model with spin and time reversal: 1 for a topological insulator, 0
-    /// for a trivial one (Soluyanov, Vanderbilt 2011). In three directions that of a plane, with `at` 0.0 or 0.5.
+    /// for a trivial one (Fu, Kane 2006). In three directions that of a plane, with `at` 0.0 or 0.5.
     ///
     /// # Options
     /// - `filled` (int, required): give the number of bands below the gap, spins counted.
@@ -395,7 +397,7 @@ fn momentum_at(counts: &[i64], p: i64) -> Vec<FLOAT> {
     counts.iter().map(along).collect()
 }
 
-/// What a function of the momentum gives, and sums of it.
+/// A value of a function of the momentum, and sums of such values.
 enum Sum {
     Number(Number),
     Series(Series),

@@ -10,7 +10,7 @@ use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
-use crate::method::{self, Expansion, Moments, Window};
+use crate::method::{self, Expansion, Moments, Record, Window};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
@@ -19,7 +19,7 @@ use crate::script::{Fallible, Options, session};
 
 /// The script's handle to a recurrence: stepping it steps every copy of the handle.
 #[derive(Clone)]
-pub(crate) struct Recurrence(Rc<RefCell<method::Chebyshev>>, Operator);
+pub(crate) struct Recurrence(Rc<RefCell<method::Chebyshev>>, Operator, Rc<Record>);
 
 /// The script's handle to moments.
 pub(crate) type SharedMoments = Rc<Moments>;
@@ -69,7 +69,7 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     }
 }
 
-/// A result of Clenshaw's recurrence that is off by more than this much of itself is worth a note.
+/// Relative error of Clenshaw's recurrence above which there is a note.
 const LOST: f64 = 1e-6;
 
 #[export_module(root = "crate::script::native")]
@@ -140,8 +140,10 @@ mod chebyshev_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn chebyshev(h: Operator, window: Window, v: Vector) -> Fallible<Recurrence> {
+        // First, while two more vectors fit into memory.
+        let record = Record::of(&[&h], &v.draws)?;
         let recurrence = method::Chebyshev::new(&h, window, (*v.block).clone())?;
-        Ok(Recurrence(Rc::new(RefCell::new(recurrence)), h))
+        Ok(Recurrence(Rc::new(RefCell::new(recurrence)), h, Rc::new(record)))
     }
 
     /// One order further: two more moments.
@@ -173,7 +175,9 @@ mod chebyshev_functions {
     /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
     #[rhai_fn(global, pure, return_raw)]
     pub fn moments(r: &mut Recurrence) -> Fallible<SharedMoments> {
-        Ok(r.0.borrow().moments().map(Rc::new)?)
+        let mut moments = r.0.borrow().moments()?;
+        moments.record = (*r.2).clone();
+        Ok(Rc::new(moments))
     }
 
     /// The block T_m v of the newest order m.

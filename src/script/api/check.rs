@@ -37,7 +37,7 @@ fn merge(given: Map, defaults: Map) -> Result<Map> {
 
 #[export_module(root = "crate::script::native")]
 mod check_functions {
-    /// What went wrong, as one sentence: of errors that `catch` gets.
+    /// The message of an error that `catch` gets: one sentence.
     ///
     /// # Example
     /// ```rhai
@@ -48,7 +48,7 @@ mod check_functions {
         e.message().to_string()
     }
 
-    /// What can be done about it; empty if nothing is known.
+    /// The hint of an error: what can be done; empty if nothing is known.
     #[rhai_fn(global, get = "hint", pure)]
     pub fn hint(e: &mut Error) -> String {
         e.hint_text().unwrap_or_default().to_string()
@@ -242,10 +242,10 @@ mod check_functions {
         Ok(ranks::told(started.elapsed().as_secs_f64())?)
     }
 
-    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. What is made inside
-    /// lives there; a value of one backend is refused by those of another, so make operators and vectors inside, and hand numbers,
-    /// Series and Tables out. Behind it, also after an error, the backend is what it was. On several ranks, what lives on
-    /// several backends (`cpu+cuda`) every rank has whole.
+    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. Values
+    /// made inside live there; a value of one backend cannot be combined with those of another, so make operators and
+    /// vectors inside, and hand numbers, Series and Tables out. Behind it, also after an error, the backend is what it
+    /// was. On several ranks, what lives on several backends (`cpu+cuda`) every rank has whole.
     ///
     /// # Options
     /// - `threads` (int, the session's): of the CPU, to compare with one core.

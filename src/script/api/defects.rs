@@ -15,7 +15,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(defect_functions).into());
 }
 
-/// What a defect is made of.
+/// The parts of a defect.
 const PARTS: [&str; 5] = ["remove", "add", "move", "onsite", "hop"];
 
 /// A site of a defect: a sublattice of its own cell, or `[step, sublattice]`.
@@ -149,7 +149,7 @@ fn defect_of(map: &Map, made: Defect, model: &Model) -> Result<Defect> {
     if defect.moves.iter().any(|(from, _)| defect.remove.contains(from)) {
         return Err(Error::input("a defect moves a site that it removes").hint("do one of both"));
     }
-    // What is said of a site that moves is meant for where it is then.
+    // Terms of a moved site refer to its new place.
     let moves = defect.moves.clone();
     let now = |place: Place| match moves.iter().find(|(from, _)| *from == place) {
         Some((_, to)) => to.clone(),
@@ -192,11 +192,11 @@ mod defect_functions {
     /// neighbours, a rotated bond, an atom on top or between others. Gives how many there are.
     ///
     /// A defect is a map of what it changes: `remove` (sites that go), `add` (`[name, position]`: sites that come, at a
-    /// position in the cell like those of the lattice's own), `move` (`[site, displacement]`), `onsite` (`[site, term]`: a number
-    /// or Matrix added to what the site has) and `hop` (`[from, to, hopping]`: instead of what hoppings the model has over that
-    /// bond, 0 to cut it; the conjugate is implied). A site is a sublattice of the defect's own cell, like `"A"`, or that of
-    /// another beside it, `[[1, 0], "A"]`, or the name of one that comes. Of an array of defects each place takes one, evenly at
-    /// random: orientations, or signs of a moment.
+    /// position in the cell like those of the lattice's own), `move` (`[site, displacement]`), `onsite`
+    /// (`[site, term]`: a number or Matrix added to what the site has) and `hop` (`[from, to, hopping]`: instead of
+    /// what hoppings the model has over that bond, 0 to cut it; the conjugate is implied). A site is a sublattice of
+    /// the defect's own cell, like `"A"`, or that of another beside it, `[[1, 0], "A"]`, or the name of one that comes.
+    /// Given an array of defects, each place gets one of them at random: orientations, or signs of a moment.
     ///
     /// A site that moves keeps its terms and hoppings, but for what the defect says; its sublattice is then that of its name
     /// with a stroke, `"A'"`. Sites that come have nothing but what the defect gives them; they are numbered among the sites

@@ -28,7 +28,7 @@ fn block(o: &Options, key: &str) -> Option<crate::backend::BlockVector> {
     o.maybe::<Vector>(key).map(|v| (*v.block).clone())
 }
 
-/// What is said of a search that ended before it had converged: why, and what helps.
+/// The note on a search that ended before it had converged: why, and what helps.
 pub(super) fn unfinished(eigen: &Eigen, unit: &str, used: usize) -> Option<String> {
     let worst = eigen.worst();
     match eigen.ended {

@@ -101,7 +101,7 @@ fn operator_of(
     }
     let (format, single) = (storage_format(o)?, single_precision(o)?);
     let wanted = Wanted { format, single, project: o.flag("project")?, stored };
-    symmetric::operator(&session()?.device(), sum, spaces, wanted, task)
+    symmetric::operator(&session()?.device(), sum, spaces, wanted, task)?.in_range()
 }
 
 /// The operator of a sector of total spin, if the map names one: products of both halves of the chain, nothing truncated.
@@ -343,8 +343,8 @@ mod exact_module {
         Ok(remade(&v, dims, |numbers, columns| basis.unfold(numbers, columns))?)
     }
 
-    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the other way of
-    /// `exact::unfold`, and what projects onto momenta and parities. All rows pass through the memory of each rank.
+    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the inverse of
+    /// `exact::unfold`. It projects onto momenta and parities. All rows pass through the memory of each rank.
     ///
     /// # Example
     /// ```rhai

@@ -24,7 +24,7 @@ fn damping(o: &Options) -> Result<Damping> {
     Ok(Damping::Imaginary(eta))
 }
 
-/// What the series without a kernel may leave out, where moments are counted and before it is worth a word.
+/// Largest part of the series that may be left out: when choosing moments, and without a note.
 const NEGLIGIBLE: f64 = 1e-10;
 const NOTED: f64 = 1e-6;
 
@@ -58,11 +58,12 @@ fn series_at(window: Window, mu: &[C64], energies: &Series, o: Options) -> Falli
 mod green_functions {
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
     /// no kernel damps the series, which is right where it has as many moments as `kpm::green_moments` says; a note on standard
-    /// error tells of fewer.
+    /// error tells of fewer. Inside the window a kernel broadens every level by `broadening`, beside the spectrum and in its gaps too.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
-    /// - `kernel` ("lorentz"), `parameter` (float): what damps the series at real energies inside the window.
+    /// - `kernel` ("lorentz"): what damps the series at real energies inside the window.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai
@@ -137,9 +138,9 @@ mod green_functions {
         series_at(window, &mu.to_complex(), &energies, o)
     }
 
-    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and outside the
-    /// window. What is left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the distance to the window.
-    /// Zero where a kernel damps all.
+    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and
+    /// outside the window. The part left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the
+    /// distance to the window. Zero where a kernel damps all.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy.

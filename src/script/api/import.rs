@@ -74,7 +74,7 @@ fn wannier_options(o: &Options, path: &Path) -> Result<WannierOptions> {
     })
 }
 
-/// Says which file is used that nobody named.
+/// Says which file is used although the script did not name it.
 fn note_of(what: &str, file: &Path) {
     if let Ok(session) = session() {
         session.note(&format!("{what} are those of `{}`", file.display()));
@@ -114,7 +114,7 @@ fn centres_of(o: &Options, hamiltonian: &Path, placed: bool) -> Result<Centres> 
 pub(super) fn load_matrix_market(path: &Path, o: &Options) -> Result<Operator> {
     let format = storage_format(o)?;
     let single = o.given("precision").map_or(Ok(false), |_| single_precision(o))?;
-    Stored::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)
+    Stored::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)?.in_range()
 }
 
 #[export_module(root = "crate::script::native")]
@@ -135,7 +135,7 @@ mod import_functions {
         Ok(())
     }
 
-    /// Adds a text at the end of a file, which is made where there is none.
+    /// Adds a text at the end of a file, and makes the file where there is none.
     ///
     /// # Example
     /// ```rhai
@@ -169,12 +169,13 @@ mod import_functions {
 
 #[export_module(root = "crate::script::native")]
 mod wannier_functions {
-    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the
-    /// orbitals of the one site of a cell (spinors too: nothing changes with spin and orbit). Energies are in electron volts,
-    /// lengths in angstrom. What lies beside the file is used, and a note says so: `_wsvec.dat`, which gives the bands that
-    /// Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the centres of `_centres.xyz` or `.wout`.
-    /// A `_tb.dat` file has vectors and centres of its own. Velocities and magnetic phases need the centres of the Wannier
-    /// functions; without them all lie on one point, and a note says so.
+    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells; the Wannier
+    /// functions are the orbitals of the one site of a cell (spinors too: nothing changes with spin and orbit).
+    /// Energies are in electron volts, lengths in angstrom. Files beside it are used, and a note says so: `_wsvec.dat`,
+    /// which gives the bands that Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the
+    /// centres of `_centres.xyz` or `.wout`. A `_tb.dat` file has vectors and centres of its own. Velocities and
+    /// magnetic phases need the centres of the Wannier functions; without them all lie on one point, and a note says
+    /// so.
     ///
     /// # Options
     /// - `cells` ([1, 1, 1]): cells in the three directions.
@@ -237,13 +238,13 @@ mod wannier_functions {
     }
 
     /// The block `kpoint_path` of a `.win` file of Wannier90 as a path for `bands`: pairs of a name and a momentum in units of the
-    /// reciprocal vectors. Where a line of the block does not begin where the last one ends, the path goes there straight.
+    /// reciprocal vectors, and a text `"|"` where a line of the block does not begin where the last one ends.
     ///
     /// # Example
     /// ```rhai
     /// write_text("bcc.win", "begin kpoint_path\nG 0 0 0  H 0.5 0.5 -0.5\nP 0.75 0.25 -0.25  N 0.5 0 -0.5\nend kpoint_path\n");
     /// let path = lattice::wannier90_path("bcc.win");
-    /// assert(path.map(|corner| corner[0]) == ["G", "H", "P", "N"], "in order");
+    /// assert(path.len == 5 && path[1][0] == "H" && path[2] == "|" && path[3][0] == "P", "in order");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wannier90_path(file: &str) -> Fallible<Array> {
@@ -251,13 +252,20 @@ mod wannier_functions {
         if input.path.is_empty() {
             return Err(Error::file(format!("`{file}` has no block `kpoint_path`")).into());
         }
-        let mut corners: Vec<(String, Vec<f64>)> = Vec::new();
-        for corner in input.path.into_iter().flatten() {
-            if corners.last() != Some(&corner) {
-                corners.push(corner);
+        let numbers = |k: &[f64]| k.iter().copied().map(Dynamic::from).collect::<Array>();
+        let corner = |(name, k): &(String, Vec<f64>)| -> Dynamic {
+            vec![Dynamic::from(name.clone()), numbers(k).into()].into()
+        };
+        let mut path = Array::new();
+        let mut last = None;
+        for [from, to] in &input.path {
+            if last != Some(from) {
+                path.extend(last.map(|_| "|".into()));
+                path.push(corner(from));
             }
+            path.push(corner(to));
+            last = Some(to);
         }
-        let numbers = |k: Vec<f64>| k.into_iter().map(Dynamic::from).collect::<Array>();
-        Ok(corners.into_iter().map(|(name, k)| vec![Dynamic::from(name), numbers(k).into()].into()).collect())
+        Ok(path)
     }
 }

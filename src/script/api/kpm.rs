@@ -9,7 +9,7 @@ use super::chebyshev::SharedMoments;
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{self, Accumulation, DampingKernel, Moments, Window};
+use crate::method::{self, Accumulation, DampingKernel, Moments, Record, Window};
 use crate::number::Series;
 use crate::number::memory::human;
 use crate::operator::Operator;
@@ -20,15 +20,6 @@ use crate::task;
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("kpm", exported_module!(kpm_functions));
     rooms.room("internal", exported_module!(passes));
-}
-
-/// Refuses the same moments twice: their vectors would count as new ones.
-pub(super) fn refuse_twice<T>(a: &Rc<T>, b: &Rc<T>) -> Result<()> {
-    if Rc::ptr_eq(a, b) {
-        return Err(Error::input("the sum of moments with themselves: their vectors would be counted twice")
-            .hint("add those of other vectors, by a `seed` of their own"));
-    }
-    Ok(())
 }
 
 /// The options `kernel` and `parameter`.
@@ -73,6 +64,13 @@ fn accumulation(name: &str) -> Result<Accumulation> {
     })
 }
 
+/// The numbers of `count` vectors from number `first` on.
+pub(super) fn some_of(first: INT, count: INT) -> Result<std::ops::Range<usize>> {
+    let (from, many) = (usize::try_from(first), usize::try_from(count));
+    let range = from.ok().zip(many.ok()).map(|(from, many)| from..from.saturating_add(many));
+    range.ok_or_else(|| Error::input(format!("{count} vectors from number {first} on")))
+}
+
 pub(super) fn orders(n: INT) -> Result<usize> {
     usize::try_from(n)
         .ok()
@@ -96,7 +94,8 @@ mod kpm_functions {
     /// How many moments reach a broadening (an energy) in a window.
     ///
     /// # Options
-    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `kernel` ("jackson"): the damping kernel.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai
@@ -142,10 +141,10 @@ mod kpm_functions {
         Ok(kernel(&o).map(|k| k.broadening(mu.len(), &mu.window))?)
     }
 
-    /// Moments of more vectors of the same operator and window, averaged with these, not with themselves.
+    /// Moments of more vectors of the same operator and window, averaged with these. Those of other operators and of vectors that both
+    /// have are refused.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge(a: SharedMoments, b: SharedMoments) -> Fallible<SharedMoments> {
-        refuse_twice(&a, &b)?;
         Ok(a.merge(&b).map(Rc::new)?)
     }
 
@@ -165,13 +164,7 @@ mod kpm_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn select(mu: &mut SharedMoments, first: INT, count: INT) -> Fallible<SharedMoments> {
-        let columns: Option<Vec<Vec<f64>>> = (first..first.saturating_add(count))
-            .map(|i| usize::try_from(i).ok().and_then(|i| mu.of_vector(i)).map(<[f64]>::to_vec))
-            .collect();
-        let columns = columns.ok_or_else(|| {
-            Error::input(format!("vectors {first} to {} of {}", first + count - 1, mu.vectors()))
-        })?;
-        Ok(Moments::new(mu.window, mu.dim, columns).map(Rc::new)?)
+        Ok(some_of(first, count).and_then(|range| mu.select(range)).map(Rc::new)?)
     }
 
     /// The density per energy and state at `energies`; it integrates to one over the window.
@@ -265,9 +258,11 @@ mod kpm_functions {
         how: &str,
         o: Options,
     ) -> Fallible<SharedMoments> {
-        let (how, v) = (accumulation(how)?, (*v.block).clone());
+        let (how, block) = (accumulation(how)?, (*v.block).clone());
         let (overwrite, task) = (o.flag("overwrite")?, session()?.task(true));
-        Ok(method::accumulate(&h, window, v, orders(count)?, how, overwrite, &task).map(Rc::new)?)
+        let mut mu = method::accumulate(&h, window, block, orders(count)?, how, overwrite, &task)?;
+        mu.record = Record::of(&[&h], &v.draws)?;
+        Ok(Rc::new(mu))
     }
 
     /// Bytes that `kpm::accumulate` needs beside the operator: the block and what its ways keep.
@@ -295,7 +290,8 @@ mod kpm_functions {
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy (k_B = 1).
     /// - `moments` (256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
-    /// - `kernel` ("jackson"), `parameter` (float): that damps them.
+    /// - `kernel` ("jackson"): the kernel that damps them.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai
@@ -347,6 +343,18 @@ mod passes {
     #[rhai_fn(name = "mixed", return_raw)]
     pub fn mixed_moments(a: SharedMoments, b: SharedMoments, weight: FLOAT) -> Fallible<SharedMoments> {
         Ok(Rc::new(a.mixed(&b, weight)?))
+    }
+
+    /// Whether moments may be of the operator and first vector of others, by what both know of where they come from.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let mu = |seed| kpm::moments(h, #{ moments: 8, vectors: 1, seed: seed });
+    /// assert(internal::fits(mu.call(1), mu.call(1)) && !internal::fits(mu.call(1), mu.call(2)), "another seed");
+    /// ```
+    pub fn fits(a: SharedMoments, b: SharedMoments) -> bool {
+        a.record.fits(&b.record)
     }
 
     /// The energy that tolerances are meant in where energies are of this size: 1, or a power of two near it where that

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{FLOAT, INT};
 
-use super::kpm::{kernel, orders, refuse_twice};
+use super::kpm::{kernel, orders, some_of};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{DoubleMoments, Window};
+use crate::method::{DoubleMoments, Record, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -51,8 +51,8 @@ fn optical_of(mu: &DoubleMoments, frequencies: &Series, o: Options) -> Fallible<
 
 #[export_module(root = "crate::script::native")]
 mod kubo_functions {
-    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix. Those of more
-    /// vectors are added with `+`.
+    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix.
+    /// Moments of more vectors are added with `+`.
     ///
     /// # Options
     /// - `label` (string, none): a word for the operators `a` and `b`; moments of different labels are never averaged.
@@ -75,15 +75,16 @@ mod kubo_functions {
         count: INT,
         o: Options,
     ) -> Fallible<SharedDouble> {
-        let mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
+        let mut mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
+        mu.record = Record::of(&[&h, &a, &b], &v.draws)?;
         let volume = mu.volume;
         Ok(Rc::new(mu.on(volume, o.maybe_text("label")?.unwrap_or_default())))
     }
 
-    /// Moments of more vectors between the same operators, averaged with these, not with themselves.
+    /// Moments of more vectors between the same operators, averaged with these. Those of other operators and of vectors that both
+    /// have are refused.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge_double(a: SharedDouble, b: SharedDouble) -> Fallible<SharedDouble> {
-        refuse_twice(&a, &b)?;
         Ok(a.merge(&b).map(Rc::new)?)
     }
 
@@ -98,12 +99,7 @@ mod kubo_functions {
     /// ```
     #[rhai_fn(global, name = "select", pure, return_raw)]
     pub fn select_double(mu: &mut SharedDouble, first: INT, count: INT) -> Fallible<SharedDouble> {
-        let range = usize::try_from(first).ok().zip(usize::try_from(count).ok());
-        let wrong = || Error::input(format!("{count} vectors from number {first} on"));
-        Ok(range
-            .ok_or_else(wrong)
-            .and_then(|(first, count)| mu.select(first..first.saturating_add(count)))
-            .map(Rc::new)?)
+        Ok(some_of(first, count).and_then(|range| mu.select(range)).map(Rc::new)?)
     }
 
     /// Saves the moments of every vector with their window, volume and label: as NPZ, JSON or CSV by the file's name.
@@ -154,7 +150,8 @@ mod kubo_functions {
     /// # Options
     /// - `temperature` (0.0): in energy.
     /// - `volume` (float, that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `kernel` ("jackson"): the damping kernel.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     /// - `points` (int): taken from older scripts, of no effect: the closed form has no points.
     ///
     /// # Example
@@ -194,7 +191,8 @@ mod kubo_functions {
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy.
     /// - `volume` (float, that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `kernel` ("jackson"): the damping kernel.
+    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai
@@ -245,5 +243,18 @@ mod mixing {
     #[rhai_fn(name = "mixed", return_raw)]
     pub fn mixed_double(a: SharedDouble, b: SharedDouble, weight: FLOAT) -> Fallible<SharedDouble> {
         Ok(Rc::new(a.mixed(&b, weight)?))
+    }
+
+    /// As `internal::fits` of moments, of two-dimensional ones.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::square(4, 4));
+    /// let mu = |first| kpm::conductivity_moments(h, #{ moments: 8, vectors: 1, first: first });
+    /// assert(internal::fits(mu.call(0), mu.call(0)) && !internal::fits(mu.call(0), mu.call(1)), "another vector");
+    /// ```
+    #[rhai_fn(name = "fits")]
+    pub fn fits_double(a: SharedDouble, b: SharedDouble) -> bool {
+        a.record.fits(&b.record)
     }
 }

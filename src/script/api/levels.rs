@@ -16,12 +16,11 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod level_functions {
-    /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as of
-    /// `davidson`, with `values` ascending. The search is a Krylov space of a polynomial of `(H - near)^2`
-    /// that only levels near the energy grow by (Fang, Saad 2012); a second look, from random vectors
-    /// orthogonal to what was found, comes before it is called converged. Of levels equally far away at the
-    /// end of the list, any may be left out. The effort grows with the number of levels that the operator has
-    /// in an interval of energy.
+    /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as of `davidson`, with
+    /// `values` ascending. The search is a Krylov space of a polynomial of `(H - near)^2` that only levels near the
+    /// energy grow by (Fang, Saad 2012); a second look, from random vectors orthogonal to what was found, comes before
+    /// it is called converged. If several levels are equally far away at the end of the list, any of them may be left
+    /// out. The effort grows with the number of levels that the operator has in an interval of energy.
     ///
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.

@@ -90,14 +90,21 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
             .context(format!("cannot read `{file}`"))
             .hint("names of files are relative to the folder where the program was started"));
     }
+    // A damaged file says so before an option that it cannot have.
+    let found = numbers(file, &path)?;
     only("numbers", o)?;
-    if let Some(state) = dmrg::load_blocks(file, &path)? {
+    Ok(found)
+}
+
+/// What is in a file of blocks, vectors or plain numbers.
+fn numbers(file: &str, path: &Path) -> Result<Dynamic> {
+    if let Some(state) = dmrg::load_blocks(file, path)? {
         return Ok(state);
     }
-    if let Some(vectors) = vector_files::loaded(&path)? {
+    if let Some(vectors) = vector_files::loaded(path)? {
         return Ok(vectors);
     }
-    match files::load_all(&path)? {
+    match files::load_all(path)? {
         Contents::One(Data::Table(table)) => of_table(table),
         Contents::One(other) => Ok(from_data(other)),
         Contents::Several(parts) => {
@@ -130,7 +137,7 @@ fn of_table(table: Table) -> Result<Dynamic> {
 
 #[export_module(root = "crate::script::native")]
 mod load_functions {
-    /// What a file holds, of this program or of another:
+    /// Reads a file of this program or of another, and gives what it holds:
     ///
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any size, byte order
     ///   and array order), HDF5 (numbers, complex numbers as h5py has them, texts);

@@ -1,11 +1,10 @@
 //! `markers`: topology in real space, reach of states, statistics of levels, entanglement of free fermions.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, INT, Map};
+use rhai::{Dynamic, INT, Map};
 
-use super::lattice::ints;
 use super::values::to_series;
-use super::vector::Vector;
+use super::vector::{Vector, row_numbers};
 use super::vector_values::numbers;
 use crate::error::{Error, Result};
 use crate::method;
@@ -83,9 +82,12 @@ mod marker_functions {
     pub fn participation(v: Vector) -> Fallible<Series> {
         let (columns, all) = (v.block.columns(), numbers(&v)?.to_complex());
         let reach = |c: usize| -> Result<f64> {
-            let weights = || all.iter().skip(c).step_by(columns).map(|z| z.norm_sqr());
+            let own = || all.iter().skip(c).step_by(columns);
+            // Squares of small numbers would be none.
+            let largest = own().fold(0.0f64, |most, z| most.max(z.re.abs()).max(z.im.abs()));
+            let weights = || own().map(|z| (z / largest).norm_sqr());
             let (one, two) = (weights().sum::<f64>(), weights().map(|w| w * w).sum::<f64>());
-            if one > 0.0 {
+            if largest > 0.0 {
                 Ok(one * one / two)
             } else {
                 Err(Error::input(format!("column {c} of a block is zero")).hint("a state has a norm"))
@@ -94,9 +96,9 @@ mod marker_functions {
         Ok(Series::Real((0..columns).map(reach).collect::<Result<_>>()?))
     }
 
-    /// The mean ratio of neighbouring spacings of levels, the smaller to the larger (Oganesyan, Huse 2007): a
-    /// map of `ratio` and its standard `error`. It is 2 ln 2 - 1 = 0.386 of levels that know nothing of each
-    /// other, 0.531 of real random matrices and 0.600 of complex ones.
+    /// The mean ratio of neighbouring spacings of levels, the smaller to the larger (Oganesyan, Huse 2007): a map of
+    /// `ratio` and its standard `error`. It is 2 ln 2 - 1 = 0.386 of levels that are independent of each other, 0.531
+    /// of real random matrices and 0.600 of complex ones.
     ///
     /// # Example
     /// ```rhai
@@ -120,7 +122,7 @@ mod marker_functions {
     ///
     /// # Options
     /// - `filled` (int, required): give the number of fermions.
-    /// - `rows` (array, required): give the rows of the part.
+    /// - `rows` (array or range, required): give the rows of the part.
     ///
     /// # Example
     /// ```rhai
@@ -130,12 +132,7 @@ mod marker_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn entanglement(h: Operator, o: Options) -> Fallible<Map> {
-        let given: Array = o.maybe("rows").unwrap_or_default();
-        let row = |&r: &i64| {
-            usize::try_from(r)
-                .map_err(|_| Error::input(format!("row {r} of a part")).hint("rows are counted from 0"))
-        };
-        let rows = ints(&given, "rows")?.iter().map(row).collect::<Result<Vec<usize>>>()?;
+        let rows = row_numbers(o.value("rows")?, "row")?;
         let (occupations, entropy) = method::entanglement(&h, o.count("filled", 1)?, &rows)?;
         let mut map = Map::new();
         map.insert("occupations".into(), Dynamic::from(Series::Real(occupations)));

@@ -75,7 +75,7 @@ pub(super) fn record<const N: usize>(fields: [(&str, Dynamic); N]) -> Map {
     fields.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// What takes the cube of a matrix' size: where that is long, on a thread that Ctrl-C leaves behind.
+/// Runs an O(n^3) operation; if it is long, on a thread of its own, which Ctrl-C abandons.
 fn long<T: Send + 'static>(
     m: &Matrix,
     work: impl FnOnce(&Matrix) -> Result<T> + Send + 'static,
@@ -323,8 +323,8 @@ mod matrix_functions {
         m.is_hermitian(1e-12)
     }
 
-    /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix: `values`, `vectors`. Of the matrix
-    /// of a small operator, `h.to_matrix().eigh()`, this is its exact diagonalisation.
+    /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix: `values`, `vectors`. For
+    /// the matrix of a small operator, `h.to_matrix().eigh()`, this is exact diagonalisation.
     ///
     /// # Example
     /// ```rhai

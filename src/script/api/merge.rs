@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine};
 use super::chebyshev::SharedMoments;
 use super::values::type_of;
 use crate::error::{Error, Result};
-use crate::method::DoubleMoments;
+use crate::method::{DoubleMoments, Moments};
 use crate::number::{Table, merge};
 use crate::script::{Fallible, Options};
 
@@ -21,54 +21,62 @@ fn all<T: Clone + 'static>(runs: &[Dynamic]) -> Option<Vec<T>> {
     runs.iter().map(|run| run.read_lock::<T>().map(|run| run.clone())).collect()
 }
 
-/// Refuses vectors that two runs share: their average would count them twice.
-fn need_own_vectors<'a>(runs: impl Iterator<Item = Vec<&'a [f64]>>, names: &[String]) -> Result<()> {
-    let mut known: Vec<(usize, &[f64])> = Vec::new();
-    for (i, vectors) in runs.enumerate() {
-        for vector in &vectors {
-            if let Some((j, _)) = known.iter().find(|(_, other)| other == vector) {
-                return Err(Error::input(format!("{} and {} have a vector in common", names[*j], names[i]))
-                    .hint("give each run a `seed` of its own"));
-            }
-        }
-        known.extend(vectors.into_iter().map(|vector| (i, vector)));
+/// The sum of all runs, of which no two may share a vector: their average would count it twice.
+fn added<T: Clone>(
+    runs: &[Rc<T>],
+    names: &[String],
+    apart: impl Fn(&T, &T) -> Result<()>,
+    add: impl Fn(&T, &T) -> Result<T>,
+) -> Result<Option<T>> {
+    let of = |i: usize, j: usize| move |e: Error| e.context(format!("{} and {}", names[i], names[j]));
+    let Some((first, rest)) = runs.split_first() else { return Ok(None) };
+    let mut sum = T::clone(first);
+    for (j, run) in rest.iter().enumerate().map(|(k, run)| (k + 1, run)) {
+        runs[..j].iter().enumerate().try_for_each(|(i, other)| apart(other, run).map_err(of(i, j)))?;
+        sum = add(&sum, run).map_err(of(0, j))?;
     }
-    Ok(())
+    Ok(Some(sum))
 }
 
-fn merged(runs: &[Dynamic], names: &[String], follow: bool) -> Result<Dynamic> {
+/// What is asked for.
+struct How {
+    /// Tables follow one another.
+    follow: bool,
+    /// Moments are of one Hamiltonian after another.
+    realisations: bool,
+}
+
+fn merged(runs: &[Dynamic], names: &[String], how: &How) -> Result<Dynamic> {
+    let How { follow, realisations } = *how;
     if runs.is_empty() {
         return Err(Error::input("nothing to merge").hint("`merge` takes an array of Tables, or of Moments"));
     }
     if let Some(tables) = all::<Table>(runs) {
         return merge::merge(&tables, names, follow).map(Dynamic::from);
     }
-    let with_run = |i: usize| {
-        move |e: Error| {
-            e.context(format!("{} and {}", names[0], names[i]))
-                .hint("give all runs the same operator, `moments` and `window`")
-        }
-    };
     if let Some(moments) = all::<SharedMoments>(runs) {
-        need_own_vectors(
-            moments.iter().map(|mu| (0..mu.vectors()).filter_map(|k| mu.of_vector(k)).collect()),
-            names,
-        )?;
-        let (first, rest) = (moments[0].clone(), moments.iter().enumerate().skip(1));
-        let whole =
-            rest.into_iter().try_fold((*first).clone(), |sum, (i, mu)| sum.merge(mu).map_err(with_run(i)));
-        return whole.map(|mu| Dynamic::from(Rc::new(mu)));
+        let apart = |a: &Moments, b: &Moments| match realisations && !a.same_operators(b) {
+            true => Ok(()),
+            false => a.must_be_apart(b),
+        };
+        let add = |a: &Moments, b: &Moments| match realisations {
+            true => a.of_realisation().merge(&b.of_realisation()),
+            false => a.merge(b),
+        };
+        let sum = added(&moments, names, apart, add)?;
+        return Ok(sum.map_or(Dynamic::UNIT, |mu| Dynamic::from(Rc::new(mu))));
     }
     if let Some(moments) = all::<Rc<DoubleMoments>>(runs) {
-        let plain = |mu: &Rc<DoubleMoments>| -> Vec<Vec<f64>> {
-            mu.of_each().map(|column| column.iter().flat_map(|z| [z.re, z.im]).collect()).collect()
+        let apart = |a: &DoubleMoments, b: &DoubleMoments| match realisations && !a.same_operators(b) {
+            true => Ok(()),
+            false => a.must_be_apart(b),
         };
-        let flat: Vec<Vec<Vec<f64>>> = moments.iter().map(plain).collect();
-        need_own_vectors(flat.iter().map(|run| run.iter().map(Vec::as_slice).collect()), names)?;
-        let (first, rest) = (moments[0].clone(), moments.iter().enumerate().skip(1));
-        let whole =
-            rest.into_iter().try_fold((*first).clone(), |sum, (i, mu)| sum.merge(mu).map_err(with_run(i)));
-        return whole.map(|mu| Dynamic::from(Rc::new(mu)));
+        let add = |a: &DoubleMoments, b: &DoubleMoments| match realisations {
+            true => a.of_realisation().merge(&b.of_realisation()),
+            false => a.merge(b),
+        };
+        let sum = added(&moments, names, apart, add)?;
+        return Ok(sum.map_or(Dynamic::UNIT, |mu| Dynamic::from(Rc::new(mu))));
     }
     let kind = |run: &Dynamic| type_of(run);
     let odd = runs.iter().position(|run| run.type_id() != runs[0].type_id());
@@ -90,13 +98,15 @@ mod merge_functions {
     /// The results of several runs as one, as those of an array of jobs: Tables, Moments or DoubleMoments, in an array.
     /// `umklapp merge OUT FILES` does it with files.
     ///
-    /// Moments are averaged over all vectors, as `a + b` does. Tables whose rows stand at the same places (the first column,
+    /// Moments of one operator are averaged over all vectors, as `a + b` does. Tables whose rows stand at the same places (the first column,
     /// of maps the first two) are averaged, each run counting the same: every column gets its standard error from run to run
     /// (Student's for few runs), in place of those of the runs. Tables of other places, as those of other parameters, follow one another.
     /// Energies of `vmc::run(..).series` are averaged sample by sample; `blocked` of that column is the pooled energy.
     ///
     /// # Options
     /// - `append` (false): put tables one after another, whatever they hold.
+    /// - `realisations` (false): average moments of different Hamiltonians, the realisations of one disorder, which are refused
+    ///   otherwise. Errors are those of all vectors, and hold the differences between realisations where each has one vector.
     /// - `names` (array, "run 1", "run 2", ..): what messages call them.
     ///
     /// # Example
@@ -113,6 +123,7 @@ mod merge_functions {
         let given = o.maybe::<Array>("names").unwrap_or_default();
         let name = |i: usize| given.get(i).map_or(format!("run {}", i + 1), ToString::to_string);
         let names: Vec<String> = (0..runs.len()).map(name).collect();
-        Ok(merged(&runs, &names, o.flag("append")?)?)
+        let how = How { follow: o.flag("append")?, realisations: o.flag("realisations")? };
+        Ok(merged(&runs, &names, &how)?)
     }
 }

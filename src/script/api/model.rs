@@ -216,7 +216,7 @@ pub(super) fn build_operator(model: &Model, o: &Options) -> Result<Operator> {
     let format = storage_format(o)?;
     let single = single_precision(o)?;
     let device = session()?.device();
-    Operator::of_model(&device, model, format, single)
+    Operator::of_model(&device, model, format, single)?.in_range()
 }
 
 /// The options `format`, `C` and `sigma`: how the entries of a matrix are kept.
@@ -299,8 +299,8 @@ mod model_functions {
         add_onsite(&ctx, &mut model.model, &term)
     }
 
-    /// Adds a hopping from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added too. The
-    /// hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the position left, or of the positions left and reached.
+    /// Adds a hopping `<r + step| H |r>` from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added
+    /// too. The hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the position left, or of the positions left and reached.
     ///
     /// # Example
     /// ```rhai
@@ -319,8 +319,8 @@ mod model_functions {
         add_hop(&ctx, &mut model.model, &step, None, &hopping)
     }
 
-    /// Adds a hopping from site `from` of every cell `r` to site `to` of cell `r + step`, sublattices by number or name; the
-    /// Hermitian conjugate is added too.
+    /// Adds a hopping `<r + step, to| H |r, from>` from site `from` of every cell `r` to site `to` of cell `r + step`, sublattices by
+    /// number or name; the Hermitian conjugate is added too.
     ///
     /// # Example
     /// ```rhai
@@ -486,8 +486,9 @@ mod model_functions {
     /// # Options
     /// - `format` ("auto"): "stencil" (matrix-free), "csr", "ell", "sell", "dense", or "auto": a stencil where all but the
     ///   diagonal is translation invariant, compressed rows otherwise.
-    /// - `C` (int, 8 on a CPU and 32 on a GPU), `sigma` (64): of "sell": rows of a slice, on a GPU a power of two, and how many rows
-    ///   are sorted by length together. `occupancy` of the operator says how much is padding.
+    /// - `C` (int, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
+    /// - `sigma` (64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is the part
+    ///   that is no padding.
     /// - `precision` ("double"): or "single".
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
     ///   reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own phase: "antiperiodic"

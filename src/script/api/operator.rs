@@ -130,7 +130,16 @@ mod operator_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn to_matrix(h: &mut Operator) -> Fallible<Matrix> {
-        let entries = h.to_dense()?;
+        let mut entries = h.to_dense()?;
+        let n = h.dim();
+        // What rounding leaves of products need not be Hermitian, though the operator is: where all else cancels, it is all there is.
+        let computed = n == h.cols() && !h.row(0, &mut Vec::new());
+        let mirrored = |entries: &[C64], i: usize, j: usize| entries[j * n + i].conj();
+        let differ = |k: usize| entries[k] != mirrored(&entries, k / n, k % n);
+        if computed && (0..entries.len()).any(differ) && h.is_hermitian()? {
+            let half = |k: usize| 0.5 * (entries[k] + mirrored(&entries, k / n, k % n));
+            entries = (0..entries.len()).map(half).collect();
+        }
         let data = if h.dtype().is_complex() {
             Series::Complex(entries)
         } else {

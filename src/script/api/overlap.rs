@@ -31,7 +31,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("internal", exported_module!(overlap_parts));
 }
 
-/// What a sign function is made of.
+/// The operator that a sign function is made of.
 fn operator_of(q: &Dynamic) -> Result<Operator> {
     q.clone().try_cast::<Operator>().ok_or_else(|| {
         Error::input(format!("a sign function of {}", type_of(q)))
@@ -62,8 +62,8 @@ fn overlap_of(h: &Operator) -> Result<&Overlap> {
 
 #[export_module(root = "crate::script::native")]
 mod overlap_functions {
-    /// The sign function of a Hermitian operator: its lowest modes exactly, the rest by a polynomial,
-    /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
+    /// The sign function of a Hermitian operator: its lowest modes exactly, the rest by a polynomial, P+ - P- + (1 - P)
+    /// X P_n(X^2) (1 - P) with X = Q/|Q|. Options that are not given are found.
     ///
     /// # Options
     /// - `low_modes` (Eigen or int, found): an Eigen of q * q from the lowest value on, none left out, or about how
@@ -123,8 +123,8 @@ mod overlap_functions {
         Ok(sign.into_operator())
     }
 
-    /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes' residuals
-    /// add. Of an overlap operator, the bound on the operator.
+    /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes'
+    /// residuals add. For an overlap operator, the bound on the operator.
     ///
     /// # Example
     /// ```rhai
@@ -162,16 +162,16 @@ mod overlap_functions {
     /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum; `gap`
     /// (the smallest |Q|, known roughly where there are no modes), `rest` (where |Q| begins beyond the modes), `bound` (on
     /// |X - sign(Q)|: delta, the modes' errors and rounding; 2 where there are `doubtful` modes), `doubtful` (modes nearer to
-    /// zero than they are known, whose sign nobody can tell).
+    /// zero than they are known, whose sign is not known).
     ///
-    /// Of the modes u_k with Ritz values nu_k, the `low_values`: `residuals` rho_k = |(Q - nu_k) u_k|; `distances` d_k of nu_k
-    /// from all of the spectrum that is not low modes of its sign; `kappa_plus` and `kappa_minus`, the roots of the sums of
-    /// rho_k^2/d_k^2 over either sign; `bound_plus` and `bound_minus` on the errors of the projectors P+ and P-,
-    /// kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq. (2.10) of Walk et al.; `bound_operator` = 2 (1 + s - m/2)
-    /// (kappa_+ + kappa_-), eq. (2.12), on what the modes' errors add to the overlap operator (the massless one of its
-    /// kernel, for a sign function; () where the kernel does not tell its s). Modes given by hand end where the rest begins:
-    /// those beyond the last gap among them have their distance from the other sign only, as what they mix with has the same
-    /// sign, and eq. (2.10) is about the others.
+    /// For the modes u_k with Ritz values nu_k, the `low_values`, there are: `residuals` rho_k = |(Q - nu_k) u_k|;
+    /// `distances` d_k of nu_k from all of the spectrum that is not low modes of its sign; `kappa_plus` and
+    /// `kappa_minus`, the roots of the sums of rho_k^2/d_k^2 over either sign; `bound_plus` and `bound_minus` on the
+    /// errors of the projectors P+ and P-, kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq. (2.10) of Walk et al.;
+    /// `bound_operator` = 2 (1 + s - m/2) (kappa_+ + kappa_-), eq. (2.12), on what the modes' errors add to the overlap
+    /// operator (the massless one of its kernel, for a sign function; () where the kernel does not tell its s). Modes
+    /// given by hand end where the rest begins: those beyond the last gap among them have their distance from the other
+    /// sign only, as what they mix with has the same sign, and eq. (2.10) is about the others.
     ///
     /// # Example
     /// ```rhai
@@ -272,7 +272,7 @@ mod overlap_functions {
         i.0.modes.as_ref().map_or(Dynamic::UNIT, |modes| Dynamic::from(Vector::new(&i.1, modes.clone())))
     }
 
-    /// What eigenvalues of D^+ D were at most to count as zero.
+    /// The largest eigenvalue of D^+ D that counted as zero.
     #[rhai_fn(global, get = "threshold", pure)]
     pub fn threshold(i: &mut Counted) -> FLOAT {
         i.0.threshold

@@ -194,18 +194,22 @@ mod plot_functions {
     ///
     /// # Options
     /// - `file` (string, the terminal or notebook): where the picture goes; a notebook shows it as well.
-    /// - `title` (string), `xlabel` (string), `ylabel` (string): texts; by default the table's.
+    /// - `title` (string, the table's): a text above the picture.
+    /// - `xlabel` (string, the table's): the label below.
+    /// - `ylabel` (string, the table's): the label on the left.
     /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
     ///   numbers, are those of the decimal logarithm.
     /// - `style` ("lines"): "lines", "points", "both" or "bars".
     /// - `marks` (array): names of columns that are drawn as points with error bars, beside the lines of the others.
     /// - `right` (array): names of columns that an axis on the right counts.
-    /// - `right_label` (string, the first of them), `right_log` (false): its label, and whether it is logarithmic.
+    /// - `right_label` (string, the first of them): the label of the axis on the right.
+    /// - `right_log` (false): whether the axis on the right is logarithmic.
     /// - `ticks` (array): points of the abscissa with names, `[[0.0, "G"], [0.5, "X"]]`, in place of its numbers.
     /// - `legend` (bool, if there are several curves): true or false.
-    /// - `xrange` (array), `yrange` (array, those of the data): pairs of numbers.
+    /// - `xrange` (array, that of the data): lowest and highest number of the abscissa, a pair.
+    /// - `yrange` (array, that of the data): lowest and highest number of the ordinate, a pair.
     /// - `size` ([720, 460]): of the picture, in pixels.
-    /// - `cm` (array): in its place width and height in centimetres, for print: `[8.6, 6.0]` fills a column.
+    /// - `cm` (array): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
     /// - `font` ("sans"): "sans" or "serif"; a PNG is always without serifs.
     /// - `font_size` (float): of labels, in points of print.
     ///

@@ -25,7 +25,7 @@ fn generator(o: &Options) -> Result<PhiloxRng> {
     Ok(PhiloxRng::new(o.seed()?, Stream::Script, 1 + (call % u64::from(u32::MAX)) as u32))
 }
 
-/// What choices are made from.
+/// The items that choices are made from.
 enum Items {
     Numbers(usize),
     Array(Array),

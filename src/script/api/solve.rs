@@ -36,7 +36,7 @@ fn read(o: &Options) -> Result<(SolveOptions, Task)> {
     Ok((options, o.task()?))
 }
 
-/// Tells of a solution that is none yet.
+/// Says that a solution has not converged.
 pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<Solved> {
     if !solution.converged {
         let worst = solution.residuals.iter().copied().fold(0.0, f64::max);

@@ -91,6 +91,6 @@ mod sparse_functions {
         crate::number::memory::ensure(16 * shape.0 as u128, &format!("a matrix of {} rows", shape.0))?;
         let csr = from_triplets(shape, rows, cols, values, single_precision(&o)?)?;
         let format = storage_format(&o)?;
-        Ok(Stored::from_csr(&session()?.device(), csr, format)?)
+        Ok(Stored::from_csr(&session()?.device(), csr, format)?.in_range()?)
     }
 }

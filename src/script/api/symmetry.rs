@@ -212,9 +212,9 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("rotation {q} of {fold}"), to, Quantum::Value(value))?)
     }
 
-    /// All spins turned over, for states with this eigenvalue, 1 or -1. On electrons up and down change places, and two
-    /// on a site change the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn. Of n spins 1/2, or n
-    /// electrons, those of total spin S have the eigenvalue (-1)^(n/2 - S).
+    /// All spins turned over, for states with this eigenvalue, 1 or -1. For electrons, up and down change places, and
+    /// two electrons on a site change the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn. States of n
+    /// spins 1/2 or n electrons with the total spin S have the eigenvalue (-1)^(n/2 - S).
     ///
     /// # Example
     /// ```rhai

@@ -281,6 +281,15 @@ mod table_functions {
         t.report().iter().map(|(key, value)| (key.into(), report_value(value))).collect()
     }
 
+    /// Adds entries to the report. The language comes here too where a method is called on something inside a report, which it
+    /// gives back: what is there stays.
+    #[rhai_fn(global, set = "report", pure)]
+    pub fn set_report(t: &mut Table, entries: Map) {
+        if rhai::format_map_as_json(&entries) != rhai::format_map_as_json(&report(t)) {
+            *t = with_report(t, entries);
+        }
+    }
+
     /// The table with these entries added to its report.
     ///
     /// # Example
@@ -370,8 +379,8 @@ mod table_functions {
         Ok(t.whole(o.count("digits", 1)?.min(17))?)
     }
 
-    /// A number that a clock made, as a text of three digits; of a table and the names of such columns, the table with texts in
-    /// them. Golden tests show `~` in their place, since they differ from run to run.
+    /// A number that a clock made, as a text of three digits. For a table and the names of such columns: the table with
+    /// texts in them. Golden tests show `~` in their place, since they differ from run to run.
     ///
     /// # Example
     /// ```rhai

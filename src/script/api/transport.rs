@@ -76,7 +76,7 @@ impl Energies {
         .hint("give one energy, or a list of them"))
     }
 
-    /// What a function gives at each: a number, or a Series.
+    /// The value of a function at each place: a number, or a Series.
     fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
             Energies::One(x) => Ok(Dynamic::from_float(f(x)?)),
@@ -102,12 +102,12 @@ mod transport_functions {
     /// for a lead along direction 0 that is `m.flux(-alpha, 1, 0)`, the same field as `m.flux(alpha)`, with the vector
     /// potential along the lead. Where the sample's gauge is another one, the lead's is turned to it.
     ///
-    /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded
-    /// surface Green's function of its first cell. Both are limits from the upper half plane of energies, also where
-    /// bands cross, where a band is flat and where the end of the lead has a level. The edge of a band is an error:
-    /// nobody knows how many channels it has. Gaps, bands and resonances that are narrower than some 1e-8 of what joins the cells
-    /// are an error too, within them and at their edges; below 1e-13 they are rounding, and not seen. Within 1e-9 of energies where
-    /// bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
+    /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded surface
+    /// Green's function of its first cell. Both are limits from the upper half plane of energies, also where bands
+    /// cross, where a band is flat and where the end of the lead has a level. Energies exactly at a band edge are
+    /// refused, since the number of open channels is not defined there. Gaps, bands and resonances narrower than about
+    /// 1e-8 of the coupling between cells are refused as well, inside and at their edges; below 1e-13 they are not
+    /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
     /// # Options
     /// - `side` (int, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
@@ -267,10 +267,10 @@ mod transport_functions {
         Ok(Series::Real(s.0.density(lead_number(from)?, energy, &session()?.task(true))?))
     }
 
-    /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of
-    /// `from` and `to` (sites) and `current`, positive from the first to the second. What crosses a cut adds
-    /// up to the transmission. Where there is pairing, the particles are quasiparticles, here and in `density`:
-    /// what `transmission` tells with `sends` and `takes` is a current of charge.
+    /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of `from`
+    /// and `to` (sites) and `current`, positive from the first to the second. All currents across a cut add up to the
+    /// transmission. Where there is pairing, the particles are quasiparticles, here and in `density`: what
+    /// `transmission` tells with `sends` and `takes` is a current of charge.
     ///
     /// # Example
     /// ```rhai

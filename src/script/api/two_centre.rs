@@ -196,9 +196,9 @@ fn matrix_of(block: &OrbitalBlock) -> Result<Matrix> {
 
 #[export_module(root = "crate::script::native")]
 mod two_centre_functions {
-    /// Hoppings between atomic orbitals by two-centre integrals (Slater and Koster, Phys. Rev. 94, 1498 (1954), Table I). What it
-    /// gives stands wherever a hopping can: `m.hop_within(cutoff, sk)`, `m.nearest(sk)`, `m.hop(step, sk)`; `sk.hopping(a, b)` is the
-    /// Matrix itself, from the atom at `a` to that at `b`, for functions of two positions.
+    /// Hoppings between atomic orbitals by two-centre integrals (Slater and Koster, Phys. Rev. 94, 1498 (1954), Table
+    /// I). The result stands wherever a hopping can: `m.hop_within(cutoff, sk)`, `m.nearest(sk)`, `m.hop(step, sk)`;
+    /// `sk.hopping(a, b)` is the Matrix itself, from the atom at `a` to that at `b`, for functions of two positions.
     ///
     /// The orbitals are "s", "s*" (an excited one), "px", "py", "pz", "dxy", "dyz", "dzx", "dx2-y2", "dz2", in the order of the
     /// model's. The integrals are named by shells and bond: `ss_sigma`, `sp_sigma`, `pp_sigma`, `pp_pi`, `sd_sigma`, `pd_sigma`,

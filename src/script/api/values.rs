@@ -35,7 +35,7 @@ pub(crate) fn real(value: &Dynamic, what: &str) -> Result<f64> {
     }
 }
 
-/// What a value is, for a message: `a text`, `a Matrix`.
+/// The kind of a value, for a message: `a text`, `a Matrix`.
 pub(crate) fn type_of(value: &Dynamic) -> String {
     let plain = [
         (value.is_unit(), "nothing"),
@@ -110,7 +110,7 @@ pub(crate) fn from_column(column: &Column) -> Dynamic {
     }
 }
 
-/// What stands at one place of a table, as a script value.
+/// One place of a table, as a script value.
 pub(crate) fn from_cell(cell: Cell) -> Dynamic {
     match cell {
         Cell::Number(number) => to_dynamic(number),

@@ -7,6 +7,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT};
 
 use crate::backend::{BlockVector, Device, Distribution, Random};
 use crate::error::{Error, Result};
+use crate::method::Draw;
 use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series, root};
@@ -18,11 +19,18 @@ use crate::script::{Fallible, Options};
 pub(crate) struct Vector {
     pub block: Rc<BlockVector>,
     pub device: Device,
+    /// Which random or unit vectors the columns are; none where that is not known.
+    pub draws: Rc<[Draw]>,
 }
 
 impl Vector {
     pub(crate) fn new(device: &Device, block: BlockVector) -> Vector {
-        Vector { block: Rc::new(block), device: device.clone() }
+        Vector { block: Rc::new(block), device: device.clone(), draws: Rc::default() }
+    }
+
+    /// The same vector, its columns known to be these.
+    fn drawn(self, draws: impl Iterator<Item = Draw>) -> Vector {
+        Vector { draws: draws.collect(), ..self }
     }
 
     /// A sum `a x + b y`, promoting types.
@@ -68,7 +76,7 @@ impl Vector {
                 Ok(Rc::new(v.device.convert(&v.block, dtype)?))
             }
         };
-        let other = Vector { block: other.arranged_like(self)?, device: other.device.clone() };
+        let other = Vector { block: other.arranged_like(self)?, ..other.clone() };
         self.device.dots(&*promote(self)?, &*promote(&other)?)
     }
 }
@@ -170,7 +178,7 @@ mod vector_functions {
         let mut v = h.zeros(rows.len())?;
         let ones: Vec<_> = rows.iter().enumerate().map(|(c, &row)| (row, c, C64::new(1.0, 0.0))).collect();
         h.device().set_entries(&mut v, &ones)?;
-        Ok(Vector::new(h.device(), v))
+        Ok(Vector::new(h.device(), v).drawn(rows.into_iter().map(Draw::unit)))
     }
 
     /// A block of zeros with `columns` columns, fit for operator `h`.
@@ -214,7 +222,8 @@ mod vector_functions {
         let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
         let mut v = h.zeros(columns)?;
         h.device().fill_random(&mut v, random)?;
-        Ok(Vector::new(h.device(), v))
+        let numbers = (u64::from(first_column)..).take(columns);
+        Ok(Vector::new(h.device(), v).drawn(numbers.map(|number| Draw::random(random.seed, number))))
     }
 
     /// Column number `at` as a block of one column.
@@ -230,7 +239,8 @@ mod vector_functions {
         let at = usize::try_from(at).ok().filter(|&at| at < columns);
         let at =
             at.ok_or_else(|| Error::input(format!("a block of {columns} columns has no such column")))?;
-        Ok(Vector::new(&v.device, v.device.columns(&v.block, at..at + 1)?))
+        let column = Vector::new(&v.device, v.device.columns(&v.block, at..at + 1)?);
+        Ok(column.drawn(v.draws.get(at).copied().into_iter()))
     }
 
     /// Number of columns.

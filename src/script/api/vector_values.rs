@@ -43,8 +43,8 @@ fn block_for(h: &Operator, numbers: &Series, rows: usize, columns: usize) -> Res
 
 #[export_module(root = "crate::script::native")]
 mod vector_value_functions {
-    /// The numbers of a vector, in the order of the operator's rows; a copy on the host. Of a block with several columns take
-    /// `column(k)` first, or `to_matrix()`.
+    /// The numbers of a vector, in the order of the operator's rows; a copy on the host. For a block with several
+    /// columns take `column(k)` first, or `to_matrix()`.
     ///
     /// # Example
     /// ```rhai

@@ -108,7 +108,7 @@ mod wave_functions {
         Ok(method::geometry(h).map(|g| g.orbitals as INT)?)
     }
 
-    /// The volume of the operator's lattice: cells times the volume of one, or what a strain makes of it.
+    /// The volume of the operator's lattice: cells times the volume of one, as a strain has changed it.
     #[rhai_fn(global, get = "volume", pure, return_raw)]
     pub fn volume(h: &mut Operator) -> Fallible<FLOAT> {
         Ok(method::geometry(h).and_then(|g| g.volume())?)

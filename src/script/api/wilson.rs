@@ -223,7 +223,7 @@ mod wilson_module {
         let numbers = psi.device.download_own(&psi.block)?;
         let each = grid.per_site * psi.block.columns();
         let own = psi.device.region(grid.dims)?;
-        // Of ranks that share the sites one may have all of them, where others have none.
+        // If ranks share the sites, one of them may have all sites, and the others none.
         let region = if numbers.len() == own.own_sites() * each { own } else { Region::whole(grid.dims) };
         let mut own = vec![0.0; grid.dims[3]];
         for (k, site) in numbers.chunks(each).enumerate() {

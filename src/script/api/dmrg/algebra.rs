@@ -196,10 +196,11 @@ fn configurations(held: &Held, count: INT, o: &Options) -> Result<Array> {
 
 #[export_module(root = "crate::script::native")]
 mod algebra_functions {
-    /// A sum of operators times a state: a DmrgState with its own norm, sector and bonds, and the weight that was cut off as
-    /// `discarded` (of all bonds together, relative to the norm squared). Terms may change the conserved numbers, as "S+" does, but all
-    /// by the same amounts; fermionic operators have their signs. What comes out as zero, like "S+" on spins that are all up, is the zero state: its
-    /// `norm` is 0, it may be added and overlapped, and it has no expectation values.
+    /// A sum of operators times a state: a DmrgState with its own norm, sector and bonds, and the weight that was cut
+    /// off as `discarded` (of all bonds together, relative to the norm squared). Terms may change the conserved
+    /// numbers, as "S+" does, but all by the same amounts; fermionic operators have their signs. A result of zero, like
+    /// "S+" on spins that are all up, is the zero state: its `norm` is 0, it may be added and overlapped, and it has no
+    /// expectation values.
     ///
     /// # Options
     /// - `states` (int, as many as there are): most states of a bond.
@@ -341,9 +342,9 @@ mod algebra_functions {
         Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
     }
 
-    /// The weights of the Schmidt decomposition at a bond by the conserved numbers of what lies left of it: an array of maps with
-    /// `sector` and `weights`, descending. Of a state of total spin these are multiplets, each with the weight of all its 2 S + 1
-    /// states, where `spectrum` has those of the states.
+    /// The weights of the Schmidt decomposition at a bond by the conserved numbers of what lies left of it: an array of
+    /// maps with `sector` and `weights`, descending. For a state of total spin these are multiplets, each with the
+    /// weight of all its 2 S + 1 states; `spectrum` has the weights of the single states.
     ///
     /// # Example
     /// ```rhai
@@ -362,8 +363,9 @@ mod algebra_functions {
         Ok(crate::script::api::manybody::by_sector(all))
     }
 
-    /// The reduced density matrix of a few sites, in the product of their states, the last site the fastest. That of fermions gives all
-    /// operators on these sites their expectation values, with the signs of the sites between.
+    /// The reduced density matrix of a few sites, in the product of their states, the last site the fastest. For
+    /// fermions it includes the signs of the sites between, so that expectation values of all operators on these sites
+    /// are right.
     ///
     /// # Example
     /// ```rhai

@@ -52,7 +52,7 @@ fn rotated(block: &AnyBlock, basis: &AnyBasis) -> Result<AnyBlock> {
     }
 }
 
-/// What the charges sum up to: those of the whole chain, or those that are named.
+/// The sums of the charges: all those of the chain, or those that are named.
 fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -> Result<Target> {
     let mpo = left.mpo();
     let symmetry = mpo.symmetry();
@@ -166,7 +166,7 @@ mod block_functions {
         mpo.widths().into_iter().map(|w| Dynamic::from(w as INT)).collect()
     }
 
-    /// By how much terms across the bonds change the conserved numbers of what lies left: an array of maps like
+    /// The changes that terms across the bonds make to the conserved numbers on the left: an array of maps like
     /// `#{ Sz: 1.0 }`, each change once.
     ///
     /// # Example
@@ -453,8 +453,8 @@ mod block_functions {
         Ok(joined(&left, &right, None, strategy, Handling::default())?)
     }
 
-    /// Of the conserved numbers that the states of two blocks add up to, those nearest to the ones in `wanted`, as a map for
-    /// `superblock`: what a filling that is no whole number of particles asks of a chain of that length.
+    /// The sector of two blocks nearest to `wanted`, as a map for `superblock`. Use it when the filling times the
+    /// length is not a whole number.
     ///
     /// # Example
     /// ```rhai
@@ -486,9 +486,9 @@ mod block_functions {
         }?)
     }
 
-    /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
-    /// operators, sectors of the blocks (`left_sectors`, `right_sectors`), and `products`: a Table of the dense products
-    /// that it takes, `m x k` times `k x n`, with the `count` of each size.
+    /// The costs of a superblock's product: `dim`, `pairs` of sectors, operation `records`, `flops` of a product,
+    /// `bytes` of operators, sectors of the blocks (`left_sectors`, `right_sectors`), and `products`: a Table of the
+    /// dense products that it takes, `m x k` times `k x n`, with the `count` of each size.
     ///
     /// # Example
     /// ```rhai

@@ -361,7 +361,7 @@ mod density_functions {
         Ok(state.need_natural().and_then(|()| in_basis(&both, &state.state))?)
     }
 
-    /// As `dmrg::project`, of several states: their columns made orthonormal, or `()` where nothing of them is left.
+    /// As `dmrg::project`, for several states: their columns made orthonormal, or `()` where nothing of them is left.
     #[rhai_fn(name = "project", return_raw)]
     pub fn project_all(both: Operator, states: Array) -> Fallible<Dynamic> {
         Ok(all_in_basis(&both, &states).map(|v| v.map_or(Dynamic::UNIT, Dynamic::from))?)

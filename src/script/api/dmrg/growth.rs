@@ -69,7 +69,7 @@ mod growth_functions {
         either!(chain, s => s.found()).map_or(Dynamic::UNIT, |f| (f.energy / n).into())
     }
 
-    /// How far the Schmidt values in the middle are from those that the cell before has left; none before the second cell.
+    /// The distance of the Schmidt values in the middle from those of the cell before; none before the second cell.
     #[rhai_fn(global, get = "mismatch", pure)]
     pub fn growth_mismatch(chain: &mut AnyGrowth) -> Dynamic {
         either!(chain, s => s.found()).map_or(Dynamic::UNIT, |f| f.mismatch.into())
@@ -87,7 +87,7 @@ mod growth_functions {
         either!(chain, s => s.states()) as INT
     }
 
-    /// The state of an infinite chain whose every cell is like the last one that came in.
+    /// The state of an infinite chain in which every cell is like the last one added.
     #[rhai_fn(global, name = "state", pure, return_raw)]
     pub fn growth_state(chain: &mut AnyGrowth) -> Fallible<HeldUniform> {
         let state = either_map!(chain, s => Arc::new(s.state()?));

@@ -33,8 +33,8 @@ fn products(held: &Held, places: &[usize]) -> Result<Vec<f64>> {
 
 #[export_module(root = "crate::script::native")]
 mod multiplet_functions {
-    /// The component with Sz = `m` of a state of total spin, as a DmrgState of the sector of Sz: what functions take that need
-    /// definite components. Its bonds have some three times as many states.
+    /// The component with Sz = `m` of a state of total spin, as a DmrgState of the sector of Sz, for functions that
+    /// need a definite component. Its bonds have some three times as many states.
     ///
     /// # Example
     /// ```rhai

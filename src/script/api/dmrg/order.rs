@@ -53,7 +53,8 @@ mod order_functions {
         sum.order().map_or(Dynamic::UNIT, |order| to_array(order).into())
     }
 
-    /// The sum with its sites numbered by their places in an order: what was said of site `order[k]` is said of site `k`.
+    /// The sum with its sites numbered by their places in an order: the terms of site `order[k]` become those of site
+    /// `k`.
     ///
     /// # Example
     /// ```rhai

@@ -122,9 +122,10 @@ mod state_functions {
     }
 
     /// Product states of a sector that are low in energy, as arrays of names for `product_state` or the option `start`,
-    /// ascending in their expectation value of `h`: the minimum of the diagonal of `h` in the basis of product states, and
-    /// one where what `h` mixes them with counts too. They are built site after site, which finds the minimum where terms reach few sites
-    /// along the chain, and by annealing with the session's seed; there may be one only, or none.
+    /// ascending in their expectation value of `h`: the minimum of the diagonal of `h` in the basis of product states,
+    /// and one that also counts the states that `h` mixes them with. They are built site after site, which finds the
+    /// minimum where terms reach few sites along the chain, and by annealing with the session's seed; there may be one
+    /// only, or none.
     ///
     /// # Example
     /// ```rhai
@@ -250,7 +251,7 @@ mod state_functions {
         Ok(held.known("converged")?)
     }
 
-    /// All that the state was told of itself, as a map.
+    /// All properties that the state was given, as a map.
     #[rhai_fn(global, get = "about", pure)]
     pub fn about(held: &mut Held) -> Map {
         (*held.about).clone()

@@ -133,21 +133,22 @@ mod uniform_functions {
         Ok(held.known("energy")?)
     }
 
-    /// The norm of what the Hamiltonian would change the matrices of a site by, the largest of the cell: 0 for the best state
-    /// with so many states a bond.
+    /// The gradient of the energy in the matrices of a site, its norm, the largest of the cell: 0 for the best state
+    /// with this number of states a bond.
     #[rhai_fn(global, get = "gradient", pure, return_raw)]
     pub fn gradient(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("gradient")?)
     }
 
-    /// The variance of the energy a site, as far as two neighbouring sites show it, which is all of it where terms reach no
+    /// The variance of the energy a site, as seen by two neighbouring sites, which is all of it where terms reach no
     /// further (Hubig, Haegeman, Schollwoeck 2018): 0 for an eigenstate.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
     pub fn variance(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("variance")?)
     }
 
-    /// Whether gradient and energy had settled, no other search found less, and the number of states is no limit that shows.
+    /// Whether gradient and energy had settled, no other search found a lower energy, and more states would not lower
+    /// it visibly.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
     pub fn converged(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("converged")?)
@@ -159,7 +160,7 @@ mod uniform_functions {
         Ok(held.known("steps")?)
     }
 
-    /// All that the state was told of itself, as a map.
+    /// All properties that the state was given, as a map.
     #[rhai_fn(global, get = "about", pure)]
     pub fn about(held: &mut HeldUniform) -> Map {
         (*held.about).clone()
@@ -191,8 +192,8 @@ mod uniform_functions {
         Ok(simple(either!(&held.state, s => s.local(operator))?))
     }
 
-    /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it. Of the Hamiltonian that
-    /// every cell repeats it is the energy of a cell.
+    /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it. For the
+    /// Hamiltonian, which every cell repeats, it is the energy of a cell.
     ///
     /// # Example
     /// ```rhai
@@ -294,8 +295,9 @@ mod uniform_functions {
         Ok(held.length(if largest > 1.0 - 1e-12 { C64::ONE } else { largest.into() }))
     }
 
-    /// The correlation length of each charge of up to two quanta: a Table of the conserved numbers, `length` and `wave`, the wave number a
-    /// site of what decays so. Operators that change the numbers by that charge have no longer correlations.
+    /// The correlation length of each charge of up to two quanta: a Table of the conserved numbers, `length` and
+    /// `wave`, the wave number a site of the correlations that decay so. Operators that change the numbers by that
+    /// charge have no longer correlations.
     ///
     /// # Example
     /// ```rhai
@@ -372,7 +374,7 @@ mod uniform_functions {
         Ok(Table::from_columns(columns)?)
     }
 
-    /// How much of another state is in this one, a site: 1 for the same state, less for any other.
+    /// The overlap with another state, a site: 1 for the same state, less for any other.
     ///
     /// # Example
     /// ```rhai

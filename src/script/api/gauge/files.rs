@@ -50,8 +50,8 @@ pub(in crate::script::api) fn load(path: &Path, file: &str, o: &Options) -> Resu
 
 #[export_module(root = "crate::script::native")]
 mod saving {
-    /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives. Of several ranks the first one writes what
-    /// the others send piece by piece.
+    /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives. With several ranks, the first
+    /// one writes, and the others send it their parts piece by piece.
     ///
     /// # Options
     /// - `format` (string, by the name): "nersc", "nersc-12" (two rows of each link) or "ildg".

@@ -1,4 +1,4 @@
-//! What can be asked of `Links`.
+//! Properties and observables of `Links`.
 
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FnPtr, INT};
@@ -18,7 +18,8 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(links_functions).into());
 }
 
-/// What fermions get for crossing boundaries, from the names of boundary conditions: one is that of time.
+/// The signs of fermions that cross boundaries, from the names of boundary conditions. A single name is that of the
+/// time direction.
 fn signs(value: &Dynamic) -> Result<[f64; 4]> {
     let wraps = boundaries_of(value)?;
     let sign = |wrap: &Wrap| match wrap {
@@ -105,9 +106,9 @@ mod links_functions {
         Ok(u.with_link(site, mu, su3_of(&m)?)?)
     }
 
-    /// The field in the gauge of a function that takes the coordinates of a site, an array of four whole numbers, and returns
-    /// a 3 x 3 Matrix g in SU(3): U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. Observables and spectra stay as they are. Of several
-    /// ranks each calls it for all sites.
+    /// The field in the gauge of a function that takes the coordinates of a site, an array of four whole numbers, and
+    /// returns a 3 x 3 Matrix g in SU(3): U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. Observables and spectra stay as they
+    /// are. With several ranks, each rank calls it for all sites.
     ///
     /// # Options
     /// - `progress` (true): show a bar.

@@ -31,9 +31,9 @@ mod make_functions {
         Ok(cold(&lattice)?)
     }
 
-    /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole numbers,
-    /// and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10. Of several ranks each calls it for all links and
-    /// keeps those of its box.
+    /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole
+    /// numbers, and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10. With several ranks, each
+    /// rank calls it for all links and keeps those of its box.
     ///
     /// # Options
     /// - `progress` (true): show a bar.

@@ -88,7 +88,7 @@ fn coordinates(x: [usize; 4]) -> Dynamic {
     x.into_iter().map(|x| Dynamic::from(x as INT)).collect::<Array>().into()
 }
 
-/// What a script gives for a matrix in SU(3).
+/// A matrix in SU(3), as a script gives it.
 fn su3_of(value: &Dynamic) -> Result<Su3> {
     let wrong = |what: String| {
         Error::input(format!("a matrix in SU(3) is a 3 x 3 Matrix, not {what}"))

@@ -109,7 +109,7 @@ pub(super) fn sublattice_of(lattice: &Lattice, value: &Dynamic) -> Result<usize>
     })
 }
 
-/// What a predicate said.
+/// The answer of a predicate.
 pub(super) fn truth(value: Dynamic) -> Result<bool> {
     value
         .as_bool()

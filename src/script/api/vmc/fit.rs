@@ -17,7 +17,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("internal", exported_module!(fit_functions));
 }
 
-/// What there is to be said of a pair that fits.
+/// A note about a pair that fits, if there is one.
 fn fits(psi: &Psi, hamiltonian: &Dynamic) -> Result<Option<String>> {
     if let Some(sum) = hamiltonian.read_lock::<OpSum>() {
         let sites = match psi {

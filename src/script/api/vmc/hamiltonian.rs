@@ -12,7 +12,7 @@ use crate::script::api::values::real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
-/// What electrons in open space feel.
+/// The potential of electrons in open space.
 #[derive(Clone)]
 pub(super) enum Open {
     Trap(f64),

@@ -33,7 +33,8 @@ fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Resu
 mod measure_functions {
     /// The mean of a correlated series with its error: neighbours are averaged in pairs until the error stays (Flyvbjerg and
     /// Petersen); the plateau is found without help. Properties: `mean`, `error`, `variance`, `autocorrelation` (integrated,
-    /// 1 for independent elements), `block`, `plateau` (whether there is one), `levels` (a Table).
+    /// 1 for independent elements), `block`, `plateau` (whether there is one), `levels` (a Table). A plateau takes at least eight blocks
+    /// and 35 autocorrelation times; without one the error is a lower limit.
     ///
     /// # Example
     /// ```rhai
@@ -87,7 +88,7 @@ mod measure_functions {
         b.block as INT
     }
 
-    /// Whether the series was long enough for a plateau.
+    /// Whether the series was long enough for a plateau; without one the error is a lower limit.
     #[rhai_fn(global, get = "plateau", pure)]
     pub fn plateau(b: &mut Rc<Blocked>) -> bool {
         b.plateau
@@ -145,7 +146,8 @@ mod measure_functions {
     /// # Options
     /// - `axis` (0): the coordinate, or the lattice vector.
     /// - `bins` (50): how many.
-    /// - `from` (float), `to` (float): the range in open space.
+    /// - `from` (float): where the range begins, in open space.
+    /// - `to` (float): where it ends.
     ///
     /// # Example
     /// ```rhai
@@ -170,7 +172,8 @@ mod measure_functions {
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(b: &mut Rc<Blocked>) -> String {
-        let warning = if b.plateau { "" } else { ", no plateau" };
-        format!("{} +- {:.2e} ({} elements, tau {:.2}{warning})", b.mean, b.error, b.count, b.autocorrelation)
+        let (more, warning) = if b.plateau { ("", "") } else { (" or more", ", no plateau") };
+        let (mean, error, tau) = (b.mean, b.error, b.autocorrelation);
+        format!("{mean} +- {error:.2e}{more} ({} elements, tau {tau:.2}{warning})", b.count)
     }
 }

@@ -114,11 +114,11 @@ mod optimise_functions {
         Ok(Series::Real(step))
     }
 
-    /// What walkers promise for other values of their wave function's parameters, in the order of `parameter_values`: their
-    /// local energies with the new values, weighted by |Psi'/Psi|^2 (correlated sampling). Takes walkers, or an array of such at
-    /// several times. A map of `energy`, of `change` against the values as they are with its `error`, which is far smaller than
-    /// those of the energies, and of `share`, the part of the samples that the weights leave: a small one tells that the step is
-    /// too long.
+    /// The energies that walkers predict for other values of their wave function's parameters, in the order of
+    /// `parameter_values`: their local energies with the new values, weighted by |Psi'/Psi|^2 (correlated sampling).
+    /// Takes walkers, or an array of such at several times. A map of `energy`, of `change` against the values as they
+    /// are with its `error`, which is far smaller than those of the energies, and of `share`, the part of the samples
+    /// that the weights leave: a small one tells that the step is too long.
     ///
     /// # Example
     /// ```rhai

@@ -17,7 +17,7 @@ use crate::script::api::about;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
 
-/// What the files call themselves.
+/// The name of the format, in the files.
 pub(in crate::script::api) const KIND: &str = "umklapp walkers";
 
 /// Refuses names that promise another format than that of walkers.

@@ -18,7 +18,7 @@ use crate::number::{C64, Matrix, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Walkers, as scripts hold them: a handle, so that whoever moves them, by whatever name, moves the same ones.
+/// Walkers, as scripts hold them: a handle, so that all names of the same walkers see their moves.
 #[derive(Clone)]
 pub(super) enum Walk {
     Real(Rc<RefCell<Walkers<f64>>>),

@@ -180,7 +180,8 @@ mod wavefunction_functions {
     /// factors, which are set as its property `jastrow`.
     ///
     /// # Options
-    /// - `up` (0), `down` (0): electrons of each spin; they fill the lowest orbitals.
+    /// - `up` (0): electrons with spin up; they fill the lowest orbitals.
+    /// - `down` (0): electrons with spin down, likewise.
     /// - `determinants` (array): instead, an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
     /// - `jastrow` (any): Jastrow factors, made by the functions of the module `jastrow`.
     /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them, energies use the others.
@@ -225,10 +226,12 @@ mod wavefunction_functions {
     /// exp(sum_(i<j) v_ij n_i n_j + w_ij Sz_i Sz_j).
     ///
     /// # Options
-    /// - `up` (0), `down` (0): electrons of each spin; they fill the first orbitals.
+    /// - `up` (0): electrons with spin up; they fill the first orbitals.
+    /// - `down` (0): electrons with spin down, likewise.
     /// - `down_orbitals` (BlockVector or Matrix, the same): orbitals of the electrons with spin down.
     /// - `gutzwiller` (1.0): g; 0 forbids double occupation, as the Heisenberg and t-J models want it.
-    /// - `density_jastrow` (Matrix), `spin_jastrow` (Matrix, none): symmetric matrices v and w over the sites.
+    /// - `density_jastrow` (Matrix, none): the symmetric matrix v over the sites.
+    /// - `spin_jastrow` (Matrix, none): the symmetric matrix w over the sites.
     ///
     /// # Example
     /// ```rhai
