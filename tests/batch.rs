@@ -129,7 +129,8 @@ fn an_array_of_jobs_becomes_one_result() {
         &["mu_1.npz and mu_1.npz: both have a vector in common"],
     );
     // Averages over disorder are those of tables.
-    let others = ["mu_1.npz and other_2.npz: moments of different operators", "`merge` averages tables"];
+    let others =
+        ["mu_1.npz and other_2.npz: moments of different operators", "`merge` averages realisations"];
     refused(&["x.npz", "mu_1.npz", "other_2.npz"], &others);
     refused(&["x.csv", "dos_1.csv", "dos_1.csv"], &["hold the same numbers", "seed"]);
     refused(&["x.csv", "dos_1.csv", "scan_1.json"], &["scan_1.json has u, energy"]);

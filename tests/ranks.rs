@@ -234,11 +234,16 @@ fn moments_are_those_of_one_process() {
             "a.rhai",
             &format!(
                 "let h = {h};
-                 let before = backend().sums;
                  let v = random_block(h, 3, #{{ seed: 5 }});
-                 let mu = chebyshev(h, window(-9.0, 9.0), v).run(15, #{{ progress: false }}).moments().values;
+                 let start = backend().sums;
+                 let recurrence = chebyshev(h, window(-9.0, 9.0), v);
+                 let before = backend().sums;
+                 let mu = recurrence.run(15, #{{ progress: false }}).moments().values;
                  let sums = backend().sums - before;
-                 if backend().ranks > 1 {{ assert(sums == 1, `one sum a run, not ${{sums}}`); }}
+                 if backend().ranks > 1 {{
+                     assert(sums == 1, `one sum a run, not ${{sums}}`);
+                     assert(before - start == 1, `one sum for the operator's fingerprint, not ${{before - start}}`);
+                 }}
                  for x in mu {{ print(x); }}
                  for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}
                  for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() {{ print(abs(x)); }}

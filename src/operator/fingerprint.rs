@@ -78,10 +78,10 @@ impl Operator {
             Ok(v)
         };
         let y = self.apply(&signs(0)?)?;
-        let with = |x: &BlockVector| -> Result<C64> {
-            Ok(self.device.dots(x, &y)?.first().copied().unwrap_or_default() / self.dim() as f64)
-        };
-        let (overlap, square) = (with(&signs(1)?)?, with(&y)?.re);
+        // Ranks meet once.
+        let products = self.device.dots_with(&[&signs(1)?, &y], &y)?;
+        let of = |k: usize| products.get(k).map_or(C64::ZERO, |z| *z / self.dim() as f64);
+        let (overlap, square) = (of(0), of(1).re);
         let rounding = if self.dtype().is_single() { 1e-5 } else { 1e-10 };
         let known = square == 0.0 || square.is_normal();
         Ok(known.then_some(Fingerprint { overlap, length: square.sqrt(), rounding }))

@@ -1,27 +1,24 @@
 //! A described plot as a scene of the drawing library, and as SVG and PNG.
 
 use kuva::backend::svg::SvgBackend;
-use kuva::plot::{BarPlot, Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
-use kuva::prelude::{ColorMap, ReferenceLine, TextAnnotation};
+use kuva::plot::{BarPlot, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
+use kuva::prelude::{ReferenceLine, TextAnnotation};
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
 use super::label::{self, raised};
+use super::map::{edges, heatmap};
 use super::reach::{fits, times_ten};
-use super::{Content, Curve, Map, Plot, Style};
+use super::{Content, Curve, Plot, Style};
 use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
 
-/// The colour of a map where it has no number, as its red, green and blue: no other colour of a map is grey.
-pub(super) const NOTHING: u8 = 160;
-
 /// Most points of a curve. More points than pixels would only take time and disk space.
 const POINTS: usize = 4096;
-const CELLS: usize = 256;
 /// Pixels from the axis down to the names of points.
 const BELOW: f64 = 18.0;
 
@@ -581,73 +578,4 @@ fn thinned(kept: &[usize], y: &[f64]) -> Vec<usize> {
             pair
         })
         .collect()
-}
-
-/// From the outer edge of the first cell to that of the last, the centres given.
-pub(super) fn edges(centres: &[f64]) -> (f64, f64) {
-    match centres {
-        [] => (0.0, 1.0),
-        [only] => (only - 0.5, only + 0.5),
-        [first, .., last] => {
-            let half = 0.5 * (last - first) / (centres.len() - 1) as f64;
-            ((first - half).min(last + half), (first - half).max(last + half))
-        }
-    }
-}
-
-/// The rows of a map from below, with at most so many cells a side, neighbours averaged; logarithms if asked for.
-pub(super) fn averaged(map: &Map, logarithmic: bool, most: usize) -> Result<Vec<Vec<f64>>> {
-    let (nx, ny) = (map.x.len(), map.y.len());
-    if nx == 0 || ny == 0 || map.z.len() != nx * ny {
-        return Err(Error::input(format!("{} values do not fill a map of {nx} x {ny} points", map.z.len())));
-    }
-    let (wide, high) = (nx.min(most), ny.min(most));
-    let mean = |i: usize, j: usize| {
-        let (columns, rows) = (i * nx / wide..(i + 1) * nx / wide, j * ny / high..(j + 1) * ny / high);
-        let cells =
-            columns.flat_map(|c| rows.clone().map(move |r| map.z[c * ny + r])).filter(|z| z.is_finite());
-        let (sum, n) = cells.fold((0.0, 0usize), |(s, n), z| (s + z, n + 1));
-        sum / n as f64
-    };
-    // Axes of falling values are turned, so that both run upwards.
-    let turned = |centres: &[f64], n: usize, i: usize| {
-        if centres.first() > centres.last() { n - 1 - i } else { i }
-    };
-    let mut data: Vec<Vec<f64>> = (0..high)
-        .map(|j| (0..wide).map(|i| mean(turned(&map.x, wide, i), turned(&map.y, high, j))).collect())
-        .collect();
-    if logarithmic {
-        data.iter_mut().flatten().for_each(|z| *z = z.log10());
-    }
-    Ok(data)
-}
-
-/// The map as it is drawn.
-fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
-    let mut data = averaged(map, logarithmic, CELLS)?;
-    let finite = data.iter().flatten().copied().filter(|z| z.is_finite()).fold(f64::INFINITY, f64::min);
-    if !finite.is_finite() {
-        return Err(Error::input("there is no finite point to plot"));
-    }
-    // The library finds the ends of its scale among what is no NaN.
-    data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = f64::NAN);
-    let colour = |z: f64| {
-        if z.is_nan() {
-            format!("#{NOTHING:02x}{NOTHING:02x}{NOTHING:02x}")
-        } else {
-            ColorMap::Inferno.map(z)
-        }
-    };
-    let ((x0, x1), (y0, y1)) = (edges(&map.x), edges(&map.y));
-    let label = if logarithmic { format!("log10 {}", map.label) } else { map.label.clone() };
-    let mut heatmap = Heatmap::new()
-        .with_data(data)
-        .with_color_map(ColorMap::Custom(std::sync::Arc::new(colour)))
-        .with_x_range(x0, x1)
-        .with_y_range(y0, y1)
-        .with_cell_size(1.0);
-    if !label.is_empty() {
-        heatmap = heatmap.with_legend(label);
-    }
-    Ok(heatmap)
 }

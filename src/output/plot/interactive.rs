@@ -4,7 +4,7 @@
 use kuva::prelude::ColorMap;
 use serde_json::{Map as Object, Value, json};
 
-use super::draw::{NOTHING, averaged, edges};
+use super::map::{NOTHING, averaged, edges};
 use super::reach::fits;
 use super::{Content, Curve, Map, Plot, Style, label};
 use crate::error::{Error, Result};

@@ -1,10 +1,11 @@
-//! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `panels.rs`, `pdf.rs`,
+//! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `map.rs`, `panels.rs`, `pdf.rs`,
 //! `terminal.rs` and, for its colours, `interactive.rs` know the library that draws.
 
 mod draw;
 mod interactive;
 mod label;
 mod letters;
+mod map;
 mod panels;
 mod pdf;
 mod reach;

@@ -3,7 +3,8 @@
 use kuva::TerminalBackend;
 use kuva::render::theme::Theme;
 
-use super::draw::{NOTHING, drawn_together};
+use super::draw::drawn_together;
+use super::map::NOTHING;
 use super::{Content, Plot, label};
 use crate::error::Result;
 
