@@ -22,7 +22,7 @@ const POINTS: usize = 16;
 /// and `curvature` in squared lattice constants. The report holds the Chern number that follows from the mean.
 ///
 /// # Errors
-/// As [`chern_number`].
+/// As [`super::chern_number`].
 pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task: &Task) -> Result<Table> {
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
