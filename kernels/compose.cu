@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "host.cuh"
+#include "tile.cuh"
 
 // A rectangle: its first number, none for the identity; the distances from row to row and from column to column; its place.
 struct Rectangle {
@@ -15,28 +16,21 @@ struct Rectangle {
 };
 HOST_LAYOUT_places_Rectangle(Rectangle);
 
-// A tile of a matrix: where that stands, row by row, its size, the tile's first row and column, and its rectangles.
-struct Sheet {
-    uint64_t out;
-    uint32_t rows, columns, row, column, first, count;
-};
-HOST_LAYOUT_places_Sheet(Sheet);
-
 constexpr int SIDE = host::places::SIDE;
 constexpr int THREADS = host::places::THREADS;
 constexpr int STEP = THREADS / SIDE;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-compose_f64(const Sheet *sheets, const Rectangle *rectangles, double *w) {
+compose_f64(const Tile *tiles, const Rectangle *rectangles, double *w) {
     // A column more than numbers, so that both ways of walking the tile meet all banks.
     __shared__ double sum[SIDE][SIDE + 1];
-    const Sheet sheet = sheets[blockIdx.x];
+    const Tile tile = tiles[blockIdx.x];
     const int low = threadIdx.x % SIDE, high = threadIdx.x / SIDE;
     for (int i = high; i < SIDE; i += STEP) sum[i][low] = 0.0;
-    for (uint32_t n = 0; n < sheet.count; ++n) {
-        const Rectangle r = rectangles[sheet.first + n];
+    for (uint32_t n = 0; n < tile.count; ++n) {
+        const Rectangle r = rectangles[tile.first + n];
         // The tile's rows and columns, counted within the rectangle.
-        const int row = int(sheet.row) - int(r.row), column = int(sheet.column) - int(r.column);
+        const int row = int(tile.row) - int(r.row), column = int(tile.column) - int(r.column);
         if (row >= int(r.rows) || column >= int(r.columns) || row + SIDE <= 0 || column + SIDE <= 0) continue;
         // The rectangle before may have been walked the other way.
         __syncthreads();
@@ -51,7 +45,7 @@ compose_f64(const Sheet *sheets, const Rectangle *rectangles, double *w) {
         }
     }
     __syncthreads();
-    double *const out = w + sheet.out + uint64_t(sheet.row) * sheet.columns + sheet.column;
-    if (sheet.column + low >= sheet.columns) return;
-    for (int i = high; i < SIDE && sheet.row + i < sheet.rows; i += STEP) out[uint64_t(i) * sheet.columns + low] = sum[i][low];
+    double *const out = w + tile.out + uint64_t(tile.row) * tile.columns + tile.column;
+    if (tile.column + low >= tile.columns) return;
+    for (int i = high; i < SIDE && tile.row + i < tile.rows; i += STEP) out[uint64_t(i) * tile.columns + low] = sum[i][low];
 }

@@ -11,6 +11,7 @@
 
 #include "host.cuh"
 #include "tensor.cuh"
+#include "tile.cuh"
 
 // A record, or an inner product of one: out[row.., column..] += scale L R, or += scale L where `depth` is 0.
 struct Record {
@@ -24,13 +25,6 @@ struct Record {
     uint32_t left_kind, right_kind;
 };
 HOST_LAYOUT_records_Step(Record);
-
-// A tile of a block of the result: where the block starts, its size, the tile's first row and column, and its records.
-struct Tile {
-    uint64_t out;
-    uint32_t rows, columns, row, column, first, count;
-};
-HOST_LAYOUT_records_Tile(Tile);
 
 __device__ inline const double *source(uint32_t kind, uint64_t at, const double *v, uint32_t lane, uint32_t step,
                                        const double *inner, uint32_t &stride) {

@@ -17,7 +17,7 @@ const REACH: f64 = 3.0;
 /// Turns a length of the grid's shortest reciprocal vector: the sums are off by exp(-pi^2 FINE^2/2).
 const FINE: f64 = 1.6;
 /// Points of the grid a site above which it is worth a look whether the sites know anything of each other.
-const MANY: u128 = 64;
+const MANY: f64 = 64.0;
 /// Sites this many lengths apart have correlations of 1e-6 at most.
 const ALONE: f64 = 5.3;
 /// Sites between two looks at the clock.
@@ -36,18 +36,18 @@ struct Axis {
 }
 
 /// The directions of the grid: along the sample, and across it where sites lie beside each other in more dimensions than the
-/// lattice has. `counts` are the points along each direction of the sample.
-fn axes(lattice: &Lattice, counts: &[i64], spacing: f64) -> Vec<Axis> {
+/// lattice has. `steps` are those along each direction of the sample, a cell.
+fn axes(lattice: &Lattice, steps: &[f64], spacing: f64) -> Vec<Axis> {
     let space = lattice.space();
     let mut axes = Vec::new();
-    for (d, &count) in counts.iter().enumerate() {
-        let part = lattice.cells()[d] as f64 / count as f64;
+    for (d, &steps) in steps.iter().enumerate() {
+        let periodic = lattice.wrap()[d] != Wrap::Open;
         axes.push(Axis {
-            step: lattice.vectors[d].iter().map(|x| part * x).collect(),
-            inverse: lattice.inverse[d].iter().map(|x| x / part).collect(),
+            step: lattice.vectors[d].iter().map(|x| x / steps).collect(),
+            inverse: lattice.inverse[d].iter().map(|x| x * steps).collect(),
             first: 0,
-            count,
-            periodic: lattice.wrap()[d] != Wrap::Open,
+            count: if periodic { (steps * lattice.cells()[d] as f64).round() as i64 } else { 1 },
+            periodic,
         });
     }
     // What of each Cartesian axis stands across all directions so far.
@@ -78,31 +78,35 @@ fn axes(lattice: &Lattice, counts: &[i64], spacing: f64) -> Vec<Axis> {
     axes
 }
 
-/// Points along each direction of the sample, so that no reciprocal vector of the grid is shorter than `least` turns a length.
-fn counts(lattice: &Lattice, least: f64) -> Vec<i64> {
+/// Steps of the grid a cell in each direction, so that none of its reciprocal vectors is shorter than `least` turns a length; whole
+/// ones around a periodic direction.
+fn steps(lattice: &Lattice, least: f64) -> Vec<f64> {
     let size = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let cells = lattice.cells();
-    let one = |d: usize| (least * cells[d] as f64 / size(&lattice.inverse[d])).ceil().max(1.0) as i64;
-    let mut counts: Vec<i64> = (0..lattice.dimension()).map(one).collect();
+    let d = lattice.dimension();
+    let mut finer = 1.0;
     loop {
+        let one = |d: usize| {
+            let (wanted, cells) = (finer * least / size(&lattice.inverse[d]), lattice.cells()[d] as f64);
+            if lattice.wrap()[d] == Wrap::Open { wanted } else { (wanted * cells).ceil() / cells }
+        };
+        let steps: Vec<f64> = (0..d).map(one).collect();
         // The shortest sum of a few reciprocal vectors; of skewed cells it is none of them.
-        let d = counts.len();
         let mut shortest = f64::INFINITY;
         for code in 1..5usize.pow(d as u32) {
             let mut sum = vec![0.0; lattice.space()];
-            for (k, count) in counts.iter().enumerate() {
-                let times = (code / 5usize.pow(k as u32) % 5) as f64 - 2.0;
-                let factor = times * *count as f64 / cells[k] as f64;
+            for (k, steps) in steps.iter().enumerate() {
+                let factor = ((code / 5usize.pow(k as u32) % 5) as f64 - 2.0) * steps;
                 sum.iter_mut().zip(&lattice.inverse[k]).for_each(|(x, y)| *x += factor * y);
             }
             if size(&sum) > 0.0 {
                 shortest = shortest.min(size(&sum));
             }
         }
-        if !(shortest < least) {
-            return counts;
+        // Rounding leaves the shortest one of right cells at its length.
+        if !(shortest < least * (1.0 - 1e-9)) {
+            return steps;
         }
-        counts.iter_mut().for_each(|n| *n = (*n as f64 * (1.01 * least / shortest).min(2.0)).ceil() as i64);
+        finer *= (1.01 * least / shortest).min(2.0);
     }
 }
 
@@ -118,8 +122,13 @@ pub(super) fn correlated(
     task: &Task,
 ) -> Result<Vec<f64>> {
     let sites = lattice.sites();
-    let counts = counts(lattice, FINE / length);
-    let mut axes = axes(lattice, &counts, length / FINE);
+    let fine = steps(lattice, FINE / length);
+    // Sites that know nothing of each other need no grid, which would have very many points.
+    let dense = fine.iter().product::<f64>() > MANY * lattice.basis().len() as f64;
+    if dense && lattice.bonds_within(ALONE * length, task)?.is_empty() {
+        return Ok((0..sites).map(number).collect());
+    }
+    let mut axes = axes(lattice, &fine, length / FINE);
     // How many steps from a site the noise is felt along each axis.
     let far: Vec<f64> = axes
         .iter()
@@ -143,11 +152,8 @@ pub(super) fn correlated(
             task::poll()?;
         }
     }
-    let points: u128 = axes.iter().map(|axis| axis.count as u128).product();
-    if points > MANY * sites as u128 && lattice.bonds_within(ALONE * length, task)?.is_empty() {
-        return Ok((0..sites).map(number).collect());
-    }
-    memory::ensure(8 * points, &format!("noise at {points} points"))?;
+    let points = axes.iter().map(|axis| axis.count as u128).fold(1, u128::saturating_mul);
+    memory::ensure(points.saturating_mul(8), &format!("noise at {points} points"))?;
     let noise: Vec<f64> = (0..points as usize).into_par_iter().map(&number).collect();
     // r^2 of steps in units of the length.
     let n = axes.len();

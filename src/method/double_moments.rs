@@ -3,7 +3,7 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::moments::{ALIKE, chosen};
-use crate::method::{Record, Window};
+use crate::method::{Averaged, Record, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
@@ -367,25 +367,6 @@ impl DoubleMoments {
         self.with(columns, self.record.joined(&other.record, self.vectors()))
     }
 
-    /// Whether both may be of the same operators.
-    pub fn same_operators(&self, other: &DoubleMoments) -> bool {
-        self.record.must_be_of(&other.record).is_ok()
-    }
-
-    /// As moments of one realisation among others, whose operators and vectors are its own.
-    pub fn of_realisation(&self) -> Self {
-        Self { record: Record::default(), ..self.clone() }
-    }
-
-    /// Refuses moments that have a vector in common with these.
-    ///
-    /// # Errors
-    /// Such a vector.
-    pub fn must_be_apart(&self, other: &DoubleMoments) -> Result<()> {
-        let (here, there) = (self.vectors(), other.vectors());
-        self.record.must_be_apart(&other.record, (here, there), |i, j| self.columns[i] == other.columns[j])
-    }
-
     /// Moments of the same sample and operators, of other vectors.
     fn with(&self, columns: Vec<Vec<C64>>, record: Record) -> Result<Self> {
         let of = Self::of_vectors(self.window, self.dim, self.count, columns)?;
@@ -395,7 +376,7 @@ impl DoubleMoments {
     /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
     ///
     /// # Errors
-    /// Those of [`DoubleMoments::merge`], and another number of vectors.
+    /// Those of [`Averaged::merge`], and another number of vectors.
     pub fn mixed(&self, other: &DoubleMoments, weight: f64) -> Result<Self> {
         if self.vectors() != other.vectors() {
             return Err(Error::input("moments of different numbers of vectors have no average for each"));
@@ -468,5 +449,30 @@ impl DoubleMoments {
         let volume = value("volume").and_then(serde_json::Value::as_f64);
         let record = Record::from_json(value("record"))?;
         Ok(DoubleMoments { record, ..Self::of_vectors(window, dim, count, columns)?.on(volume, label) })
+    }
+}
+impl Averaged for DoubleMoments {
+    fn record(&self) -> &Record {
+        &self.record
+    }
+
+    fn with_record(self, record: Record) -> Self {
+        Self { record, ..self }
+    }
+
+    fn vectors(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn alike(&self, here: usize, other: &Self, there: usize) -> bool {
+        self.columns[here] == other.columns[there]
+    }
+
+    fn merge(&self, other: &DoubleMoments) -> Result<Self> {
+        self.must_fit(other)?;
+        self.record.must_be_of(&other.record)?;
+        self.must_be_apart(other)?;
+        let columns = self.columns.iter().chain(&other.columns).cloned().collect();
+        self.with(columns, self.record.joined(&other.record, self.vectors()))
     }
 }

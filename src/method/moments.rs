@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::{DampingKernel, Record, Window, unit_of};
+use crate::method::{Averaged, DampingKernel, Record, Window, unit_of};
 use crate::number::{Series, Table, student};
 
 /// What makes moments ones that can be averaged.
@@ -60,25 +60,6 @@ impl Moments {
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Record::default() })
     }
 
-    /// Whether both may be of the same operators.
-    pub fn same_operators(&self, other: &Moments) -> bool {
-        self.record.must_be_of(&other.record).is_ok()
-    }
-
-    /// As moments of one realisation among others, whose operators and vectors are its own.
-    pub fn of_realisation(&self) -> Self {
-        Self { record: Record::default(), ..self.clone() }
-    }
-
-    /// Refuses moments that have a vector in common with these.
-    ///
-    /// # Errors
-    /// Such a vector.
-    pub fn must_be_apart(&self, other: &Moments) -> Result<()> {
-        let (here, there) = (self.vectors(), other.vectors());
-        self.record.must_be_apart(&other.record, (here, there), |i, j| self.columns[i] == other.columns[j])
-    }
-
     /// The moments of some of the vectors.
     ///
     /// # Errors
@@ -88,24 +69,6 @@ impl Moments {
         let mut some = Moments::new(self.window, self.dim, chosen.to_vec())?;
         some.record = self.record.select(vectors);
         Ok(some)
-    }
-
-    /// Moments of more vectors of the same operator and window, added to these.
-    ///
-    /// # Errors
-    /// Other operators, windows or orders, vectors that both have.
-    pub fn merge(&self, other: &Moments) -> Result<Moments> {
-        self.must_fit(other)?;
-        self.record.must_be_of(&other.record)?;
-        self.must_be_apart(other)?;
-        let mut merged = Moments::new(
-            self.window,
-            self.dim,
-            self.columns.iter().chain(&other.columns).cloned().collect(),
-        )?;
-        merged.seconds = self.seconds + other.seconds;
-        merged.record = self.record.joined(&other.record, self.vectors());
-        Ok(merged)
     }
 
     /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
@@ -261,6 +224,38 @@ pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
     let sum: f64 = all.iter().map(|d| (d / unit).powi(2)).sum();
     let n = all.len() as f64;
     unit * student::factor(all.len()) * (sum / (n * (n - 1.0))).sqrt()
+}
+
+impl Averaged for Moments {
+    fn record(&self) -> &Record {
+        &self.record
+    }
+
+    fn with_record(self, record: Record) -> Self {
+        Self { record, ..self }
+    }
+
+    fn vectors(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn alike(&self, here: usize, other: &Self, there: usize) -> bool {
+        self.columns[here] == other.columns[there]
+    }
+
+    fn merge(&self, other: &Moments) -> Result<Moments> {
+        self.must_fit(other)?;
+        self.record.must_be_of(&other.record)?;
+        self.must_be_apart(other)?;
+        let mut merged = Moments::new(
+            self.window,
+            self.dim,
+            self.columns.iter().chain(&other.columns).cloned().collect(),
+        )?;
+        merged.seconds = self.seconds + other.seconds;
+        merged.record = self.record.joined(&other.record, self.vectors());
+        Ok(merged)
+    }
 }
 
 /// The columns of some of the vectors.

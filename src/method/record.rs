@@ -198,6 +198,56 @@ impl Record {
     }
 }
 
+/// Moments that remember what they are of.
+pub trait Averaged: Clone {
+    /// What they are of.
+    fn record(&self) -> &Record;
+
+    /// The same moments, with another record.
+    fn with_record(self, record: Record) -> Self;
+
+    /// How many vectors they are of.
+    fn vectors(&self) -> usize;
+
+    /// Whether vector `here` has the moments of vector `there` of others.
+    fn alike(&self, here: usize, other: &Self, there: usize) -> bool;
+
+    /// Moments of more vectors of the same operators and window, averaged with these.
+    ///
+    /// # Errors
+    /// Moments that differ in window, dimension, orders or operators; vectors that both have.
+    fn merge(&self, other: &Self) -> Result<Self>;
+
+    /// Refuses moments that have a vector in common with these.
+    ///
+    /// # Errors
+    /// Such a vector.
+    fn must_be_apart(&self, other: &Self) -> Result<()> {
+        let (here, there) = (self.vectors(), other.vectors());
+        self.record().must_be_apart(other.record(), (here, there), |i, j| self.alike(i, other, j))
+    }
+
+    /// As [`Averaged::must_be_apart`], where others may be of another realisation of a disorder, whose vectors are its own.
+    ///
+    /// # Errors
+    /// A vector in common, of one realisation.
+    fn must_be_apart_or_another(&self, other: &Self) -> Result<()> {
+        match self.record().must_be_of(other.record()) {
+            Ok(()) => self.must_be_apart(other),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// As [`Averaged::merge`], of realisations of a disorder.
+    ///
+    /// # Errors
+    /// As there, but for operators.
+    fn merge_realisations(&self, other: &Self) -> Result<Self> {
+        let one = |of: &Self| of.clone().with_record(Record::default());
+        one(self).merge(&one(other))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

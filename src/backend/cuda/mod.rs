@@ -123,6 +123,12 @@ fn suffix(dtype: DType) -> &'static str {
     }
 }
 
+/// Real numbers in memory of a GPU as one column.
+fn reals(numbers: Buffer, count: usize) -> BlockVector {
+    let storage = Storage::Cuda(DeviceBlock(Arc::new(numbers)));
+    BlockVector { dtype: DType::F64, rows: Rows::all(count), columns: 1, storage }
+}
+
 impl Cuda {
     /// The backend on GPU number `ordinal`; it stops when `interrupt` is raised.
     ///

@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::DeviceBlock;
 use super::card::Card;
+use super::reals;
 use super::records::{MATRIX, Plan, Step};
+use crate::backend::BlockVector;
 use crate::backend::matrix::outer::{Outer, OuterSums};
-use crate::backend::{BlockVector, Rows, Storage};
 use crate::error::Result;
-use crate::number::DType;
 
 /// Part of a vector that is made of sums of outer products.
 pub(super) fn numbers(card: &Arc<Card>, sums: &OuterSums, range: Range<usize>) -> Result<BlockVector> {
@@ -52,6 +51,5 @@ pub(super) fn numbers(card: &Arc<Card>, sums: &OuterSums, range: Range<usize>) -
     }
     let out = card.allocate(8 * offset)?;
     plan.multiply(card, &numbers, &out)?;
-    let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
-    Ok(BlockVector { dtype: DType::F64, rows: Rows::all(offset), columns: 1, storage })
+    Ok(reals(out, offset))
 }

@@ -7,11 +7,10 @@ use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use super::card::{Buffer, Card};
-use super::{DeviceBlock, arguments, buffer};
+use super::{arguments, buffer, reals};
+use crate::backend::BlockVector;
 use crate::backend::matrix::held::{Composed, Held, Source};
-use crate::backend::{BlockVector, Rows, Storage};
 use crate::error::{Error, Result};
-use crate::number::DType;
 
 /// Matrices on the card.
 pub(super) struct Places {
@@ -104,17 +103,17 @@ struct Rectangle {
     columns: u32,
 }
 
-/// A tile as the kernel reads it.
+/// A tile of a result as kernels read it: where that begins, its size, the tile's first row and column, and what it is the sum of.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Sheet {
-    out: u64,
-    rows: u32,
-    columns: u32,
-    row: u32,
-    column: u32,
-    first: u32,
-    count: u32,
+pub(super) struct Tile {
+    pub out: u64,
+    pub rows: u32,
+    pub columns: u32,
+    pub row: u32,
+    pub column: u32,
+    pub first: u32,
+    pub count: u32,
 }
 
 /// Matrices put together from others, one after the other.
@@ -125,7 +124,7 @@ pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVe
     });
     // Most are those of operators, which stand column by column.
     let places = Places::of(card, matrices, false)?;
-    let (mut sheets, mut rectangles, mut at) = (Vec::new(), Vec::new(), 0);
+    let (mut tiles, mut rectangles, mut at) = (Vec::new(), Vec::new(), 0);
     for m in all {
         let first = rectangles.len() as u32;
         for term in &m.terms {
@@ -159,18 +158,17 @@ pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVe
         {
             let (row, column) = (row as u32, column as u32);
             let (rows, columns) = (rows as u32, columns as u32);
-            sheets.push(Sheet { out: at as u64, rows, columns, row, column, first, count });
+            tiles.push(Tile { out: at as u64, rows, columns, row, column, first, count });
         }
         at += rows * columns;
     }
     let out = card.allocate(8 * at)?;
-    if !sheets.is_empty() {
-        let count = u32::try_from(sheets.len()).map_err(|_| Error::internal("too many tiles"))?;
-        let (sheets, rectangles) = (card.upload(&sheets)?, card.upload(&rectangles)?);
-        let (of, from, to) = (sheets.address, rectangles.address, out.address);
+    if !tiles.is_empty() {
+        let count = u32::try_from(tiles.len()).map_err(|_| Error::internal("too many tiles"))?;
+        let (tiles, rectangles) = (card.upload(&tiles)?, card.upload(&rectangles)?);
+        let (of, from, to) = (tiles.address, rectangles.address, out.address);
         // SAFETY: the kernel's arguments. The tiles lie within `out`, and whoever asked has kept to the blocks that he names.
         unsafe { card.launch("compose_f64", (count, 1), THREADS, &arguments![of, from, to])? };
     }
-    let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
-    Ok(BlockVector { dtype: DType::F64, rows: Rows::all(at), columns: 1, storage })
+    Ok(reals(out, at))
 }

@@ -13,7 +13,7 @@ use cust::stream::{Stream, StreamFlags};
 use super::card::{Buffer, Card};
 use super::driver::failure;
 use super::pinned::Event;
-use super::places::on_card;
+use super::places::{Tile, on_card};
 use super::travel::Travelling;
 use super::{algebra, arguments, buffer, unique};
 use crate::backend::matrix::held::Held;
@@ -51,19 +51,6 @@ pub(super) struct Step {
     pub right_row: u32,
     pub left_kind: u32,
     pub right_kind: u32,
-}
-
-/// A tile of the result as the kernel reads it.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Tile {
-    out: u64,
-    rows: u32,
-    columns: u32,
-    row: u32,
-    column: u32,
-    first: u32,
-    count: u32,
 }
 
 /// The tiles of a pass and their records on the GPU.

@@ -15,11 +15,10 @@ use super::card::Card;
 use super::driver::{check, failure};
 use super::places;
 use super::records::{MATRIX, Plan, Step};
-use super::{Cuda, DeviceBlock, buffer};
+use super::{Cuda, buffer, reals};
 use crate::backend::matrix::held::{Composed, Keeper, Numbers, Square};
-use crate::backend::{BlockVector, DenseMut, DenseSolver, Rows, Storage};
+use crate::backend::{BlockVector, DenseMut, DenseSolver};
 use crate::error::{Error, Result};
-use crate::number::DType;
 
 /// Names of the library, the newest first.
 const NAMES: [&str; 2] = ["libcusolver.so.12", "libcusolver.so.11"];
@@ -363,8 +362,7 @@ impl Keeper for Cuda {
         }
         let out = self.card.allocate(8 * at)?;
         plan.multiply(&self.card, &out, &out)?;
-        let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
-        Ok(BlockVector { dtype: DType::F64, rows: Rows::all(at), columns: 1, storage })
+        Ok(reals(out, at))
     }
 
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
-use super::DeviceBlock;
 use super::card::Card;
 use super::places::Places;
+use super::reals;
 use super::records::{INNER, MATRIX, Plan, Step};
+use crate::backend::BlockVector;
 use crate::backend::matrix::records::Turn;
-use crate::backend::{BlockVector, Rows, Storage};
 use crate::error::Result;
-use crate::number::DType;
 
 /// The numbers of all of them, in their order.
 pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockVector> {
@@ -71,6 +70,5 @@ pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockV
     let (middle, out) = (card.allocate(8 * inner)?, card.allocate(8 * all)?);
     first.multiply(card, &middle, &middle)?;
     second.multiply(card, &middle, &out)?;
-    let storage = Storage::Cuda(DeviceBlock(Arc::new(out)));
-    Ok(BlockVector { dtype: DType::F64, rows: Rows::all(all), columns: 1, storage })
+    Ok(reals(out, all))
 }

@@ -1,7 +1,7 @@
 //! Bands: eigenvalues of Bloch Hamiltonians along paths and over the Brillouin zone, their topology, their density.
 
-mod chern;
 mod filled;
+mod flux;
 mod path;
 mod plane;
 mod polarization;
@@ -9,7 +9,7 @@ mod tetrahedra;
 mod topology;
 mod wilson;
 
-pub use chern::chern_number;
+pub use flux::chern_number;
 pub use path::{BandOptions, bands};
 pub use plane::Plane;
 pub use polarization::{PolarizationOptions, hilbert, polarizability};

@@ -5,8 +5,8 @@
 
 use std::f64::consts::TAU;
 
-use super::chern::partners_change;
 use super::filled::{check_filled, check_gap};
+use super::flux::partners_change;
 use super::plane::Plane;
 use super::{at_each, keep, levels};
 use crate::error::{Error, Result};

@@ -9,7 +9,7 @@ use super::chebyshev::SharedMoments;
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{self, Accumulation, DampingKernel, Moments, Record, Window};
+use crate::method::{self, Accumulation, Averaged, DampingKernel, Moments, Record, Window};
 use crate::number::Series;
 use crate::number::memory::human;
 use crate::operator::Operator;

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine};
 use super::chebyshev::SharedMoments;
 use super::values::type_of;
 use crate::error::{Error, Result};
-use crate::method::{DoubleMoments, Moments};
+use crate::method::{Averaged, DoubleMoments};
 use crate::number::{Table, merge};
 use crate::script::{Fallible, Options};
 
@@ -22,14 +22,11 @@ fn all<T: Clone + 'static>(runs: &[Dynamic]) -> Option<Vec<T>> {
 }
 
 /// The sum of all runs, of which no two may share a vector: their average would count it twice.
-fn added<T: Clone>(
-    runs: &[Rc<T>],
-    names: &[String],
-    apart: impl Fn(&T, &T) -> Result<()>,
-    add: impl Fn(&T, &T) -> Result<T>,
-) -> Result<Option<T>> {
+fn added<T: Averaged>(runs: &[Rc<T>], names: &[String], realisations: bool) -> Result<Option<T>> {
     let of = |i: usize, j: usize| move |e: Error| e.context(format!("{} and {}", names[i], names[j]));
     let Some((first, rest)) = runs.split_first() else { return Ok(None) };
+    let apart = if realisations { T::must_be_apart_or_another } else { T::must_be_apart };
+    let add = if realisations { T::merge_realisations } else { T::merge };
     let mut sum = T::clone(first);
     for (j, run) in rest.iter().enumerate().map(|(k, run)| (k + 1, run)) {
         runs[..j].iter().enumerate().try_for_each(|(i, other)| apart(other, run).map_err(of(i, j)))?;
@@ -55,27 +52,11 @@ fn merged(runs: &[Dynamic], names: &[String], how: &How) -> Result<Dynamic> {
         return merge::merge(&tables, names, follow).map(Dynamic::from);
     }
     if let Some(moments) = all::<SharedMoments>(runs) {
-        let apart = |a: &Moments, b: &Moments| match realisations && !a.same_operators(b) {
-            true => Ok(()),
-            false => a.must_be_apart(b),
-        };
-        let add = |a: &Moments, b: &Moments| match realisations {
-            true => a.of_realisation().merge(&b.of_realisation()),
-            false => a.merge(b),
-        };
-        let sum = added(&moments, names, apart, add)?;
+        let sum = added(&moments, names, realisations)?;
         return Ok(sum.map_or(Dynamic::UNIT, |mu| Dynamic::from(Rc::new(mu))));
     }
     if let Some(moments) = all::<Rc<DoubleMoments>>(runs) {
-        let apart = |a: &DoubleMoments, b: &DoubleMoments| match realisations && !a.same_operators(b) {
-            true => Ok(()),
-            false => a.must_be_apart(b),
-        };
-        let add = |a: &DoubleMoments, b: &DoubleMoments| match realisations {
-            true => a.of_realisation().merge(&b.of_realisation()),
-            false => a.merge(b),
-        };
-        let sum = added(&moments, names, apart, add)?;
+        let sum = added(&moments, names, realisations)?;
         return Ok(sum.map_or(Dynamic::UNIT, |mu| Dynamic::from(Rc::new(mu))));
     }
     let kind = |run: &Dynamic| type_of(run);

@@ -1,4 +1,5 @@
-//! Chern numbers of the filled bands, on grids that are finer where the gap is small.
+//! The flux of the Berry curvature of the filled bands, on grids that are finer where the gap is small: Chern numbers, and how Kramers
+//! pairs change their partners.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::{PI, TAU};
