@@ -16,7 +16,7 @@ use crate::script::{Engine, definitions, reference, registry};
 /// Arguments of `umklapp doc`.
 #[derive(Args)]
 pub(crate) struct Doc {
-    /// A function, method, property or module; without it, all are listed
+    /// A function, method, property or module, or words to look for; without it, all are listed
     name: Option<String>,
     /// The whole reference manual, as Markdown
     #[arg(long, conflicts_with = "name")]

@@ -62,9 +62,13 @@ let scaled = |x| step * x;
 assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
 ```";
 
-/// The page of a function, a method (`slice`, `Series.slice`), a module or a type; `None` if there is none of that name.
+/// The page of a function, a method (`slice`, `Series.slice`), a module or a type; of several words, what has them. `None` if there
+/// is nothing of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
+    if name.contains(char::is_whitespace) {
+        return search(entries, name, style);
+    }
     for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
         if name == topic {
             return Some(format!("{}\n{text}", style.head(topic)));
@@ -104,7 +108,7 @@ pub fn no_page(entries: &[Entry], name: &str) -> String {
     names.extend(entries.iter().filter_map(|e| e.of_type().map(str::to_string)));
     match registry::near(name, names.iter().map(String::as_str)) {
         Some(near) => format!("nothing is called `{name}`; did you mean `{near}`?"),
-        None => format!("nothing is called `{name}`; `lookfor {name}` searches the texts"),
+        None => format!("nothing is called `{name}`; in a session `lookfor {name}` searches the texts"),
     }
 }
 
@@ -351,7 +355,11 @@ mod tests {
         assert!(page(&all, "lattice", STYLE).unwrap().contains("honeycomb"));
         assert!(page(&all, "Series", STYLE).unwrap().contains(".len"));
         assert!(page(&all, "numbers", STYLE).unwrap().contains("Comparisons are exact"));
-        assert!(page(&all, "no_such_thing", STYLE).is_none());
+        assert!(page(&all, "no_such_thing", STYLE).is_none() && page(&all, "no such thing", STYLE).is_none());
+        assert!(
+            page(&all, "density of states", STYLE).unwrap().contains("kpm::dos"),
+            "several words are looked for"
+        );
         assert!(no_page(&all, "linspce").contains("did you mean `linspace`?"));
     }
 
