@@ -27,6 +27,8 @@ pub struct Lead {
     places: Vec<Vec<f64>>,
     /// The vector from a cell of the model to the next one outward. A cell of the lead may hold several of them.
     step: Vec<f64>,
+    /// Whether that is along the model's periodic direction, or against it.
+    outward: bool,
     /// Sites of a cell of the model.
     sites: usize,
 }
@@ -113,7 +115,7 @@ impl Lead {
             .map(|rows| Waves::new(&h, &v, rows, scale))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::numeric("the joints of a lead's cells were not decomposed"))?;
-        Ok(Lead { h, waves, scale, orbitals, electrons, places, step: repeat, sites })
+        Ok(Lead { h, waves, scale, orbitals, electrons, places, step: repeat, outward, sites })
     }
 
     /// Rows of a cell.
@@ -138,6 +140,16 @@ impl Lead {
     /// The vector from a cell of its model to the next one outward, Cartesian.
     pub fn step(&self) -> &[f64] {
         &self.step
+    }
+
+    /// Whether that is along the model's periodic direction, or against it.
+    pub fn goes_along(&self) -> bool {
+        self.outward
+    }
+
+    /// Cells of the model in one of the lead.
+    pub fn reach(&self) -> usize {
+        self.places.len() / self.sites
     }
 
     pub fn orbitals(&self) -> usize {
