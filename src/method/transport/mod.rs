@@ -160,6 +160,13 @@ impl Sample {
         self.leads.len()
     }
 
+    /// A lead, and the sites of the sample that it has in common with it, in the order of its own.
+    pub fn lead(&self, lead: usize) -> Option<(&Lead, Vec<usize>)> {
+        let attached = self.leads.get(lead)?;
+        let sites = attached.rows.iter().step_by(self.orbitals).map(|row| row / self.orbitals);
+        Some((&attached.lead, sites.collect()))
+    }
+
     pub fn rows(&self) -> usize {
         self.h.rows
     }

@@ -9,6 +9,7 @@ use super::lattice::ints;
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
 use crate::error::{Error, Result};
+use crate::lattice::Model;
 use crate::method::{Lead, Particle, Sample};
 use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
@@ -18,9 +19,9 @@ use crate::script::{Fallible, Options, session};
 #[derive(Clone)]
 pub(crate) struct ScriptLead(Rc<Lead>);
 
-/// A sample of a script, with its leads.
+/// A sample of a script, with its leads, and the model that it is of.
 #[derive(Clone)]
-pub(crate) struct ScriptSample(Rc<Sample>);
+pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>);
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -173,7 +174,7 @@ mod transport_functions {
             Ok((*lead.0).clone())
         };
         let leads = given.into_iter().map(lead).collect::<Result<Vec<Lead>>>()?;
-        Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?)))
+        Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?), Rc::new(m.model)))
     }
 
     /// How many channels of the lead are open at an energy. Where bands touch it is what both sides of the energy have.
