@@ -198,10 +198,13 @@ impl Plot {
         Ok(scene)
     }
 
-    /// A picture of a lattice as a plot.
+    /// A picture of a lattice as a plot, as high as it needs to be.
     pub fn from_picture(picture: Picture) -> Plot {
+        let (x, y) = (picture.range(0), picture.range(1));
+        let aspect = (y.1 - y.0) / (x.1 - x.0);
         let mut plot = Plot::new(Content::Picture(Box::new(picture)));
-        plot.size = (720.0, 560.0);
+        // The axes take some 90 pixels in both directions.
+        plot.size = (720.0, (630.0 * aspect + 90.0).round().clamp(240.0, 900.0));
         plot
     }
 }
@@ -248,4 +251,93 @@ fn pale(colour: [u8; 3], white: f64) -> [u8; 3] {
 
 fn hex([r, g, b]: [u8; 3]) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn triangle() -> Picture {
+        let sites = vec![[0.0, 0.0], [8.0, 0.0], [0.0, 1.0]];
+        let bonds = vec![(sites[0], sites[2], 1.0)];
+        Picture {
+            sites,
+            bonds,
+            kinds: vec![0, 1, 0],
+            names: vec!["A".into(), "B".into()],
+            ..Picture::default()
+        }
+    }
+
+    fn discs(plot: &Plot) -> Vec<(f64, f64, f64, String)> {
+        let scene = plot.scene(plot.size).unwrap();
+        let inside = scene.elements.iter().skip_while(|e| !matches!(e, Primitive::ClipStart { .. }));
+        let inside = inside.take_while(|e| !matches!(e, Primitive::ClipEnd));
+        inside
+            .filter_map(|e| match e {
+                Primitive::Circle { cx, cy, r, fill, .. } => Some((*cx, *cy, *r, fill.to_svg_string())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lengths_are_the_same_in_both_directions() {
+        for size in [(720.0, 560.0), (300.0, 900.0), (1500.0, 300.0)] {
+            let found = discs(&Plot { size, ..Plot::from_picture(triangle()) });
+            assert_eq!(found.len(), 3);
+            let (across, up) = (found[1].0 - found[0].0, found[0].1 - found[2].1);
+            assert!(across > 100.0 && (across - 8.0 * up).abs() < 1e-6, "{size:?} {across} {up}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_sites_are_colours_and_areas() {
+        let values = Some(vec![0.0, 1.0, f64::NAN]);
+        let plot = Plot::from_picture(Picture { values, sizes: Some(vec![4.0, 1.0, 0.0]), ..triangle() });
+        let found = discs(&plot);
+        assert!((found[0].2 - 2.0 * found[1].2).abs() < 1e-9 && found[2].2 == 0.0);
+        assert_eq!(found[2].3, hex(GREY));
+        assert_ne!(found[0].3, found[1].3);
+    }
+
+    #[test]
+    fn pictures_draw_everywhere_but_on_pages() {
+        let arrows = vec![([0.0, 0.0], [0.0, 1.0], -2.0), ([0.0, 0.0], [8.0, 0.0], 1e-9)];
+        for picture in [
+            triangle(),
+            Picture { arrows, ..triangle() },
+            Picture { values: Some(vec![1.0; 3]), ..triangle() },
+        ] {
+            let plot = Plot::from_picture(picture);
+            assert!(plot.svg().unwrap().contains("<circle") && plot.png().unwrap().starts_with(b"\x89PNG"));
+            assert!(plot.pdf().unwrap().starts_with(b"%PDF"));
+            assert!(plot.terminal(80, 24, false).unwrap().lines().count() > 5);
+            assert!(plot.html().is_err());
+            assert!(Plot::panels(vec![vec![plot.clone(), plot]]).unwrap().svg().is_ok());
+        }
+        assert!(Plot::from_picture(Picture::default()).svg().is_err());
+        // One site alone, and sites in one line.
+        let one = Picture {
+            sites: vec![[3.0, 3.0]],
+            kinds: vec![0],
+            names: vec!["A".into()],
+            ..Picture::default()
+        };
+        assert_eq!(discs(&Plot::from_picture(one)).len(), 1);
+    }
+
+    #[test]
+    fn arrows_point_where_the_current_flows() {
+        let picture = Picture { arrows: vec![([0.0, 0.0], [0.0, 1.0], -2.0)], ..triangle() };
+        let frame =
+            Frame { left: 0.0, top: 0.0, width: 100.0, height: 100.0, x: (0.0, 10.0), y: (0.0, 10.0) };
+        let is_path = |e: &Primitive| match e {
+            Primitive::Path(path) => Some(path.d.clone()),
+            _ => None,
+        };
+        // It begins at the second site, 90 pixels below the upper edge, and its point is at the first one.
+        let path = picture.elements(&frame).iter().find_map(is_path).unwrap();
+        assert!(path.starts_with("M ") && path.contains("0.00,100.00"), "{path}");
+    }
 }

@@ -30,15 +30,15 @@ pub(super) fn picture(value: &Dynamic, o: &Options) -> Result<Option<Plot>> {
         if !lattice.bonds().is_empty() {
             model.nearest(&OrbitalBlock::scalar(1, 1.0))?;
         }
-        Drawing::new(&model, o)?.finished(o)?
+        Drawing::new(&model, axes(o)?)?.finished(o)?
     } else if let Some(model) = value.read_lock::<ScriptModel>() {
         if model.is_strained() {
             return Err(Error::input("a picture of a strained model")
                 .hint("give the strained vectors and sites to `lattice::custom`, and plot that"));
         }
-        Drawing::new(&model.model, o)?.finished(o)?
+        Drawing::new(&model.model, axes(o)?)?.finished(o)?
     } else if let Some(sample) = value.read_lock::<ScriptSample>() {
-        let mut drawing = Drawing::new(&sample.1, o)?;
+        let mut drawing = Drawing::new(&sample.1, axes(o)?)?;
         drawing.leads(&sample.0);
         drawing.finished(o)?
     } else {
@@ -76,14 +76,13 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn new(model: &Model, o: &Options) -> Result<Drawing> {
+    fn new(model: &Model, axes: [usize; 2]) -> Result<Drawing> {
         let lattice = model.lattice();
         let count = lattice.sites();
         if count > MOST {
             return Err(Error::input(format!("a picture of {count} sites, of which no pixel would be left"))
                 .hint(format!("up to {MOST} are drawn: take a smaller lattice, or plot a map")));
         }
-        let axes = axes(o)?;
         let mut drawing = Drawing { picture: Picture::default(), axes };
         let names: Vec<String> = lattice.basis().iter().map(|site| site.name.clone()).collect();
         for site in 0..count {
@@ -198,5 +197,63 @@ impl Drawing {
                 Ok((site(from[i])?, site(to[i])?, if current[i].is_finite() { current[i] } else { 0.0 }))
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::matrix::Wrap;
+    use crate::method::Lead;
+    use crate::number::C64;
+
+    fn model(lattice: Lattice) -> Model {
+        let mut model = Model::new(lattice, 1).unwrap();
+        model.nearest(&OrbitalBlock::scalar(1, -1.0)).unwrap();
+        model
+    }
+
+    /// Sites, whole bonds, and halves of bonds that leave.
+    fn counts(lattice: Lattice) -> (usize, usize, usize) {
+        let picture = Drawing::new(&model(lattice), [0, 1]).unwrap().picture;
+        let whole = picture.bonds.iter().filter(|bond| bond.2 == 1.0).count();
+        (picture.sites.len(), whole, picture.bonds.len() - whole)
+    }
+
+    #[test]
+    fn bonds_are_drawn_once_and_those_that_leave_at_both_ends() {
+        let open = |lattice: Lattice| {
+            let all = vec![Wrap::Open; lattice.dimension()];
+            lattice.boundary(&all).unwrap()
+        };
+        assert_eq!(counts(open(Lattice::square(3, 3).unwrap())), (9, 12, 0));
+        assert_eq!(counts(Lattice::square(3, 3).unwrap()), (9, 12, 12));
+        // A chain of one site is joined to its own images, of two sites to each other and to images.
+        assert_eq!(counts(Lattice::chain(1).unwrap()), (1, 0, 2));
+        assert_eq!(counts(Lattice::chain(2).unwrap()), (2, 1, 2));
+        // 2 N cells of graphene have three bonds each, of which those of the lower and left edge are missing.
+        assert_eq!(counts(open(Lattice::honeycomb(4, 4).unwrap())), (32, 3 * 16 - 8, 0));
+        let picture = Drawing::new(&model(Lattice::honeycomb(2, 2).unwrap()), [0, 1]).unwrap().picture;
+        for (from, to, strength) in &picture.bonds {
+            let length = (from[0] - to[0]).hypot(from[1] - to[1]);
+            assert!((length - strength / 3f64.sqrt()).abs() < 1e-12, "{length}");
+        }
+    }
+
+    #[test]
+    fn leads_go_on_where_the_sample_ends() {
+        let sample = model(Lattice::square(4, 3).unwrap().boundary(&[Wrap::Open, Wrap::Open]).unwrap());
+        let end =
+            model(Lattice::square(1, 3).unwrap().boundary(&[Wrap::Phase(C64::ONE), Wrap::Open]).unwrap());
+        let leads = vec![Lead::new(&end, false, &[]).unwrap(), Lead::new(&end, true, &[]).unwrap()];
+        let mut drawing = Drawing::new(&sample, [0, 1]).unwrap();
+        drawing.leads(&Sample::new(&sample, leads).unwrap());
+        let picture = drawing.picture;
+        // two cells of three sites at each end, each with two bonds inside and three to the cell before
+        assert_eq!((picture.paler.len(), picture.bonds.len()), (12, 9 + 8 + 2 * 2 * (2 + 3)));
+        let mut x: Vec<i64> = picture.paler.iter().map(|(at, _)| at[0].round() as i64).collect();
+        x.sort_unstable();
+        assert_eq!(x, [-2, -2, -2, -1, -1, -1, 4, 4, 4, 5, 5, 5]);
+        assert!(picture.bonds.iter().all(|(a, b, _)| ((a[0] - b[0]).hypot(a[1] - b[1]) - 1.0).abs() < 1e-12));
     }
 }

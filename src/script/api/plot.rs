@@ -225,7 +225,7 @@ mod plot_functions {
     /// - `legend` (bool, if there are several curves): true or false.
     /// - `xrange` (array, that of the data): lowest and highest number of the abscissa, a pair.
     /// - `yrange` (array, that of the data): lowest and highest number of the ordinate, a pair.
-    /// - `size` ([720, 460]): of the picture, in pixels.
+    /// - `size` (array, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
     /// - `cm` (array): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
     /// - `font` ("sans"): "sans" or "serif"; a PNG is always without serifs.
     /// - `font_size` (float): of labels, in points of print.
