@@ -23,6 +23,8 @@ const RADII: (f64, f64) = (0.6, 9.0);
 const LARGEST: f64 = 0.46;
 /// Currents that are smaller than this part of the largest one are left out.
 const LEAST: f64 = 0.01;
+/// How often axes are drawn until their numbers need no other room.
+const MOST_PASSES: usize = 6;
 /// The widest arrow, in lengths of a bond.
 const WIDEST: f64 = 0.22;
 
@@ -171,14 +173,20 @@ impl Plot {
             let frame = Frame::of(&scene, x, y).ok_or_else(|| Error::internal("a plot without a frame"))?;
             Ok((scene, frame))
         };
-        // The numbers of the axes take room: the frame is known when they are drawn, and then the scale.
-        let (_, frame) = drawn(x, y)?;
-        let scale = frame.scale();
-        let around = |(low, high): (f64, f64), pixels: f64| {
-            let (middle, half) = (0.5 * (low + high), 0.5 * pixels / scale);
-            (middle - half, middle + half)
-        };
-        let (mut scene, frame) = drawn(around(x, frame.width), around(y, frame.height))?;
+        // The numbers of the axes take room: the frame is known when they are drawn, then the scale, and then other numbers.
+        let (mut scene, mut frame) = drawn(x, y)?;
+        for _ in 0..MOST_PASSES {
+            let scale = (frame.width / (x.1 - x.0)).min(frame.height / (y.1 - y.0));
+            let around = |(low, high): (f64, f64), pixels: f64| {
+                let (middle, half) = (0.5 * (low + high), 0.5 * pixels / scale);
+                (middle - half, middle + half)
+            };
+            let before = (frame.width, frame.height);
+            (scene, frame) = drawn(around(x, frame.width), around(y, frame.height))?;
+            if before == (frame.width, frame.height) {
+                break;
+            }
+        }
         let (mut rest, mut inside) = (Vec::with_capacity(scene.elements.len()), false);
         for element in scene.elements.drain(..) {
             let (starts, stops) =
