@@ -19,6 +19,8 @@ const ARROWS: &str = "#d55e00";
 /// The radius of a site, in lengths of a bond, and in pixels at least and at most.
 const RADIUS: f64 = 0.2;
 const RADII: (f64, f64) = (0.6, 9.0);
+/// The radius in pixels of sites whose colour is read, if they have the room.
+const SEEN: f64 = 5.0;
 /// The radius of the largest site, where sizes are given.
 const LARGEST: f64 = 0.46;
 /// Currents that are smaller than this part of the largest one are left out.
@@ -130,7 +132,12 @@ impl Picture {
             });
         }
         let plain = !self.arrows.is_empty();
-        let usual = (RADIUS * bond * if plain { 0.5 } else { 1.0 }).clamp(RADII.0, RADII.1);
+        let radius = |part: f64| (part * bond).clamp(RADII.0, RADII.1);
+        let usual = match &self.values {
+            // Colours are seen where discs are: in a large picture they touch.
+            Some(_) => radius(RADIUS).max(radius(0.5).min(SEEN)),
+            None => radius(if plain { 0.5 * RADIUS } else { RADIUS }),
+        };
         for (at, strength) in &self.paler {
             all.push(disc(frame.place(*at), usual, &hex(pale(GREY, 1.0 - strength)), false));
         }
@@ -210,9 +217,11 @@ impl Plot {
     pub fn from_picture(picture: Picture) -> Plot {
         let (x, y) = (picture.range(0), picture.range(1));
         let aspect = (y.1 - y.0) / (x.1 - x.0);
+        // A bar of colours is no shorter than its label.
+        let least = if picture.values.is_some() { 320.0 } else { 240.0 };
         let mut plot = Plot::new(Content::Picture(Box::new(picture)));
         // The axes take some 90 pixels in both directions.
-        plot.size = (720.0, (630.0 * aspect + 90.0).round().clamp(240.0, 900.0));
+        plot.size = (720.0, (630.0 * aspect + 90.0).round().clamp(least, 900.0));
         plot
     }
 }

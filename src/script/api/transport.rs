@@ -271,10 +271,10 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.table()?)
     }
 
-    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead, a column each: a Matrix. Each carries
-    /// a current of 1. The cell is the one that the lead has in common with the sample; a cell of the model farther along its periodic
-    /// direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of one
-    /// momentum are orthogonal, also those of one velocity, and separate, where nothing joins them: spins or chains side by side.
+    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead, a column each: a Matrix. Each
+    /// carries a current of 1. The cell is the one that the lead has in common with the sample; a cell of the model farther along
+    /// its periodic direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of one momentum are orthogonal, also
+    /// those of one velocity, and separate where nothing joins them: spins, or chains side by side.
     /// The largest amplitude of a wave is real and positive.
     ///
     /// # Example
