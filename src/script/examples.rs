@@ -3,7 +3,7 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 42] = [
+const SCRIPTS: [(&str, &str); 43] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
@@ -37,6 +37,7 @@ const SCRIPTS: [(&str, &str); 42] = [
     ("scripts/topological_insulator.rhai", include_str!("../../scripts/topological_insulator.rhai")),
     ("scripts/uejima2012.rhai", include_str!("../../scripts/uejima2012.rhai")),
     ("scripts/uejima2012_schemes.rhai", include_str!("../../scripts/uejima2012_schemes.rhai")),
+    ("scripts/valley_filter.rhai", include_str!("../../scripts/valley_filter.rhai")),
     ("scripts/valley_hall.rhai", include_str!("../../scripts/valley_hall.rhai")),
     ("scripts/vmc_by_hand.rhai", include_str!("../../scripts/vmc_by_hand.rhai")),
     ("scripts/vmc_crystal.rhai", include_str!("../../scripts/vmc_crystal.rhai")),

@@ -84,8 +84,8 @@ const MODULES: [(&str, &str); 17] = [
     ("solve", "Linear equations with Hermitian and other operators, by Krylov methods."),
     (
         "transport",
-        "Coherent transport through samples between semi-infinite leads: scattering matrices, transmissions, \
-         local densities of states and currents.",
+        "Coherent transport through samples between semi-infinite leads: waves, scattering matrices, \
+         transmissions, local densities of states and currents.",
     ),
     (
         "vmc",

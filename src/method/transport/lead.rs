@@ -27,8 +27,12 @@ pub struct Lead {
     places: Vec<Vec<f64>>,
     /// The vector from a cell of the model to the next one outward. A cell of the lead may hold several of them.
     step: Vec<f64>,
+    /// Whether that is along the model's periodic direction, or against it.
+    outward: bool,
     /// Sites of a cell of the model.
     sites: usize,
+    /// Pairs of sites that are joined, the second one in the next cell outward where `true`.
+    bonds: Vec<(usize, usize, bool)>,
 }
 
 impl Lead {
@@ -108,12 +112,21 @@ impl Lead {
         let scale = (0..n).map(across).fold(0.0, f64::max).max(1e-12 * width);
         let sites = cell.sites();
         let (orbitals, electrons) = (model.orbitals(), model.particles());
+        let joined = |m: &Mat<C64>, i: usize, j: usize| {
+            (0..orbitals * orbitals)
+                .any(|k| m[(i * orbitals + k / orbitals, j * orbitals + k % orbitals)] != C64::ZERO)
+        };
+        let pairs = (0..n / orbitals).flat_map(|i| (0..n / orbitals).map(move |j| (i, j)));
+        let bonds = pairs
+            .flat_map(|(i, j)| [(i, j, false), (i, j, true)])
+            .filter(|&(i, j, next)| if next { joined(&v, j, i) } else { i < j && joined(&h, i, j) })
+            .collect();
         let waves = sectors(&h, &v, |row| row % orbitals >= electrons)
             .into_iter()
             .map(|rows| Waves::new(&h, &v, rows, scale))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::numeric("the joints of a lead's cells were not decomposed"))?;
-        Ok(Lead { h, waves, scale, orbitals, electrons, places, step: repeat, sites })
+        Ok(Lead { h, waves, scale, orbitals, electrons, places, step: repeat, outward, sites, bonds })
     }
 
     /// Rows of a cell.
@@ -138,6 +151,21 @@ impl Lead {
     /// The vector from a cell of its model to the next one outward, Cartesian.
     pub fn step(&self) -> &[f64] {
         &self.step
+    }
+
+    /// Whether that is along the model's periodic direction, or against it.
+    pub fn goes_along(&self) -> bool {
+        self.outward
+    }
+
+    /// Pairs of sites that are joined, the second one in the next cell outward where `true`.
+    pub fn bonds(&self) -> &[(usize, usize, bool)] {
+        &self.bonds
+    }
+
+    /// Cells of the model in one of the lead.
+    pub fn reach(&self) -> usize {
+        self.places.len() / self.sites
     }
 
     pub fn orbitals(&self) -> usize {

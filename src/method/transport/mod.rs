@@ -4,6 +4,7 @@
 //! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
 
 mod lead;
+mod modes;
 mod opening;
 mod passed;
 mod reflection;
@@ -14,6 +15,7 @@ use std::ops::Range;
 use faer::Mat;
 
 pub use lead::Lead;
+use modes::{Beam, Mode, Modes};
 use opening::{BESIDE, Opening, unresolved};
 use passed::Known;
 use slices::{Blocks, Slices};
@@ -86,12 +88,16 @@ struct States {
     open: bool,
 }
 
-/// The scattering matrix and its channels.
+/// The scattering matrix and its waves.
 pub struct Scattering {
-    /// Amplitudes, rows going out and columns coming in; channels lead by lead.
+    /// Amplitudes, rows going out and columns coming in; lead by lead.
     pub matrix: Matrix,
     /// Open channels of each lead.
     pub channels: Vec<usize>,
+    /// The waves that come in and those that go out: a row each of `lead`, `momentum`, `velocity`, and of `particle` where a lead
+    /// tells electrons from holes.
+    pub incoming: Table,
+    pub outgoing: Table,
 }
 
 impl Sample {
@@ -152,6 +158,13 @@ impl Sample {
 
     pub fn leads(&self) -> usize {
         self.leads.len()
+    }
+
+    /// A lead, and the sites of the sample that it has in common with it, in the order of its own.
+    pub fn lead(&self, lead: usize) -> Option<(&Lead, Vec<usize>)> {
+        let attached = self.leads.get(lead)?;
+        let sites = attached.rows.iter().step_by(self.orbitals).map(|row| row / self.orbitals);
+        Some((&attached.lead, sites.collect()))
     }
 
     pub fn rows(&self) -> usize {
@@ -240,22 +253,69 @@ impl Sample {
         Ok(states)
     }
 
-    /// The scattering matrix, unitary.
+    /// The scattering matrix between the waves of the leads, unitary.
     ///
     /// # Errors
     /// Where a lead is not resolved; no memory, interruption.
     pub fn scattering(&self, energy: f64, task: &Task) -> Result<Scattering> {
         let all: Vec<usize> = (0..self.leads.len()).collect();
         let states = self.states(energy, &all, task)?.ok_or_else(|| unresolved(energy))?;
+        let modes = self.modes(energy, &states)?;
         let count = states.columns.last().map_or(0, |range| range.end);
         let mut s = Vec::with_capacity(count * count);
-        for out in &states.out {
+        for (out, of) in states.out.iter().zip(&modes) {
+            let out = of.outward.channels.adjoint() * out;
+            let parts: Vec<Mat<C64>> = states
+                .columns
+                .iter()
+                .zip(&modes)
+                .map(|(range, from)| out.subcols(range.start, range.len()) * &from.inward.channels)
+                .collect();
             for c in 0..out.nrows() {
-                s.extend((0..count).map(|column| out[(c, column)]));
+                parts.iter().for_each(|part| s.extend((0..part.ncols()).map(|d| part[(c, d)])));
             }
         }
-        let matrix = Matrix::new(count, count, Series::Complex(s))?;
-        Ok(Scattering { matrix, channels: states.columns.iter().map(|range| range.len()).collect() })
+        let table = |beam: &dyn Fn(&Modes) -> &Beam| {
+            let of = |(lead, modes): (usize, &Modes)| vec![lead as f64; beam(modes).modes.len()];
+            let leads: Vec<f64> = modes.iter().enumerate().flat_map(of).collect();
+            let all: Vec<Mode> = modes.iter().flat_map(|modes| beam(modes).modes.iter().copied()).collect();
+            modes::table("lead", leads, &all)
+        };
+        Ok(Scattering {
+            matrix: Matrix::new(count, count, Series::Complex(s))?,
+            channels: states.columns.iter().map(|range| range.len()).collect(),
+            incoming: table(&|modes| &modes.inward)?,
+            outgoing: table(&|modes| &modes.outward)?,
+        })
+    }
+
+    fn modes(&self, energy: f64, states: &States) -> Result<Vec<Modes>> {
+        self.leads
+            .iter()
+            .zip(&states.openings)
+            .map(|(own, opening)| own.lead.modes_of(energy, opening))
+            .collect()
+    }
+
+    /// The states that come in through a lead, one for each of its incoming waves, with which each carries a current of 1: a row for
+    /// each row of the sample.
+    ///
+    /// # Errors
+    /// As [`Sample::density`].
+    pub fn waves(&self, from: usize, energy: f64, task: &Task) -> Result<Matrix> {
+        let states = self.states_inside(energy, from, task)?;
+        let modes = self.leads[from].lead.modes_of(energy, &states.openings[from])?;
+        let count = modes.inward.modes.len();
+        memory::ensure(16 * (self.h.rows * count) as u128, "the waves in a sample")?;
+        let mut all = vec![C64::ZERO; self.h.rows * count];
+        for (rows, psi) in self.slices.rows.iter().zip(&states.slices) {
+            // Behind the sample's own rows of a slice stand those of leads.
+            let waves = psi.subrows(0, rows.len()) * &modes.inward.channels;
+            for (i, &row) in rows.iter().enumerate() {
+                (0..count).for_each(|c| all[row * count + c] = waves[(i, c)]);
+            }
+        }
+        Matrix::new(self.h.rows, count, Series::Complex(all))
     }
 
     /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection. `sends`

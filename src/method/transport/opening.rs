@@ -21,6 +21,21 @@ pub struct Opening {
     /// How many of the channels, the first ones, are those of electrons; the others are those of holes. None where
     /// channels are of both.
     pub electrons: Option<usize>,
+    /// What the lead's channels are made of, part by part.
+    pub parts: Vec<Channels>,
+}
+
+/// The channels of a lead, or of its electrons or its holes, as combinations of waves between two cells.
+pub struct Channels {
+    pub u: Mat<C64>,
+    /// Inward waves, outward ones, and how much of each passes.
+    pub inward: Mat<C64>,
+    pub outward: Mat<C64>,
+    pub passing: Vec<f64>,
+    /// Those that are open.
+    pub open: Vec<usize>,
+    /// How far off the reflection may be.
+    pub off: f64,
 }
 
 /// A reflection that is off by more than this is refused.
@@ -50,6 +65,7 @@ struct Part {
     source: Mat<C64>,
     out: Mat<C64>,
     back: Mat<C64>,
+    channels: Channels,
 }
 
 impl Part {
@@ -107,7 +123,9 @@ impl Part {
             unit_root * if l < n { root * seen[(j, l)] } else { seen_hard[(j, l - n)] }
         });
         let back = rho - leaving * t;
-        Some(Part { rows: waves.rows.clone(), matrix, source, out, back })
+        let (inward, outward) = (x.to_owned(), y.to_owned());
+        let channels = Channels { u: u.clone(), inward, outward, passing, open, off: noise };
+        Some(Part { rows: waves.rows.clone(), matrix, source, out, back, channels })
     }
 
     fn extra(&self) -> usize {
@@ -143,6 +161,7 @@ impl Lead {
             out: Mat::zeros(channels, rows + extra),
             back: Mat::zeros(channels, channels),
             electrons: (parts.len() == 2).then(|| parts[0].back.nrows()),
+            parts: Vec::new(),
         };
         let (mut first, mut channel) = (rows, 0);
         for part in &parts {
@@ -163,6 +182,7 @@ impl Lead {
             }
             (first, channel) = (first + part.extra(), channel + open);
         }
+        opening.parts = parts.into_iter().map(|part| part.channels).collect();
         Ok(Some(opening))
     }
 

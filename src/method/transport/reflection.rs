@@ -94,6 +94,8 @@ const LEAST_LOSS: f64 = 1e-10;
 const ROUNDED: f64 = 10.0;
 /// Most doublings of a piece.
 const MOST_DOUBLINGS: usize = 100;
+/// Elements of a cell's Green's function above which it is asked for orbitals that no wave reaches.
+const UNREACHED: f64 = 1e8;
 /// Singular values below which what is trapped between a cell and the rest is looked at.
 const TRAPPED: f64 = 1e-4;
 
@@ -113,15 +115,20 @@ impl Waves {
         Some(Waves { rows, h, h_size, a, b })
     }
 
+    /// `z - h` of a cell that sends nothing back at its joints.
+    fn inner(&self, z: C64) -> Mat<C64> {
+        let n = self.rows.len();
+        let joined = &self.a * self.a.adjoint() + &self.b * self.b.adjoint();
+        Mat::from_fn(n, n, |j, k| {
+            let own = if j == k { z } else { C64::ZERO };
+            own - self.h[(j, k)] + C64::I * joined[(j, k)]
+        })
+    }
+
     /// One cell at a complex energy.
     fn cell(&self, z: C64) -> Option<Piece> {
-        let (n, r, i) = (self.rows.len(), self.a.ncols(), C64::I);
-        let joined = &self.a * self.a.adjoint() + &self.b * self.b.adjoint();
-        let inner = Mat::from_fn(n, n, |j, k| {
-            let own = if j == k { z } else { C64::ZERO };
-            own - self.h[(j, k)] + i * joined[(j, k)]
-        });
-        let lu = inner.partial_piv_lu();
+        let (r, i) = (self.a.ncols(), C64::I);
+        let lu = self.inner(z).partial_piv_lu();
         let (ka, kb) = (lu.solve(&self.a), lu.solve(&self.b));
         let with = |x: Mat<C64>, factor: C64, own: f64| {
             Mat::from_fn(r, r, |j, k| factor * x[(j, k)] + if j == k { own } else { 0.0 })
@@ -139,6 +146,33 @@ impl Waves {
     /// equation has no solution: a last digit of imaginary part gives it one.
     fn cell_at(&self, energy: f64) -> Option<Piece> {
         [0.0, 4e-16, 6e-15, 1e-13].iter().find_map(|eta| self.cell(C64::new(energy, *eta)))
+    }
+
+    /// The amplitudes in a cell to which outward waves come at its inner joint and inward ones at its outer joint, a column each.
+    /// Of an orbital that no wave reaches there is nothing in them.
+    pub fn inside(&self, energy: f64, outward: &Mat<C64>, inward: &Mat<C64>) -> Option<Mat<C64>> {
+        let inner = self.inner(C64::new(energy, 0.0));
+        let root = 2.0f64.sqrt();
+        let right = faer::Scale(C64::new(root, 0.0)) * (&self.a * outward)
+            + faer::Scale(C64::new(0.0, root)) * (&self.b * inward);
+        if let Some(g) = inverse(inner.as_ref()).filter(|g| largest(g.as_ref()) < UNREACHED) {
+            return Some(g * right);
+        }
+        let d = inner.svd().ok()?;
+        let most = d.S().column_vector().iter().map(|s| s.re).fold(0.0, f64::max);
+        let mut seen = d.U().adjoint() * right;
+        for i in 0..seen.nrows() {
+            let s = d.S().column_vector()[i].re;
+            let weight = if s > 1e-13 * most { 1.0 / s } else { 0.0 };
+            (0..seen.ncols()).for_each(|j| seen[(i, j)] *= weight);
+        }
+        Some(d.V() * seen)
+    }
+
+    /// What becomes of outward waves p in a cell, where `u p` comes back, and of inward waves q, where `u^dagger q` goes out.
+    pub fn followed_by(&self, energy: f64, u: &Mat<C64>) -> Option<[Mat<C64>; 2]> {
+        let behind = self.cell_at(energy)?.behind(u)?;
+        Some([behind.ahead, behind.from.adjoint().to_owned()])
     }
 
     /// Newton's steps at a complex energy, or at a real one. One cell at an energy that rounding does not tell from it says what

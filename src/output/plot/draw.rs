@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+pub(super) const COLOURS: [&str; 7] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
 
 /// Most points of a curve. More points than pixels would only take time and disk space.
 const POINTS: usize = 4096;
@@ -62,6 +63,10 @@ impl Plot {
         match &mut plot.content {
             Content::Curves(curves) => curves.iter_mut().for_each(|curve| tidy(&mut curve.name)),
             Content::Map(map) => tidy(&mut map.label),
+            Content::Picture(picture) => {
+                tidy(&mut picture.label);
+                picture.names.iter_mut().for_each(tidy);
+            }
             Content::Panels(rows) => {
                 rows.iter_mut().flatten().for_each(|panel| *panel = panel.labelled(read))
             }
@@ -73,6 +78,7 @@ impl Plot {
     pub(super) fn has_legend(&self) -> bool {
         match &self.content {
             Content::Curves(curves) => self.legend.unwrap_or(curves.len() > 1),
+            Content::Picture(picture) => picture.values.is_none() && picture.names.len() > 1,
             Content::Map(_) | Content::Panels(_) => false,
         }
     }
@@ -80,6 +86,13 @@ impl Plot {
     pub(super) fn scene(&self, size: (f64, f64)) -> Result<Scene> {
         if let Content::Panels(rows) = &self.content {
             return self.panelled(rows, size);
+        }
+        if let Content::Picture(picture) = &self.content {
+            let mut scene = self.pictured(picture, size)?;
+            if picture.values.is_some() {
+                self.name_colours(&mut scene, &picture.label);
+            }
+            return Ok(scene);
         }
         let near = self.in_reach();
         let (left, right) = near.plots()?;
@@ -159,6 +172,7 @@ impl Plot {
         let curves = match &self.content {
             Content::Map(map) => return Ok((vec![Drawn::Heatmap(heatmap(map, self.log_y)?)], Vec::new())),
             Content::Curves(curves) => curves,
+            Content::Picture(picture) => return Ok((picture.plots()?, Vec::new())),
             Content::Panels(_) => return Err(Error::internal("panels are drawn one by one")),
         };
         let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -329,7 +343,7 @@ impl Plot {
     pub(super) fn extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.x)),
-            Content::Panels(_) => None,
+            Content::Picture(_) | Content::Panels(_) => None,
             Content::Curves(_) if !self.categories.is_empty() => {
                 Some((0.5, self.categories.len() as f64 + 0.5))
             }
@@ -359,7 +373,7 @@ impl Plot {
         let (xs, ys): (Vec<&[f64]>, Vec<&[f64]>) = match &self.content {
             Content::Map(map) => (vec![&map.x], vec![&map.y]),
             Content::Curves(curves) => curves.iter().map(|c| (&c.x[..], &c.y[..])).unzip(),
-            Content::Panels(_) => (Vec::new(), Vec::new()),
+            Content::Picture(_) | Content::Panels(_) => (Vec::new(), Vec::new()),
         };
         let needed = |lists: Vec<&[f64]>, logarithmic: bool, range: Option<(f64, f64)>| {
             let all = lists.into_iter().flatten().copied().filter(|&x| fits(x, logarithmic));
@@ -376,7 +390,7 @@ impl Plot {
     pub(super) fn map_extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.y)),
-            Content::Curves(_) | Content::Panels(_) => None,
+            Content::Curves(_) | Content::Picture(_) | Content::Panels(_) => None,
         }
     }
 

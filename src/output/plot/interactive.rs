@@ -66,6 +66,10 @@ impl Plot {
             Content::Map(map) => {
                 add("map", coloured(map, self.log_y)?);
             }
+            Content::Picture(_) => {
+                return Err(Error::input("a picture of a lattice as a page of HTML")
+                    .hint("save it as `.svg`, which browsers show, `.png` or `.pdf`"));
+            }
             Content::Panels(_) => return Err(Error::internal("panels inside panels")),
         }
         Ok(Value::Object(panel))

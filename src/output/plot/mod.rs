@@ -1,5 +1,5 @@
 //! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `map.rs`, `panels.rs`, `pdf.rs`,
-//! `terminal.rs` and, for its colours, `interactive.rs` know the library that draws.
+//! `picture.rs`, `terminal.rs` and, for its colours, `interactive.rs` know the library that draws.
 
 mod draw;
 mod interactive;
@@ -8,6 +8,7 @@ mod letters;
 mod map;
 mod panels;
 mod pdf;
+mod picture;
 mod reach;
 mod terminal;
 
@@ -87,6 +88,26 @@ pub struct Map {
     pub label: String,
 }
 
+/// A lattice, as it lies in a plane.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Picture {
+    /// Where the sites are, and their kind: an index of `names`.
+    pub sites: Vec<[f64; 2]>,
+    pub kinds: Vec<usize>,
+    pub names: Vec<String>,
+    /// From where to where, and how strong the line is, up to 1. A bond that leaves the sample is half as long and half as strong.
+    pub bonds: Vec<([f64; 2], [f64; 2], f64)>,
+    /// Sites of leads, and how strong they are, up to 1.
+    pub paler: Vec<([f64; 2], f64)>,
+    /// A number for each site, shown as its colour, and what it means.
+    pub values: Option<Vec<f64>>,
+    pub label: String,
+    /// A number for each site, shown as the area of its disc.
+    pub sizes: Option<Vec<f64>>,
+    /// From where to where a current flows, and how much; less than zero flows the other way.
+    pub arrows: Vec<([f64; 2], [f64; 2], f64)>,
+}
+
 /// What is plotted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
@@ -94,6 +115,8 @@ pub enum Content {
     Curves(Vec<Curve>),
     /// A map in colours.
     Map(Map),
+    /// A picture of a lattice.
+    Picture(Box<Picture>),
     /// Plots in rows, from the top.
     Panels(Vec<Vec<Plot>>),
 }
@@ -308,7 +331,7 @@ impl Plot {
     pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Curve)) -> Result<()> {
         let curves: &mut [Curve] = match &mut self.content {
             Content::Curves(curves) => curves,
-            Content::Map(_) | Content::Panels(_) => &mut [],
+            Content::Map(_) | Content::Picture(_) | Content::Panels(_) => &mut [],
         };
         let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
         match curves.iter_mut().find(|curve| curve.name == name) {

@@ -48,7 +48,8 @@ impl Plot {
         let mut powers = Powers::default();
         let scale = |data: &mut [f64], power: i32| data.iter_mut().for_each(|x| *x = times_ten(*x, power));
         match &mut plot.content {
-            Content::Panels(_) => return plot,
+            // Lattice constants are near one.
+            Content::Panels(_) | Content::Picture(_) => return plot,
             Content::Map(map) => {
                 powers.x = power(map.x.iter().copied().chain(ends(self.x_range)), false);
                 powers.y = power(map.y.iter().copied().chain(ends(self.y_range)), false);

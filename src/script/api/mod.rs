@@ -34,6 +34,7 @@ mod operator;
 mod orbitals;
 mod overlap;
 mod pairing;
+mod picture;
 mod plot;
 mod points;
 mod polarization;

@@ -3,6 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine};
 
+use super::picture::picture;
 use super::table::to_data;
 use super::values::{real, to_series, type_of};
 use crate::error::{Error, Result};
@@ -21,7 +22,14 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(plot_functions).into());
 }
 
-fn describe(value: &Dynamic) -> Result<Plot> {
+fn describe(value: &Dynamic, o: &Options) -> Result<Plot> {
+    match picture(value, o)? {
+        Some(plot) => Ok(plot),
+        None => of_data(value),
+    }
+}
+
+fn of_data(value: &Dynamic) -> Result<Plot> {
     match to_data(value)? {
         Data::Table(table) => Plot::from_table(&table),
         Data::Series(series) => Ok(Plot::from_series(&series)),
@@ -192,7 +200,16 @@ mod plot_functions {
     /// `\frac{..}{..}` and `\mathrm{..}` stand on one line. In a text between `"` a backslash is written twice, between back-ticks once. A
     /// terminal has no small letters: what no alphabet raises or lowers stays behind `^` or `_`.
     ///
+    /// A Lattice, a Model or a sample of `transport::system` becomes a picture of its sites and bonds, with a colour for each sublattice;
+    /// bonds across a periodic boundary end half-way, and leads go on in paler cells. `values` and `sizes` show a number for each
+    /// site, such as a density, `currents` the arrows of `s.currents(from, energy)`.
+    ///
     /// # Options
+    /// - `values` (Series or array): of a lattice's sites, shown as colours.
+    /// - `label` (string, none): what these are.
+    /// - `sizes` (Series or array): of a lattice's sites, shown as the areas of their discs.
+    /// - `currents` (Table): of the bonds of a sample, shown as arrows.
+    /// - `axes` ([0, 1]): the Cartesian axes of a picture, across and upwards.
     /// - `file` (string, the terminal or notebook): where the picture goes; a notebook shows it as well.
     /// - `title` (string, the table's): a text above the picture.
     /// - `xlabel` (string, the table's): the label below.
@@ -208,7 +225,7 @@ mod plot_functions {
     /// - `legend` (bool, if there are several curves): true or false.
     /// - `xrange` (array, that of the data): lowest and highest number of the abscissa, a pair.
     /// - `yrange` (array, that of the data): lowest and highest number of the ordinate, a pair.
-    /// - `size` ([720, 460]): of the picture, in pixels.
+    /// - `size` (array, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
     /// - `cm` (array): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
     /// - `font` ("sans"): "sans" or "serif"; a PNG is always without serifs.
     /// - `font_size` (float): of labels, in points of print.
@@ -220,10 +237,14 @@ mod plot_functions {
     /// let speeds = table([["format", ["csr", "ell"]], ["ours", [8.1, 9.0]], ["paper", [7.7, 11.5]]]);
     /// plot(speeds, #{ style: "bars", marks: ["paper"], ylabel: "10^9 flop/s", file: "speeds.svg" });
     /// plot(speeds, #{ style: "both", file: "speeds.html" });
+    /// let m = model(lattice::honeycomb(5, 5).boundary("open"));
+    /// m.nearest(-1.0);
+    /// let ground = m.build().to_matrix().eigh().vectors.column(0);
+    /// plot(m, #{ sizes: ground.abs() ** 2.0, file: "flake.svg" });
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plot(value: Dynamic, o: Options) -> Fallible<()> {
-        draw(dressed(describe(&value), &o)?, &o)
+        draw(dressed(describe(&value, &o), &o)?, &o)
     }
 
     #[rhai_fn(name = "plot", return_raw)]
@@ -244,7 +265,7 @@ mod plot_functions {
     /// ```
     #[rhai_fn(name = "panel", return_raw)]
     pub fn panel(value: Dynamic, o: Options) -> Fallible<Panel> {
-        dressed(describe(&value), &o).map(Panel)
+        dressed(describe(&value, &o), &o).map(Panel)
     }
 
     /// Several plots in one picture: an array of rows, each an array of what `panel` has made, or of Tables, Series and Matrices. They are
@@ -266,7 +287,7 @@ mod plot_functions {
     pub fn panels(rows: Array, o: Options) -> Fallible<()> {
         let plot = |value: &Dynamic| match value.read_lock::<Panel>() {
             Some(panel) => Ok(panel.0.clone()),
-            None => describe(value).map_err(|e| match e.hint_text() {
+            None => of_data(value).map_err(|e| match e.hint_text() {
                 Some(_) => e,
                 None => e.hint("`panel(value, #{ .. })` makes one with options"),
             }),

@@ -9,6 +9,7 @@ use super::lattice::ints;
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
 use crate::error::{Error, Result};
+use crate::lattice::Model;
 use crate::method::{Lead, Particle, Sample};
 use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
@@ -18,9 +19,9 @@ use crate::script::{Fallible, Options, session};
 #[derive(Clone)]
 pub(crate) struct ScriptLead(Rc<Lead>);
 
-/// A sample of a script, with its leads.
+/// A sample of a script, with its leads, and the model that it is of.
 #[derive(Clone)]
-pub(crate) struct ScriptSample(Rc<Sample>);
+pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>);
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -173,7 +174,7 @@ mod transport_functions {
             Ok((*lead.0).clone())
         };
         let leads = given.into_iter().map(lead).collect::<Result<Vec<Lead>>>()?;
-        Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?)))
+        Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?), Rc::new(m.model)))
     }
 
     /// How many channels of the lead are open at an energy. Where bands touch it is what both sides of the energy have.
@@ -243,11 +244,72 @@ mod transport_functions {
         }
     }
 
-    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each channel that
-    /// goes out and a column for each that comes in, lead by lead, and `channels`, how many each lead has.
-    /// Channels are those of the leads' couplings to the sample, not the waves of the lead: singular values
-    /// of its blocks mean something, single elements' phases do not. Where a normal lead has electrons and
-    /// holes, the channels of its electrons come first.
+    /// The waves that propagate in a lead at an energy: a table with a row for each of `direction` ("in" towards the sample or
+    /// "out"), `momentum` in units of the reciprocal vector, as in `bands` of the lead's model, and `velocity`, the derivative of
+    /// the energy by a momentum in inverse lattice constants, positive along the model's periodic direction. A lead beside a
+    /// superconductor with a pairing of zero has a column `particle` ("electron" or "hole") as well, electrons first. Waves that
+    /// decay are left out.
+    ///
+    /// The waves that come in stand first. Those that move along the periodic direction are in the order of rising momentum, those
+    /// against it in that of falling momentum, those of one momentum in the order of their speed. So a wave and the same one reversed
+    /// in time, and in a clean sample what comes in and what goes out at the other end, have the same number. Where a field is on,
+    /// momenta are those of the lead's gauge.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // a chain: E = -2 cos k, v = 2 sin k
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let waves = transport::lead(c, #{ side: 1 }).modes(-1.0);
+    /// print(waves);
+    /// assert_close(waves.momentum[1], 1.0 / 6.0, 1e-12);
+    /// assert_close(waves.velocity[1], sqrt(3.0), 1e-12);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn modes(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<Table> {
+        let energy = one(&energy)?;
+        Ok(lead.0.modes(energy)?.table()?)
+    }
+
+    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead, a column each: a Matrix. Each
+    /// carries a current of 1. The cell is the one that the lead has in common with the sample; a cell of the model farther along
+    /// its periodic direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of one momentum are orthogonal, also
+    /// those of one velocity, and separate where nothing joins them: spins, or chains side by side.
+    /// The largest amplitude of a wave is real and positive.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let psi = transport::lead(c, #{ side: 1 }).waves(-1.0);
+    /// assert_close(psi[[0, 1]].re ** 2.0, 1.0 / sqrt(3.0), 1e-12);     // the current is v |psi|^2
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn waves(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<Matrix> {
+        let energy = one(&energy)?;
+        Ok(lead.0.modes(energy)?.waves())
+    }
+
+    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and a column for
+    /// each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and `incoming` tell which they
+    /// are: tables of `lead`, `momentum` and `velocity`, and `particle` where a lead tells electrons from holes. In each lead the
+    /// waves are those of `lead.modes(energy)`. So |s|^2 is the probability to go from wave to wave, from valley to valley.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // a clean ribbon of 3 lines: all waves go straight on, with the phase of their momentum from one end to the other
+    /// let m = model(lattice::square(5, 3).boundary("open"));
+    /// m.nearest(-1.0);
+    /// let r = model(lattice::square(1, 3).boundary(["periodic", "open"]));
+    /// r.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(r, #{ side: -1 }), transport::lead(r, #{ side: 1 })] });
+    /// let found = s.scattering(-0.3);
+    /// assert(found.channels == [3, 3], "three waves");
+    /// for i in 0..3 {
+    ///     let straight = exp(2.0 * PI() * I * 4.0 * found.incoming.momentum[i]);
+    ///     assert_close(abs(found.s[[3 + i, i]] - straight), 0.0, 1e-9);
+    /// }
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn scattering(s: &mut ScriptSample, energy: Dynamic) -> Fallible<Map> {
         let energy = one(&energy)?;
@@ -256,7 +318,32 @@ mod transport_functions {
         let mut map = Map::new();
         map.insert("s".into(), Dynamic::from(found.matrix));
         map.insert("channels".into(), Dynamic::from(channels));
+        map.insert("incoming".into(), Dynamic::from(found.incoming));
+        map.insert("outgoing".into(), Dynamic::from(found.outgoing));
         Ok(map)
+    }
+
+    /// The wave functions in the sample of what comes in through a lead: a Matrix with a row for each row of the sample and a column for
+    /// each wave of the lead that comes in, in the order of `lead.modes(energy)`. The wave that comes in carries a current of 1;
+    /// what comes back and what decays is there as well. `psi.column(j)` is a Series.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // behind a barrier the wave is t exp(i k x): its weight tells how much passes
+    /// let m = model(lattice::chain(9).boundary("open"));
+    /// m.nearest(-1.0);
+    /// m.onsite(|r| if r[0] == 4.0 { 1.5 } else { 0.0 });
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
+    /// let psi = s.waves(0, -1.0).column(0);
+    /// let table = table(#{ x: range(0, 9), weight: psi.abs() ** 2.0 });
+    /// assert_close(table.weight[8] * sqrt(3.0), s.transmission(0, 1, -1.0), 1e-12);
+    /// ```
+    #[rhai_fn(global, name = "waves", pure, return_raw)]
+    pub fn waves_inside(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Matrix> {
+        let energy = one(&energy)?;
+        Ok(s.0.waves(lead_number(from)?, energy, &session()?.task(true))?)
     }
 
     /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
