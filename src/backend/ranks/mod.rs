@@ -45,7 +45,7 @@ const FEW_ROWS: usize = 1 << 12;
 
 /// Rows from which vectors of superblocks are spread over ranks whose cards reach each other, unless the user says otherwise: below,
 /// sums over ranks take longer than what a card saves.
-const MANY_ROWS: usize = 1 << 20;
+const MANY_ROWS: usize = 1 << 19;
 
 /// Rows a rank below which a superblock's vectors are never spread.
 const EACH: usize = 64;
