@@ -97,22 +97,14 @@ __device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint
     }
 }
 
-// The neighbour across the boundary; where fermions do not pass it, the site itself, whose numbers are at hand.
-template <int MU>
-__device__ __forceinline__ uint32_t around(const WilsonArgument& a, uint32_t site, uint32_t there) {
-    return a.sign[MU] == 0.0 ? site : there;
-}
-
 template <class F, int N, bool PACKED, int MU>
 __device__ __forceinline__ void hops(const WilsonArgument& a, uint32_t site, uint32_t x, uint32_t stride, uint32_t column,
                                      F s, C<F> sum[4][3]) {
     const uint32_t n = a.dims[MU];
     const bool last = x + 1 == n, first = x == 0;
     const F turn = (F)a.sign[MU];
-    const uint32_t up = last ? around<MU>(a, site, site - (n - 1) * stride) : site + stride;
-    const uint32_t down = first ? around<MU>(a, site, site + (n - 1) * stride) : site - stride;
-    hop<F, N, PACKED, MU, false>(a, site, up, column, -s, last ? turn : F(1), sum);
-    hop<F, N, PACKED, MU, true>(a, site, down, column, s, first ? turn : F(1), sum);
+    hop<F, N, PACKED, MU, false>(a, site, last ? site + stride - n * stride : site + stride, column, -s, last ? turn : F(1), sum);
+    hop<F, N, PACKED, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
 }
 
 // Writes `COUNT` components of the result from their sums over all hops: where component k stands, whether gamma5 turns its
@@ -264,9 +256,12 @@ __device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site
                                           F s, C<F> own[3], C<F> far[3]) {
     const uint32_t n = a.dims[MU];
     const bool last = x + 1 == n, first = x == 0;
-    const uint32_t up = last ? around<MU>(a, site, site - (n - 1) * stride) : site + stride;
-    const uint32_t down = first ? around<MU>(a, site, site + (n - 1) * stride) : site - stride;
     const F turn = (F)a.sign[MU];
+    // Where fermions do not pass the boundary, its neighbours are not fetched: the site's own numbers are at hand. The kernel
+    // of 8 reals, with one thread a site, took 5 % more time that way.
+    const bool closed = a.sign[MU] == 0.0;
+    const uint32_t up = !last ? site + stride : closed ? site : site - (n - 1) * stride;
+    const uint32_t down = !first ? site - stride : closed ? site : site + (n - 1) * stride;
     half_hop<F, N, MU, false>(a, site, up, half, -s, last ? turn : F(1), own, far);
     half_hop<F, N, MU, true>(a, site, down, half, s, first ? turn : F(1), own, far);
 }
