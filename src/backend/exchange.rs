@@ -17,16 +17,6 @@ pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
 /// Rows that travel for a site at a face of a box: two spins of three colours.
 pub const HALF: usize = 6;
 
-/// A face of a box whose lattice goes on behind it.
-#[derive(Debug, Clone, Copy)]
-pub struct Face {
-    pub direction: usize,
-    pub upper: bool,
-    pub sites: usize,
-    /// What a fermion gets that passes it, whichever way it goes.
-    pub sign: f64,
-}
-
 /// What has come through the faces of a box: by direction, through the lower and the upper one; none where there is no neighbour.
 pub type Came<'a> = [[Option<&'a [u8]>; 2]; 4];
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::exchange::{Face, Later, Link, VectorShape};
+use super::exchange::{Later, Link, VectorShape};
 use super::matrix::records::{Handling, Records};
-use super::matrix::wilson::WilsonSpec;
+use super::matrix::wilson::{Face, WilsonSpec};
 use super::matrix::{Csr, Stencil};
 use super::{Backend, BlockVector, Rows};
 use crate::error::{Error, Result};

@@ -10,8 +10,8 @@ use super::card::{Buffer, Card};
 use super::ledger::Ledger;
 use super::passage::Passage;
 use super::{RESIDENT, arguments, buffer, sums, unique};
-use crate::backend::exchange::{Face, HALF, Later, Link, VectorShape};
-use crate::backend::matrix::wilson::{Sites, WilsonSpec};
+use crate::backend::exchange::{HALF, Later, Link, VectorShape};
+use crate::backend::matrix::wilson::{Face, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots};
 use crate::error::{Error, Result};
 

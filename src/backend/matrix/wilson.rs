@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::merge;
-use crate::backend::exchange::Face;
 use crate::backend::{Grid, Region, Rows};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -217,6 +216,16 @@ impl WilsonSpec {
         }
         Ok(())
     }
+}
+
+/// A face of a box whose lattice goes on behind it.
+#[derive(Debug, Clone, Copy)]
+pub struct Face {
+    pub direction: usize,
+    pub upper: bool,
+    pub sites: usize,
+    /// What a fermion gets that passes it, whichever way it goes.
+    pub sign: f64,
 }
 
 /// A box of the lattice of an operator, of which this process has the links.

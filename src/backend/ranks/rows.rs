@@ -1,5 +1,5 @@
 //! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others travel, then
-//! adds what they contribute to its boundary rows.
+//! adds what they contribute to its boundary rows. Boxes of the Wilson operator may have faces instead, which half-spinors pass.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use super::faces::box_of;
 use super::passes::{LONG, Passes, TAG, meanwhile};
 use super::share::{Place, Share};
 use crate::backend::exchange::{
-    self, Besides, Face, Halo, Link, Plain, Port, Products, Staging, VectorShape, boundary,
+    self, Besides, Halo, Link, Plain, Port, Products, Staging, VectorShape, boundary,
 };
 use crate::backend::matrix::Csr;
-use crate::backend::matrix::wilson::WilsonSpec;
+use crate::backend::matrix::wilson::{Face, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Update};
 use crate::error::{Error, Result};
 use crate::number::DType;

@@ -11,9 +11,10 @@ use super::cuts::Cuts;
 use super::share;
 use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{
-    Besides, Face, Halo, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
+    Besides, Halo, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
 };
 use crate::backend::matrix::Csr;
+use crate::backend::matrix::wilson::Face;
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, conformal,
 };
