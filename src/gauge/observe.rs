@@ -121,7 +121,7 @@ fn strength(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
     std::array::from_fn(|k| (c[k] - d[k]) * C64::new(0.0, -0.125))
 }
 
-/// The topological charge of the clover field strength:
+/// The topological charge of the clover field strength, its trace kept:
 /// Q = 1/(4 pi^2) sum_x Tr(F_01 F_23 - F_02 F_13 + F_03 F_12).
 ///
 /// # Errors

@@ -315,8 +315,10 @@ impl Search<'_, '_> {
         let tolerance = self.tolerance;
         let mut space = Subspace::new(h, avoid.cloned(), block)?;
         self.begin(count, block, &mut space, start)?;
-        let before = self.products;
+        let mut before = self.products;
         let mut stall = Stall::new(h.dtype().epsilon());
+        // The residual when products were last made anew.
+        let mut anew = f64::INFINITY;
         let mut clear = false;
         loop {
             let (theta, s) = space.ritz()?;
@@ -339,6 +341,16 @@ impl Search<'_, '_> {
             } else if self.iterations >= self.options.max_iterations || space.dim() >= free {
                 Some(Ended::Limit)
             } else if stall.of(worst, &theta) {
+                if worst < 0.5 * anew {
+                    // The stored products carry the rounding of many restarts, so they are made anew before the search gives up.
+                    anew = worst;
+                    let best = space.vectors(&s, &targets)?;
+                    before += space.products;
+                    space = Subspace::new(h, avoid.cloned(), block)?;
+                    space.extend(best)?;
+                    stall = Stall::new(h.dtype().epsilon());
+                    continue;
+                }
                 Some(Ended::Stalled)
             } else {
                 None

@@ -68,7 +68,7 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     // Squares of small or large elements are no numbers, and an error of zero would be a claim.
     let unit = unit_of(largest(data));
     let scaled = in_units(data, unit);
-    let mean = scaled.iter().sum::<f64>() / n as f64;
+    let mean = mean_of(&scaled);
     let r = correlation(&scaled, mean, 1) / correlation(&scaled, mean, 0);
     // NaN of a constant series, whose error is zero in any case.
     let neighbours = if r < 1.0 { (1.0 + r) / (1.0 - r) } else { 1.0 };
@@ -78,7 +78,7 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let mut variance = 0.0;
     while blocks.len() >= 2 {
         let m = blocks.len() as f64;
-        let centre = blocks.iter().sum::<f64>() / m;
+        let centre = mean_of(&blocks);
         let spread = blocks.iter().map(|x| (x - centre) * (x - centre)).sum::<f64>() / (m - 1.0);
         if size == 1 {
             (variance, first) = (spread, spread / m);
@@ -134,7 +134,7 @@ pub fn autocorrelation(data: &[f64], lags: usize) -> Result<Vec<f64>> {
     }
     finite(data)?;
     let scaled = in_units(data, unit_of(largest(data)));
-    let mean = scaled.iter().sum::<f64>() / n as f64;
+    let mean = mean_of(&scaled);
     // Once more for what varies: data may be far from zero, and vary little.
     let apart: Vec<f64> = scaled.iter().map(|x| x - mean).collect();
     let apart = in_units(&apart, unit_of(largest(&apart)));
@@ -150,6 +150,12 @@ pub fn autocorrelation(data: &[f64], lags: usize) -> Result<Vec<f64>> {
             }
         })
         .collect())
+}
+
+/// The mean, exact for numbers that are all alike.
+fn mean_of(data: &[f64]) -> f64 {
+    let first = data.first().copied().unwrap_or(0.0);
+    first + data.iter().map(|x| x - first).sum::<f64>() / data.len() as f64
 }
 
 fn largest(data: &[f64]) -> f64 {
@@ -276,6 +282,8 @@ mod tests {
         assert!(blocked(&[1.0]).is_err() && blocked(&[1.0, f64::NAN]).is_err());
         let constant = blocked(&[2.0; 64]).unwrap();
         assert_eq!((constant.mean, constant.error, constant.autocorrelation), (2.0, 0.0, 1.0));
+        let uneven = blocked(&[3.7; 1000]).unwrap();
+        assert_eq!((uneven.mean, uneven.error), (3.7, 0.0));
         assert!((autocorrelation(&correlated(1 << 14, 0.5), 3).unwrap()[1] - 0.5).abs() < 0.05);
         assert!(autocorrelation(&[1.0], 1).is_err());
         assert!(autocorrelation(&[1.0, f64::NAN, 2.0], 1).unwrap_err().message().contains("element 1"));

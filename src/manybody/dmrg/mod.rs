@@ -29,6 +29,7 @@ mod spread;
 mod squared;
 mod state;
 mod storage;
+mod strength;
 mod strings;
 mod superblock;
 mod tensor;
@@ -55,6 +56,7 @@ pub use predict::transformed;
 pub use space::{Label, Side, Symmetry, TOTAL_SPIN};
 pub use state::State;
 pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};
+pub use strength::Strength;
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
 pub use uniform::{

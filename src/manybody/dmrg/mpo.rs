@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::conserved::conserved;
 use super::space::{Label, Symmetry};
+use super::strength::Strength;
 use super::strings::{Element, Strings, Word};
 use super::{coupled, cover};
 use crate::error::{Error, Result};
@@ -58,8 +59,7 @@ pub struct Mpo {
     mirror: Option<Mirror>,
     /// Whether arithmetic is complex even where no element is.
     complex: bool,
-    /// The largest sum, over the sites, of the sizes of the terms that act there.
-    strength: f64,
+    strength: Strength,
 }
 
 impl Mpo {
@@ -119,7 +119,7 @@ impl Mpo {
             uniform: true,
             mirror,
             complex: false,
-            strength: 0.0,
+            strength: Strength::default(),
         })
     }
 
@@ -143,7 +143,7 @@ impl Mpo {
             uniform: false,
             mirror: None,
             complex: false,
-            strength: 0.0,
+            strength: Strength::default(),
         })
     }
 
@@ -279,7 +279,7 @@ impl Mpo {
             uniform: false,
             mirror: None,
             complex: false,
-            strength: strength(strings, n),
+            strength: Strength::of(strings, n),
         }
     }
 
@@ -383,9 +383,7 @@ impl Mpo {
         label
     }
 
-    /// The largest sum, over the sites, of the sizes of the terms that act there: a bound on the energy of a change
-    /// at one site.
-    pub fn strength(&self) -> f64 {
+    pub fn strength(&self) -> Strength {
         self.strength
     }
 
@@ -431,15 +429,6 @@ fn parallel(
         }
     }
     leader
-}
-
-fn strength(strings: &Strings, sites: usize) -> f64 {
-    let mut of_site = vec![0.0; sites];
-    for (word, z) in &strings.words {
-        let size: f64 = word.iter().map(|w| strings.alphabet.size(w.1)).product::<f64>() * z.norm();
-        word.iter().for_each(|w| of_site[w.0] += size);
-    }
-    of_site.into_iter().fold(0.0, f64::max)
 }
 
 /// Things numbered in the order of their first appearance.

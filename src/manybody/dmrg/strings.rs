@@ -105,6 +105,11 @@ impl Alphabet {
         }
     }
 
+    /// Whether an operator changes no state of its site; tensors change those within a multiplet.
+    pub fn is_diagonal(&self, number: usize) -> bool {
+        number == 0 || self.rank(number) == 0 && self.operators[number - 1].1.iter().all(|e| e.0 == e.1)
+    }
+
     fn adjoint(&mut self, number: usize) -> (usize, C64) {
         if number == 0 {
             return (0, C64::ONE);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::super::mpo::{Bond, Mpo, MpoEntry};
 use super::super::space::Label;
+use super::super::strength::{Sizes, Strength};
 use super::super::strings::{Strings, Word};
 use super::cell::UnitCell;
 use crate::error::{Error, Result};
@@ -29,8 +30,7 @@ pub struct Repeated {
     pub reach: usize,
     /// Whether a coupling decays and never ends.
     pub decays: bool,
-    /// The largest sum, over the sites, of the sizes of the terms that act there.
-    pub strength: f64,
+    pub strength: Strength,
 }
 
 /// What has to be carried across a bond.
@@ -228,18 +228,16 @@ fn decay(tail: &Tail, chain: &Sites, cell: &UnitCell, strings: &mut Strings) -> 
     Ok(found)
 }
 
-fn strength(strings: &Strings, decays: &[Decay], n: usize) -> f64 {
-    let mut of_site = vec![0.0; n];
-    for (word, z) in &strings.words {
-        let size: f64 = word.iter().map(|w| strings.alphabet.size(w.1)).product::<f64>() * z.norm();
-        word.iter().for_each(|w| of_site[w.0 % n] += size);
-    }
+fn strength(strings: &Strings, decays: &[Decay], n: usize) -> Strength {
+    let mut sizes = Sizes::of(strings, n);
+    let alphabet = &strings.alphabet;
     for d in decays {
-        let size = strings.alphabet.size(d.first) * strings.alphabet.size(d.second) * d.factor.norm();
+        let size = alphabet.size(d.first) * alphabet.size(d.second) * d.factor.norm();
+        let diagonal = [d.first, d.passed, d.second].iter().all(|&operator| alphabet.is_diagonal(operator));
         // Its partners are spread over all sites alike.
-        of_site[d.site] += 2.0 * size * d.ratio.norm() / (1.0 - d.ratio.norm());
+        sizes.add(d.site, 2.0 * size * d.ratio.norm() / (1.0 - d.ratio.norm()), diagonal);
     }
-    of_site.into_iter().fold(0.0, f64::max)
+    sizes.strength()
 }
 
 /// By how much an operator changes the conserved numbers.

@@ -352,6 +352,12 @@ impl<T: Element> Uniform<T> {
             bases.push(c.iter().map(|c| thin_svd(c.as_ref())).collect::<Result<Vec<_>>>()?);
         }
         self.fitting(&mut dims);
+        if dims.iter().any(|of_bond| of_bond.iter().all(|d| *d == 0)) {
+            // The largest weights of the bonds belong to several states, as those of classical chains may: one of them stays.
+            let largest = |p: &(Mat<T>, Vec<f64>, Mat<T>)| p.1.first().copied().unwrap_or(0.0);
+            let weights: Vec<Vec<f64>> = bases.iter().map(|b| b.iter().map(largest).collect()).collect();
+            dims = self.heaviest(&weights);
+        }
         let space = |bond: usize| {
             Space::new(self.spaces[bond].iter().zip(&dims[bond]).map(|((q, _), &d)| (q.clone(), d)).collect())
         };
@@ -372,6 +378,50 @@ impl<T: Element> Uniform<T> {
             tensors.push(turned(&self.cell, site, from, (&spaces[site], &rows), (&spaces[behind], &to))?);
         }
         Uniform::canonical(&self.cell, &spaces, &tensors)
+    }
+
+    /// One state at each bond, in the sectors that the cell leads through and back to the first: of all such ways the one whose
+    /// weights have the largest product. No state where there is no way.
+    fn heaviest(&self, weights: &[Vec<f64>]) -> Vec<Vec<usize>> {
+        let n = self.count();
+        let mut best = (0.0, Vec::new());
+        for first in 0..weights[0].len() {
+            // For each sector of the bond, the largest product on a way to it, and the sector before.
+            let mut reached = vec![0.0; weights[0].len()];
+            reached[first] = 1.0;
+            let mut steps: Vec<Vec<usize>> = Vec::with_capacity(n);
+            for site in 0..n {
+                let behind = self.behind(site);
+                let tensor = &self.left[site];
+                let (mut next, mut from) = (vec![0.0; weights[behind].len()], vec![0; weights[behind].len()]);
+                for (to, row) in tensor.rows.iter().enumerate() {
+                    for part in tensor.fusion.parts(*row) {
+                        let matrix = &tensor.matrices[to];
+                        let rows = part.offset..part.offset + part.dim;
+                        let of_row = |i| {
+                            (0..matrix.ncols()).map(move |j| matrix[(i, j)].to_c64().norm_sqr()).sum::<f64>()
+                        };
+                        let size = rows.map(of_row).sum::<f64>().sqrt();
+                        let value = reached[part.inner] * weights[behind][to] * size;
+                        if value > next[to] {
+                            (next[to], from[to]) = (value, part.inner);
+                        }
+                    }
+                }
+                steps.push(from);
+                reached = next;
+            }
+            if reached[first] > best.0 {
+                let mut way = vec![first; n];
+                for site in (1..n).rev() {
+                    way[site] = steps[site][way[self.behind(site)]];
+                }
+                best = (reached[first], way);
+            }
+        }
+        let mut dims: Vec<Vec<usize>> = weights.iter().map(|w| vec![0; w.len()]).collect();
+        best.1.into_iter().enumerate().for_each(|(bond, sector)| dims[bond][sector] = 1);
+        dims
     }
 
     /// Lowers numbers of states until those of every sector can be reached from both sides.

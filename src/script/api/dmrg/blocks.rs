@@ -193,7 +193,21 @@ mod block_functions {
     /// ```
     #[rhai_fn(global, get = "strength", pure)]
     pub fn strength(mpo: &mut Arc<Mpo>) -> FLOAT {
-        mpo.strength()
+        mpo.strength().all
+    }
+
+    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least; `strength` where
+    /// there are none. Energies of electrons that a large repulsion keeps apart are of this size.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("Electron", 4);
+    /// let m = dmrg::mpo(models::hubbard(chain, #{ U: 1000.0 }), chain, #{ Nup: 2, Ndn: 2 });
+    /// assert(m.off_diagonal == 8.0 && m.strength == 1008.0, "two spins hop to two neighbours and back");
+    /// ```
+    #[rhai_fn(global, get = "off_diagonal", pure)]
+    pub fn off_diagonal(mpo: &mut Arc<Mpo>) -> FLOAT {
+        mpo.strength().off_diagonal
     }
 
     /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above 1e4.
@@ -206,7 +220,7 @@ mod block_functions {
     /// ```
     #[rhai_fn(global, get = "unit", pure)]
     pub fn unit(mpo: &mut Arc<Mpo>) -> FLOAT {
-        crate::method::unit_of(mpo.strength())
+        crate::method::unit_of(mpo.strength().all)
     }
 
     /// Whether blocks made of it are complex.

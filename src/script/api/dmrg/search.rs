@@ -79,13 +79,20 @@ mod search_functions {
     /// The largest sum, over the sites of the cell, of the sizes of the terms that act there.
     #[rhai_fn(global, get = "strength", pure)]
     pub fn cell_strength(h: &mut Arc<Repeated>) -> FLOAT {
-        h.strength
+        h.strength.all
+    }
+
+    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least; `strength` where
+    /// there are none.
+    #[rhai_fn(global, get = "off_diagonal", pure)]
+    pub fn cell_off_diagonal(h: &mut Arc<Repeated>) -> FLOAT {
+        h.strength.off_diagonal
     }
 
     /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above 1e4.
     #[rhai_fn(global, get = "unit", pure)]
     pub fn cell_unit(h: &mut Arc<Repeated>) -> FLOAT {
-        crate::method::unit_of(h.strength)
+        crate::method::unit_of(h.strength.all)
     }
 
     /// A number that tells Hamiltonians and sectors apart.

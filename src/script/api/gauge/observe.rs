@@ -136,7 +136,8 @@ mod observables {
         ])?)
     }
 
-    /// The topological charge of the clover field strength. It nears an integer on smooth fields: smear or flow first.
+    /// The topological charge of the clover field strength `F = (C - C^+)/(8i)`, whose trace is kept, as in Grid; some programs take
+    /// it off, which changes rough fields by per cents. It nears an integer on smooth fields: smear or flow first.
     ///
     /// # Example
     /// ```rhai
