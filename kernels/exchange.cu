@@ -131,12 +131,6 @@ __device__ void push_rows(uint32_t neighbours, uint32_t told, uint32_t each, con
     for (n = 0; n < told; ++n) *reinterpret_cast<volatile uint32_t*>(flags[n]) = pass;
 }
 
-__device__ __forceinline__ uint32_t told(const char* number) {
-    uint32_t pass;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(pass) : "l"(number) : "memory");
-    return pass;
-}
-
 // Waits until all parts but this one have written the rows of a pass.
 extern "C" __global__ void __launch_bounds__(host::assembly::WAITING) await_parts(uint32_t parts, uint32_t own,
                                                                                    const char* landing, uint32_t pass) {

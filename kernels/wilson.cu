@@ -1,11 +1,9 @@
-// The Wilson-Dirac operator: a thread a site and column. Spinors and links of 32 neighbouring sites lie together, component
-// by component, so that a warp loads whole lines. Where sites come in whole groups and there is one column (PACKED), the
-// components of a site are at distances that the compiler knows. In double precision two threads of a warp then share a site.
+// The Wilson-Dirac operator: a thread a site and column. Where sites come in whole groups and there is one column (PACKED),
+// the components of a site are at distances that the compiler knows. In double precision two threads of a warp then share a site.
 //
 // Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
-#include "common.cuh"
+#include "wilson.cuh"
 
-constexpr uint32_t GROUP = host::wilson::GROUP;
 constexpr int MOST_ADDED = host::wilson::MOST_ADDED;
 constexpr int BLOCK = host::wilson::BLOCK;
 
@@ -45,111 +43,11 @@ struct WilsonArgument {
 };
 HOST_LAYOUT_wilson_WilsonArgument(WilsonArgument);
 
-template <class F>
-struct Reals;
-template <>
-struct Reals<float> {
-    using Two = float2;
-    static __device__ __forceinline__ float2 two(float a, float b) { return make_float2(a, b); }
-};
-template <>
-struct Reals<double> {
-    using Two = double2;
-    static __device__ __forceinline__ double2 two(double a, double b) { return make_double2(a, b); }
-};
-
-template <class F>
-using C = Complex<F>;
-
-template <class F>
-__device__ __forceinline__ C<F> fetch(const void* base, uint64_t at) {
-    const auto z = __ldg(reinterpret_cast<const typename Reals<F>::Two*>(base) + at);
-    return {z.x, z.y};
-}
-
-template <class F>
-__device__ __forceinline__ C<F> operator*(C<F> a, C<F> b) {
-    return mla(a, b, C<F>{0, 0});
-}
-// a + s b and a + i s b.
-template <class F>
-__device__ __forceinline__ C<F> plus(C<F> a, F s, C<F> b) {
-    return mla(s, b, a);
-}
-template <class F>
-__device__ __forceinline__ C<F> plus_i(C<F> a, F s, C<F> b) {
-    return {mla(-s, b.im, a.re), mla(s, b.re, a.im)};
-}
-template <class F>
-__device__ __forceinline__ C<F> cross(C<F> a, C<F> b, C<F> c, C<F> d) {
-    // conj(a b - c d)
-    return {mla(a.re, b.re, mla(-a.im, b.im, mla(-c.re, d.re, c.im * d.im))),
-            mla(-a.re, b.im, mla(-a.im, b.re, mla(c.re, d.im, c.im * d.re)))};
-}
-
-// Where the first component of a site and column stands, and how far apart components are.
-template <bool PACKED>
-struct Place {
-    uint64_t at;
-    uint32_t width;
-
-    __device__ __forceinline__ uint64_t component(int k) const { return at + (uint64_t)k * (PACKED ? GROUP : width); }
-};
-
-template <bool PACKED>
-__device__ __forceinline__ Place<PACKED> place(const WilsonArgument& a, uint32_t site, uint32_t column) {
-    const uint32_t group = site / GROUP, lane = site % GROUP;
-    if (PACKED) return {(uint64_t)group * (12 * GROUP) + lane, GROUP};
-    const uint32_t width = min(GROUP, a.sites - group * GROUP);
-    return {((uint64_t)group * 12 * GROUP + lane) * a.columns + column, width * a.columns};
-}
-
-// The link of a site and direction from N reals; see src/backend/matrix/wilson.rs for the 8.
-template <class F, int N>
-__device__ __forceinline__ void link(const WilsonArgument& a, uint32_t site, int mu, C<F> u[9]) {
-    const uint64_t base = ((uint64_t)(site / GROUP) * 4 + mu) * (N / 2 * GROUP) + site % GROUP;
-    auto z = [&](int k) { return fetch<F>(a.links, base + k * GROUP); };
-    if (N == 18) {
-#pragma unroll
-        for (int k = 0; k < 9; ++k) u[k] = z(k);
-        return;
-    }
-    if (N == 12) {
-#pragma unroll
-        for (int k = 0; k < 6; ++k) u[k] = z(k);
-    } else {
-        const C<F> a2 = z(0), a3 = z(1), ty = z(2), y12 = z(3);
-        const F t = ty.re, y0 = ty.im, y1 = y12.re, y2 = y12.im;
-        const F rest = F(1) - a2.re * a2.re - a2.im * a2.im - a3.re * a3.re - a3.im * a3.im;
-        const F modulus = sqrt(rest < 0 ? -rest : rest);
-        const F inverse = F(1) / (F(1) + t * t);
-        const C<F> half = {(F(1) - t * t) * inverse, F(2) * t * inverse};
-        const C<F> phase = half * half, back = {half.re, -half.im};
-        const F square = y0 * y0 + y1 * y1 + y2 * y2;
-        const F scale = F(1) / (F(1) + square);
-        const C<F> alpha = C<F>{(F(1) - square) * scale, F(2) * y2 * scale} * back;
-        const C<F> beta = C<F>{F(2) * y1 * scale, F(2) * y0 * scale} * back;
-        const C<F> along = cmla(a3, beta, cmla(a2, alpha, C<F>{0, 0}));
-        const F share = F(-1) / (F(1) + modulus);
-        const C<F> kappa = {along.re * share, along.im * share};
-        const C<F> first = along * phase;
-        u[0] = {phase.re * modulus, phase.im * modulus};
-        u[1] = a2;
-        u[2] = a3;
-        u[3] = {-first.re, -first.im};
-        u[4] = mla(kappa, a2, alpha);
-        u[5] = mla(kappa, a3, beta);
-    }
-    u[6] = cross(u[1], u[5], u[2], u[4]);
-    u[7] = cross(u[2], u[3], u[0], u[5]);
-    u[8] = cross(u[0], u[4], u[1], u[3]);
-}
-
 // One hop: projects a neighbour with (1 + s g_mu), takes it through the link and adds its four spins.
 template <class F, int N, bool PACKED, int MU, bool BACKWARD>
 __device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint32_t there, uint32_t column, F s, F edge,
                                     C<F> sum[4][3]) {
-    const auto p = place<PACKED>(a, there, column);
+    const auto p = place<PACKED>(a.sites, a.columns, there, column);
     auto psi = [&](int spin, int colour) { return fetch<F>(a.v, p.component(3 * spin + colour)); };
     C<F> h[2][3];
 #pragma unroll
@@ -170,7 +68,7 @@ __device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint
         }
     }
     C<F> u[9];
-    link<F, N>(a, BACKWARD ? there : site, MU, u);
+    link<F, N>(a.links, BACKWARD ? there : site, MU, u);
     const F turned = s * edge;
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
@@ -310,7 +208,7 @@ __device__ __forceinline__ void wilson(const WilsonArgument& a) {
     const Site here(a, site);
     if (!here.wanted(a)) return;
     const F s = a.adjoint ? F(-1) : F(1);
-    const auto p = place<PACKED>(a, site, column);
+    const auto p = place<PACKED>(a.sites, a.columns, site, column);
     C<F> sum[4][3];
 #pragma unroll
     for (int k = 0; k < 12; ++k) {
@@ -330,43 +228,42 @@ __device__ __forceinline__ void wilson(const WilsonArgument& a) {
         a, [&](int k) { return p.component(k); }, [](int k) { return k >= 6; }, [&](int k) { return sum[k / 3][k % 3]; });
 }
 
-// One hop of half a site: component `half` of the half-spinor, t = -1 for the first and 1 for the second. It is also what the
-// spin `far` of (1 + s g_mu) is made of, but for a factor: spin 3 - half in the first two directions, 2 + half in the others.
+// One hop of half a site, which has component `half` of the half-spinor.
 template <class F, int N, int MU, bool BACKWARD>
-__device__ __forceinline__ void half_hop(const WilsonArgument& a, uint32_t site, uint32_t there, uint32_t half, F t, F s,
-                                         F edge, C<F> own[3], C<F> far[3]) {
-    constexpr bool IMAGINARY = MU == 0 || MU == 2;
+__device__ __forceinline__ void half_hop(const WilsonArgument& a, uint32_t site, uint32_t there, uint32_t half, F s, F edge,
+                                         C<F> own[3], C<F> far[3]) {
+    const Projection<F> made(MU, half, s);
     const uint64_t at = (uint64_t)(there / GROUP) * (12 * GROUP) + there % GROUP;
-    const uint64_t near_spin = at + 3 * GROUP * half, far_spin = at + 3 * GROUP * (MU < 2 ? 3 - half : 2 + half);
-    const F f = MU == 1 ? t * s : MU == 2 ? -t * s : s;
+    const uint64_t near_spin = at + 3 * GROUP * half, far_spin = at + 3 * GROUP * made.far;
     C<F> h[3];
 #pragma unroll
-    for (int c = 0; c < 3; ++c) {
-        const C<F> p = fetch<F>(a.v, near_spin + c * GROUP), q = fetch<F>(a.v, far_spin + c * GROUP);
-        h[c] = IMAGINARY ? plus_i(p, f, q) : plus(p, f, q);
-    }
+    for (int c = 0; c < 3; ++c)
+        h[c] = plus(fetch<F>(a.v, near_spin + c * GROUP), made.f, made.turned(fetch<F>(a.v, far_spin + c * GROUP)));
     C<F> u[9];
-    link<F, N>(a, BACKWARD ? there : site, MU, u);
+    link<F, N>(a.links, BACKWARD ? there : site, MU, u);
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
         C<F> x{0, 0};
 #pragma unroll
         for (int j = 0; j < 3; ++j) x = BACKWARD ? cmla(u[3 * j + i], h[j], x) : mla(u[3 * i + j], h[j], x);
         own[i] = plus(own[i], edge, x);
-        far[i] = IMAGINARY ? plus_i(far[i], -f * edge, x) : plus(far[i], f * edge, x);
+        far[i] = plus(far[i], made.back() * edge, made.turned(x));
     }
 }
 
 template <class F, int N, int MU>
 __device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site, uint32_t x, uint32_t stride, uint32_t half,
-                                          F t, F s, C<F> own[3], C<F> far[3]) {
+                                          F s, C<F> own[3], C<F> far[3]) {
     const uint32_t n = a.dims[MU];
     const bool last = x + 1 == n, first = x == 0;
-    const uint32_t up = last ? site + stride - n * stride : site + stride;
-    const uint32_t down = first ? site + n * stride - stride : site - stride;
     const F turn = (F)a.sign[MU];
-    half_hop<F, N, MU, false>(a, site, up, half, t, -s, last ? turn : F(1), own, far);
-    half_hop<F, N, MU, true>(a, site, down, half, t, s, first ? turn : F(1), own, far);
+    // Where fermions do not pass the boundary, its neighbours are not fetched: the site's own numbers are at hand. The kernel
+    // of 8 reals, with one thread a site, took 5 % more time that way.
+    const bool closed = a.sign[MU] == 0.0;
+    const uint32_t up = !last ? site + stride : closed ? site : site - (n - 1) * stride;
+    const uint32_t down = !first ? site - stride : closed ? site : site + (n - 1) * stride;
+    half_hop<F, N, MU, false>(a, site, up, half, -s, last ? turn : F(1), own, far);
+    half_hop<F, N, MU, true>(a, site, down, half, s, first ? turn : F(1), own, far);
 }
 
 // A warp for half a group of sites, two threads each with one component of every half-spinor: half the sums, so that registers
@@ -383,7 +280,7 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     const bool wanted = here.wanted(a);
     const uint32_t taking_part = __ballot_sync(~0u, wanted);
     if (!wanted) return;
-    const F s = a.adjoint ? F(-1) : F(1), t = half ? F(1) : F(-1);
+    const F s = a.adjoint ? F(-1) : F(1);
     const uint64_t at = (uint64_t)group * (12 * GROUP) + inner + 3 * GROUP * half;
     C<F> own[3], theirs[3] = {}, far[3];
 #pragma unroll
@@ -392,18 +289,18 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
         own[c] = {(F)a.start[0] * z.re, (F)a.start[0] * z.im};
     }
     uint32_t stride = 1;
-    half_hops<F, N, 0>(a, site, here.x[0], stride, half, t, s, own, theirs);
+    half_hops<F, N, 0>(a, site, here.x[0], stride, half, s, own, theirs);
     stride *= a.dims[0];
-    half_hops<F, N, 1>(a, site, here.x[1], stride, half, t, s, own, theirs);
+    half_hops<F, N, 1>(a, site, here.x[1], stride, half, s, own, theirs);
     stride *= a.dims[1];
 #pragma unroll
     for (int c = 0; c < 3; ++c)
         far[c] = {__shfl_xor_sync(taking_part, theirs[c].re, SITES), __shfl_xor_sync(taking_part, theirs[c].im, SITES)};
 #pragma unroll
     for (int c = 0; c < 3; ++c) far[c] = plus(far[c], (F)a.start[1], fetch<F>(a.v, at + (c + 6) * GROUP));
-    half_hops<F, N, 2>(a, site, here.x[2], stride, half, t, s, own, far);
+    half_hops<F, N, 2>(a, site, here.x[2], stride, half, s, own, far);
     stride *= a.dims[2];
-    half_hops<F, N, 3>(a, site, here.x[3], stride, half, t, s, own, far);
+    half_hops<F, N, 3>(a, site, here.x[3], stride, half, s, own, far);
     finish<F, 6>(
         a, [&](int k) { return at + (k < 3 ? k : k + 3) * GROUP; }, [](int k) { return k >= 3; },
         [&](int k) { return k < 3 ? own[k] : far[k - 3]; });

@@ -1,6 +1,7 @@
 //! Every backend against slow references: one suite, instantiated for each backend there is.
 
 mod capabilities;
+mod faces;
 mod lattices;
 mod spinors;
 mod splines;
@@ -93,7 +94,7 @@ macro_rules! on {
             #[test]
             $(#[$attribute])?
             fn boxes_of_a_lattice_hand_half_spinors_over() {
-                spinors::boxes(&$device);
+                faces::boxes(&$device);
             }
 
             #[test]
@@ -242,6 +243,12 @@ fn gpu_keeps_matrices() {
 #[ignore = "needs two GPUs"]
 fn superblocks_are_shared_by_two_gpus() {
     superblocks::shared([&gpu(), &gpu_number(1)]);
+}
+
+#[test]
+#[ignore = "needs two GPUs"]
+fn half_spinors_pass_between_two_gpus() {
+    faces::linked([&gpu(), &gpu_number(1)]);
 }
 
 #[test]

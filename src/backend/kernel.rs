@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::exchange::{Later, Link};
+use super::exchange::{Later, Link, VectorShape};
 use super::matrix::records::{Handling, Records};
-use super::matrix::wilson::WilsonSpec;
+use super::matrix::wilson::{Face, WilsonSpec};
 use super::matrix::{Csr, Stencil};
 use super::{Backend, BlockVector, Rows};
 use crate::error::{Error, Result};
@@ -169,6 +169,13 @@ pub trait Kernel: Send + Sync {
         _steps: usize,
     ) -> Option<Result<Vec<Dots>>> {
         None
+    }
+
+    /// For an operator on a box of a lattice that ends at these faces: this end of an exchange by which sites at the faces get what
+    /// comes from the boxes behind them, a neighbour a face. What leaves is in the order of the faces that it comes through: the
+    /// upper face of each direction goes before the lower one. None where the backend has no such way.
+    fn link_faces(&self, _faces: &[Face], _shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        Ok(None)
     }
 
     /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.

@@ -357,6 +357,12 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// The Wilson operator on a box, whose faces half-spinors pass by [`Kernel::link_faces`]; none where the backend has no such
+    /// way.
+    fn prepare_linked(&self, _part: &WilsonBox) -> Result<Option<Arc<dyn Kernel>>> {
+        Ok(None)
+    }
+
     /// The backends that rows are shared out to, if this is made of others.
     fn parts(&self) -> Vec<Part> {
         Vec::new()

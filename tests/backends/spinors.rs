@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use umklapp::backend::exchange::{Besides, Came, Faced, HALF, VectorShape};
-use umklapp::backend::matrix::wilson::{Compression, Sites, Su3, WilsonBox, WilsonSpec};
+use umklapp::backend::matrix::wilson::{Compression, Sites, Su3, WilsonSpec};
 use umklapp::backend::{
     BlockVector, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Random, Rows, Update,
 };
@@ -40,7 +39,13 @@ fn number(seed: u64, index: usize) -> C64 {
     C64::new(2.0 * philox::unit(w[0], w[1]) - 1.0, 2.0 * philox::unit(w[2], w[3]) - 1.0)
 }
 
-fn block(device: &Device, dtype: DType, rows: Rows, columns: usize, seed: u64) -> (BlockVector, Vec<C64>) {
+pub(super) fn block(
+    device: &Device,
+    dtype: DType,
+    rows: Rows,
+    columns: usize,
+    seed: u64,
+) -> (BlockVector, Vec<C64>) {
     let data: Vec<C64> = (0..rows.local * columns).map(|i| number(seed, i)).collect();
     let v = device.upload(dtype, rows, columns, &data).expect("a block");
     let host = device.download(&v).expect("its numbers");
@@ -178,7 +183,7 @@ fn check(device: &Device, spec: &WilsonSpec, columns: usize) {
     }
 }
 
-fn spec(dims: [usize; 4], seed: u64) -> WilsonSpec {
+pub(super) fn spec(dims: [usize; 4], seed: u64) -> WilsonSpec {
     let lattice = Lattice::hypercubic(&dims).expect("a lattice");
     let u = Links::unit(&lattice).expect("links").random(seed).expect("links");
     u.wilson(0.1, false, Compression::Full, false).expect("an operator")
@@ -203,175 +208,6 @@ pub fn wilson(device: &Device) {
         for columns in [2, 3, 8] {
             check(device, &WilsonSpec { single: columns == 3, ..turned.clone() }, columns);
         }
-    }
-}
-
-/// Where boxes of about one size begin.
-fn starts(n: usize, parts: usize) -> Vec<usize> {
-    (0..=parts).map(|part| n * part / parts).collect()
-}
-
-/// Packs of four numbers of 64 bits and eight of 32 have fused products, which shorter ones have not.
-fn packed(dims: [usize; 4], single: bool) -> bool {
-    dims.iter().filter(|n| *n % 2 == 0).count() >= if single { 3 } else { 2 }
-}
-
-fn check_boxes(device: &Device, spec: &WilsonSpec, grid: [usize; 4], columns: usize) {
-    let dims = spec.dims();
-    let what = format!("{dims:?} in {grid:?}, {:?}, {columns} columns", spec.compression);
-    let dtype = DType::of(spec.single, true);
-    let whole = device.prepare(MatrixSpec::Wilson(Arc::new(spec.clone()))).expect("a kernel");
-    let (v, v_host) = block(device, dtype, whole.rows(), columns, 1);
-    let (w, w_host) = block(device, dtype, whole.rows(), columns, 2);
-    let (x, x_host) = block(device, dtype, whole.rows(), columns, 3);
-    let ends: Vec<Vec<usize>> = dims.iter().zip(grid).map(|(&n, parts)| starts(n, parts)).collect();
-    let corners = Grid { dims: grid, per_site: 1 };
-    let parts: Vec<WilsonBox> = (0..corners.sites())
-        .map(|k| {
-            let x = corners.coordinates(k);
-            WilsonBox { spec, own: std::array::from_fn(|d| ends[d][x[d]]..ends[d][x[d] + 1]) }
-        })
-        .collect();
-    let sizes = |part: &WilsonBox| -> [usize; 4] { std::array::from_fn(|d| part.own[d].len()) };
-    // Rows of a box among those of the lattice.
-    let rows_of = |part: &WilsonBox| -> Vec<usize> {
-        let (own, all) = (Grid { dims: sizes(part), per_site: 12 }, Grid { dims, per_site: 12 });
-        let site = |k: usize| {
-            let x = own.coordinates(k);
-            all.site(std::array::from_fn(|d| x[d] + part.own[d].start))
-        };
-        (0..own.sites())
-            .flat_map(|k| (0..12).map(move |r| 12 * k + r))
-            .map(|row| 12 * site(row / 12) + row % 12)
-            .collect()
-    };
-    let piece = |part: &WilsonBox, all: &[C64]| -> BlockVector {
-        let data: Vec<C64> = rows_of(part)
-            .iter()
-            .flat_map(|row| all[row * columns..(row + 1) * columns].iter().copied())
-            .collect();
-        let rows = Rows::on(Grid { dims: sizes(part), per_site: 12 });
-        device.upload(dtype, rows, columns, &data).expect("a block")
-    };
-    let Some(kernels) = parts
-        .iter()
-        .map(|part| device.prepare_box(part).expect("a kernel"))
-        .collect::<Option<Vec<Arc<dyn Faced>>>>()
-    else {
-        return;
-    };
-    let vectors: Vec<BlockVector> = parts.iter().map(|part| piece(part, &v_host)).collect();
-    // What leaves each box, by direction, through the lower and the upper face.
-    let leaving: Vec<Vec<[Vec<u64>; 2]>> = (0..parts.len())
-        .map(|k| {
-            let face = |d: usize, upper: bool| {
-                let sites: usize = (0..4).filter(|e| *e != d).map(|e| parts[k].own[e].len()).product();
-                let mut memory = vec![u64::MAX; VectorShape::of(&vectors[k]).bytes(HALF * sites) / 8];
-                if parts[k].is_cut(d) {
-                    let to = bytemuck::cast_slice_mut(&mut memory);
-                    kernels[k].leave(&vectors[k], (d, upper), to).expect("half-spinors");
-                }
-                memory
-            };
-            (0..4).map(|d| [face(d, false), face(d, true)]).collect()
-        })
-        .collect();
-    let beside = |k: usize, d: usize, steps: usize| {
-        let mut x = corners.coordinates(k);
-        x[d] = (x[d] + steps) % grid[d];
-        corners.site(x)
-    };
-    let same = parts.iter().all(|part| packed(sizes(part), spec.single) == packed(dims, spec.single));
-    let eps = if same {
-        0.0
-    } else if spec.single {
-        2e-4
-    } else {
-        1e-11
-    };
-    for (c, plus) in [
-        (Update::PRODUCT, false),
-        (Update { alpha: -0.7, beta: 0.3, gamma: 1.1 }, false),
-        (Update { alpha: 0.4, beta: 0.0, gamma: 0.0 }, true),
-    ] {
-        let dotted = !plus && spec.sites == Sites::All;
-        let (mut found, mut sums) = (w.clone(), Dots::default());
-        if plus {
-            whole.update_plus(c, &v, &mut found, &[(0.4, &x)]).expect("a pass").expect("a product");
-        } else {
-            whole.update(c, &v, &mut found, dotted.then_some(&mut sums)).expect("a product");
-        }
-        let expected = device.download(&found).expect("numbers");
-        let mut together = Dots { vv: vec![0.0; columns], wv: vec![0.0; columns], partial: false };
-        for (k, part) in parts.iter().enumerate() {
-            let mut came: Came = Default::default();
-            for d in (0..4).filter(|&d| part.is_cut(d)) {
-                let (below, above) = (beside(k, d, grid[d] - 1), beside(k, d, 1));
-                came[d] =
-                    [&leaving[below][d][1], &leaving[above][d][0]].map(|m| Some(bytemuck::cast_slice(m)));
-            }
-            let (mut w, x) = (piece(part, &w_host), piece(part, &x_host));
-            let added = [(0.4, &x)];
-            let besides = match (plus, dotted) {
-                (true, _) => Besides::Plus(&added),
-                (_, true) => Besides::Dots,
-                _ => Besides::Nothing,
-            };
-            for came in [None, Some(&came)] {
-                let dots = kernels[k].pass(c, &vectors[k], &mut w, besides, came).expect("a pass");
-                together.vv.iter_mut().zip(dots.vv).for_each(|(sum, x)| *sum += x);
-                together.wv.iter_mut().zip(dots.wv).for_each(|(sum, x)| *sum += x);
-            }
-            let numbers = device.download(&w).expect("numbers");
-            for (at, row) in rows_of(part).into_iter().enumerate() {
-                for column in 0..columns {
-                    let (a, b) = (numbers[at * columns + column], expected[row * columns + column]);
-                    assert!((a - b).norm() <= eps, "{what}: row {row} is {a}, not {b}");
-                }
-            }
-        }
-        if dotted {
-            let size = if spec.single { 1e-4 } else { 1e-11 } * expected.len() as f64;
-            for k in 0..columns {
-                let far = (together.vv[k] - sums.vv[k]).abs() + (together.wv[k] - sums.wv[k]).abs();
-                assert!(far < size, "{what}: dots");
-            }
-        }
-    }
-}
-
-/// The operator on boxes that hand half-spinors to each other is that on the whole lattice, to the last bit where packs of the
-/// processor have the same products.
-pub fn boxes(device: &Device) {
-    // Boxes of other sizes than their neighbours, of one site, that meet one neighbour on both sides, that meet themselves.
-    for (number, (dims, grid)) in [
-        ([4, 4, 4, 4], [1, 1, 1, 2]),
-        ([4, 4, 4, 4], [2, 2, 2, 2]),
-        ([8, 4, 6, 4], [2, 1, 3, 2]),
-        ([6, 3, 2, 5], [3, 1, 2, 2]),
-        ([3, 5, 3, 3], [2, 2, 1, 3]),
-        ([2, 2, 2, 4], [1, 1, 1, 4]),
-        ([2, 6, 4, 1], [2, 3, 1, 1]),
-        ([5, 2, 3, 7], [1, 2, 1, 3]),
-        ([6, 4, 2, 2], [1, 1, 1, 1]),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let base = WilsonSpec { sign: [1.0, -1.0, 1.0, -1.0], ..spec(dims, number as u64) };
-        for compression in [Compression::Full, Compression::Twelve, Compression::Eight] {
-            for single in [false, true] {
-                check_boxes(device, &WilsonSpec { compression, single, ..base.clone() }, grid, 1);
-            }
-        }
-        for (gamma5, adjoint) in [(false, true), (true, false), (true, true)] {
-            check_boxes(device, &WilsonSpec { gamma5, adjoint, ..base.clone() }, grid, 2);
-        }
-        for sites in [Sites::Even, Sites::Odd] {
-            check_boxes(device, &WilsonSpec { sites, diagonal: 0.0, ..base.clone() }, grid, 1);
-            check_boxes(device, &WilsonSpec { sites, single: true, ..base.clone() }, grid, 3);
-        }
-        check_boxes(device, &WilsonSpec { sign: [0.0, 1.0, -1.0, 0.0], ..base }, grid, 1);
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
+use super::ledger::Ledger;
 use super::sums::{reduce, reduced};
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
+use crate::backend::exchange::Later;
 use crate::backend::{BlockVector, Dots, check_deflation, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -91,6 +93,12 @@ pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
     if x.columns == 0 {
         return Ok(Vec::new());
     }
+    let (sums, blocks) = parts_of_dots(gpu, x, y)?;
+    reduced_complex(gpu, &sums, blocks, x.columns)
+}
+
+/// The scalar products of so many blocks, and how many they are.
+fn parts_of_dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<(Buffer, u32)> {
     let (rows, columns) = (x.rows.local as u64, x.columns as u32);
     let width = columns.next_power_of_two().min(THREADS);
     let high = u64::from(THREADS / width);
@@ -103,7 +111,29 @@ pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
         let name = format!("dots_{}", suffix(x.dtype));
         gpu.card.launch(&name, (blocks, columns.div_ceil(width)), THREADS, &arguments)?;
     }
-    reduced_complex(gpu, &sums, blocks, x.columns)
+    Ok((sums, blocks))
+}
+
+/// Both products of a pass that has been queued, for whom asks later.
+pub(super) fn products_later(
+    card: &Arc<Card>,
+    ledger: &Ledger,
+    v: &BlockVector,
+    w: &BlockVector,
+) -> Result<Later> {
+    conformal("scalar product", w, v)?;
+    let gpu = Cuda { card: card.clone(), solver: Arc::default() };
+    let columns = v.columns;
+    if columns == 0 {
+        return Ok(Box::new(|| Ok(Dots::default())));
+    }
+    let queued = |x: &BlockVector| {
+        let (sums, blocks) = parts_of_dots(&gpu, x, v)?;
+        ledger.enter(card, 2 * columns, |out| reduce(card, &sums, (blocks, 1), 2 * columns, out))
+    };
+    let (vv, wv) = (queued(v)?, queued(w)?);
+    let real = |all: Vec<f64>| all.into_iter().step_by(2).collect();
+    Ok(Box::new(move || Ok(Dots { vv: real(vv.read()?), wv: real(wv.read()?), partial: false })))
 }
 
 /// Both products of a finished pass, where they are asked for.

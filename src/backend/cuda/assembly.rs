@@ -1,6 +1,6 @@
 //! Rows that every GPU has a range of, brought together on all of them: the GPUs' copy engines write each range to the memory of the
 //! others, then a number there that counts passes, for which a kernel waits. The host waits for nothing. Landings have
-//! two halves, used by turns, for the reason that `link.rs` tells.
+//! two halves, used by turns, for the reason that `passage.rs` tells.
 
 use std::sync::Arc;
 

@@ -1,23 +1,15 @@
-//! Exchange of rows between GPUs that reach each other's memory, in one process or in several of one machine. A kernel writes the
-//! rows that a neighbour reads straight to the neighbour's memory, then a number there that counts passes; the neighbour's
-//! boundary waits for that number. The host waits for nothing.
-//!
-//! Rows land in two halves by turns. Nobody overwrites what is still read: a GPU sends pass `k` after it has added the rows of
-//! pass `k - 1`, which a neighbour sent after it had added those of pass `k - 2`, the last in that half. So neighbours write
-//! to one another in every pass, also where one of them reads nothing.
+//! Exchange of rows between GPUs that reach each other's memory, in one process or in several of one machine; how numbers get there
+//! is the business of `passage.rs`. A kernel writes the rows that a neighbour reads, and the neighbour's boundary waits for them.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
 use super::card::{Buffer, Card};
-use super::driver::check;
 use super::exchange::stored;
 use super::ledger::Ledger;
-use super::offers::{LINE, Landing, NEVER, Offer, tell};
-use super::pinned::Event;
+use super::passage::Passage;
 use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
 use crate::backend::exchange::{Halo, Later, Link, VectorShape};
 use crate::backend::matrix::{Csr, Indices};
@@ -28,9 +20,6 @@ use crate::number::C64;
 /// Blocks that write rows to neighbours, one a multiprocessor, and threads of each: enough to fill a link, few beside a product.
 pub(super) const SENDING: u32 = 8;
 pub(super) const SENDING_THREADS: u32 = 1024;
-
-/// Most bytes of rows that leave by the kernel alone; copy engines take more.
-const SHORT: usize = 1 << 20;
 
 /// Boundary rows as their kernel takes them; see `kernels/exchange.cu`.
 #[repr(C)]
@@ -48,20 +37,11 @@ struct Boundary {
     neighbours: u32,
 }
 
-/// Where the rows that leave are written in even passes and in odd ones, what is then copied, and what counts passes at the
-/// neighbours.
+/// Where the rows that leave are written in even passes and in odd ones, and what counts passes at the neighbours: for the
+/// kernel that writes them.
 struct Ways {
     to: Buffer,
-    copies: Vec<Copies>,
     numbers: Buffer,
-    addresses: Vec<u64>,
-}
-
-/// The rows for one neighbour, and where they go in even passes and in odd ones.
-struct Copies {
-    from: u64,
-    bytes: usize,
-    to: [u64; 2],
 }
 
 /// A GPU's end of the exchanges.
@@ -70,12 +50,10 @@ pub(super) struct CudaLink {
     shape: VectorShape,
     /// Bytes of a row.
     row: usize,
-    offers: Vec<Offer>,
-    _landing: Landing,
+    passage: Passage,
     /// Numbers of the rows sent, neighbour after neighbour, where each neighbour's begin, and how many there are.
     sent: Buffer,
     starts: Buffer,
-    sends: Vec<usize>,
     leaving: usize,
     ways: Option<Ways>,
     boundary: Boundary,
@@ -84,13 +62,9 @@ pub(super) struct CudaLink {
     pack: u32,
     kernel: String,
     ledger: Ledger,
-    copies: Stream,
-    ready: Event,
-    out: Event,
     /// Blocks of the sending kernel that have ended, and passes.
     counters: Buffer,
-    pass: u32,
-    buffers: Vec<Buffer>,
+    _buffers: Vec<Buffer>,
 }
 
 /// The end of a GPU whose boundary rows are those of `beyond`; none where the driver cannot wait for a number.
@@ -108,16 +82,12 @@ pub(super) fn link(
     let words = |all: &mut dyn Iterator<Item = usize>| all.map(|n| n as u64).collect::<Vec<u64>>();
     let places =
         |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
-    let head = (LINE * neighbours).next_multiple_of(256);
-    let half = (row * halo.receives.iter().sum::<usize>()).next_multiple_of(256);
-    let landing = Landing::new(card, head, head + 2 * half)?;
-    let mut before = 0;
-    let offer = |(n, rows): (usize, &usize)| {
-        let first = head + before;
-        before += row * rows;
-        landing.offer((LINE * n) as u64, first as u64, half as u64)
-    };
-    let offers = halo.receives.iter().enumerate().map(offer).collect::<Result<Vec<_>>>()?;
+    let bytes = |rows: usize| row * rows;
+    let passage = Passage::new(
+        card,
+        halo.sends.iter().map(|rows| bytes(rows.len())).collect(),
+        &halo.receives.iter().map(|rows| bytes(*rows)).collect::<Vec<_>>(),
+    )?;
     let mut starts = vec![0];
     starts.extend(halo.sends.iter().scan(0, |sum, rows| {
         *sum += rows.len();
@@ -140,9 +110,9 @@ pub(super) fn link(
         start: buffers[1].address,
         columns: buffers[2].address,
         values: buffers[3].address,
-        landing: landing.address(),
-        head: head as u64,
-        half: half as u64,
+        landing: passage.landing(),
+        head: passage.head as u64,
+        half: passage.half as u64,
         counters: counters.address,
         neighbours: neighbours as u32,
     };
@@ -153,16 +123,11 @@ pub(super) fn link(
     while !lanes.is_multiple_of(pack) {
         pack /= 2;
     }
-    let first = Some(i32::MIN);
-    let copies = Stream::new(StreamFlags::NON_BLOCKING, first)
-        .map_err(|e| Error::backend(format!("a second stream: {e}")))?;
     Ok(Some(Box::new(CudaLink {
         row,
-        offers,
-        _landing: landing,
+        passage,
         sent: card.upload(&places(&mut halo.sends.iter().flatten()))?,
         starts: card.upload(&words(&mut starts.into_iter()))?,
-        sends: halo.sends.iter().map(Vec::len).collect(),
         leaving,
         ways: None,
         boundary,
@@ -170,12 +135,8 @@ pub(super) fn link(
         pack,
         kernel: format!("add_boundary_{}_p{pack}", suffix(values.dtype())),
         ledger: Ledger::default(),
-        copies,
-        ready: Event::new()?,
-        out: Event::new()?,
         counters,
-        pass: 0,
-        buffers,
+        _buffers: buffers,
         shape,
         gpu: gpu.clone(),
     })))
@@ -196,36 +157,26 @@ impl CudaLink {
     pub fn queue_send(&mut self, x: u64) -> Result<()> {
         let card = self.gpu.card.clone();
         card.enter()?;
-        self.pass = self.pass.wrapping_add(1);
+        self.count(1);
         if self.is_short() {
-            self.ready.record(card.stream())?;
-            self.ready.hold(self.copies.as_inner())?;
-            self.push(x, self.copies.as_inner(), SENDING)?;
-            return self.out.record(self.copies.as_inner());
+            self.passage.follow()?;
+            self.push(x, self.passage.stream(), SENDING)?;
+            return self.passage.gone();
         }
         self.push(x, card.stream(), 2 * card.processors)?;
-        self.ready.record(card.stream())?;
-        self.ready.hold(self.copies.as_inner())?;
-        let ways = self.ways()?;
-        for (way, &number) in ways.copies.iter().zip(&ways.addresses) {
-            let to = way.to[(self.pass % 2) as usize];
-            // SAFETY: both sides hold as many bytes; `leaving` is written again after `out`.
-            let status =
-                unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.copies.as_inner()) };
-            check("rows for another GPU", status)?;
-            tell(self.copies.as_inner(), number, self.pass)?;
-        }
-        self.out.record(self.copies.as_inner())
+        self.passage.follow()?;
+        self.passage.hand_over()?;
+        self.passage.gone()
     }
 
     /// Whether rows are so few that they leave by the kernel alone; recurrences of such may be recorded.
     pub fn is_short(&self) -> bool {
-        self.row * self.leaving <= SHORT
+        self.passage.is_short()
     }
 
     /// Passes that were recorded and not queued, or queued as a recording.
     pub fn count(&mut self, passes: i32) {
-        self.pass = self.pass.wrapping_add_signed(passes);
+        self.passage.pass = self.passage.pass.wrapping_add_signed(passes);
     }
 
     fn ways(&self) -> Result<&Ways> {
@@ -271,7 +222,7 @@ impl CudaLink {
     pub fn queue_add(&self, alpha: f64, y: u64, x: u64, sums: u64) -> Result<()> {
         let card = &self.gpu.card;
         // Who changes the vector next waits for the rows that leave; and see the kernel.
-        self.out.hold(card.stream())?;
+        self.passage.wait()?;
         let (boundary, width, (lanes, blocks)) = (self.boundary, self.width(), self.sums());
         let arguments = arguments![boundary, lanes, width, alpha, x, y, sums];
         let tiles = (lanes / self.pack).div_ceil(width).max(1);
@@ -283,36 +234,16 @@ impl CudaLink {
 
 impl Link for CudaLink {
     fn offers(&self) -> Vec<Vec<u8>> {
-        self.offers.iter().map(Offer::written).collect()
+        self.passage.offers()
     }
 
     fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool> {
-        let (mut even, mut odd, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-        for offer in offers {
-            let Some(offer) = Offer::read(offer) else { return Ok(false) };
-            let Some(landing) = offer.reached(&self.gpu.card)? else { return Ok(false) };
-            numbers.push(landing + offer.number);
-            even.push(landing + offer.rows);
-            odd.push(landing + offer.rows + offer.half);
+        if !self.passage.accept(offers)? {
+            return Ok(false);
         }
-        let card = &self.gpu.card;
-        let (mut copies, mut places, mut first) = (Vec::new(), Vec::new(), 0);
-        if self.is_short() {
-            places.extend(even.iter().chain(&odd).copied());
-        } else {
-            // Rows wait here for the copy engines.
-            let leaving = card.allocate(self.row * self.leaving)?;
-            for (&rows, to) in self.sends.iter().zip(even.into_iter().zip(odd)) {
-                let (from, bytes) = (leaving.address + first as u64, rows * self.row);
-                copies.push(Copies { from, bytes, to: [to.0, to.1] });
-                places.push(from);
-                first += bytes;
-            }
-            places.extend_from_within(..);
-            self.buffers.push(leaving);
-        }
-        let to = card.upload(&places)?;
-        self.ways = Some(Ways { to, copies, numbers: card.upload(&numbers)?, addresses: numbers });
+        let (card, passage) = (&self.gpu.card, &self.passage);
+        let places = [passage.places(false)?, passage.places(true)?].concat();
+        self.ways = Some(Ways { to: card.upload(&places)?, numbers: card.upload(passage.numbers()?)? });
         // The other stream reads these tables.
         card.synchronize("tables of neighbours")?;
         Ok(true)
@@ -354,19 +285,6 @@ impl Link for CudaLink {
     }
 
     fn give_up(&mut self) {
-        // What fails here fails for the neighbours, too: their GPUs are the same driver's.
-        let _ = self.gpu.card.enter();
-        let Some(ways) = &self.ways else { return };
-        for &number in &ways.addresses {
-            let _ = tell(self.copies.as_inner(), number, self.pass.wrapping_add(NEVER));
-        }
-    }
-}
-
-impl Drop for CudaLink {
-    fn drop(&mut self) {
-        // What is being sent must not go; if the driver has failed, nothing is being sent any more.
-        let _ = self.gpu.card.enter();
-        let _ = self.copies.synchronize();
+        self.passage.give_up();
     }
 }

@@ -9,6 +9,7 @@ mod card;
 mod cells;
 mod driver;
 mod exchange;
+mod faces;
 mod graph;
 mod landings;
 mod ledger;
@@ -17,6 +18,7 @@ mod matrices;
 mod offers;
 mod order;
 mod outer;
+mod passage;
 mod pinned;
 mod places;
 mod records;
@@ -42,6 +44,7 @@ use crate::backend::exchange::{Assembly, Halo, HostMemory, Link, Port, Ranges, V
 use crate::backend::matrix::held::Keeper;
 use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::{Handling, Records, Turn};
+use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
@@ -464,6 +467,12 @@ impl Backend for Cuda {
 
     fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         link::link(self, halo, beyond, shape)
+    }
+
+    fn prepare_linked(&self, part: &WilsonBox) -> Result<Option<Arc<dyn Kernel>>> {
+        let spec =
+            part.alone().ok_or_else(|| Error::internal("links of other sites than those of the vectors"))?;
+        wilson::prepare(&self.card, &spec).map(Some)
     }
 
     fn keeper(&self) -> Option<&dyn Keeper> {

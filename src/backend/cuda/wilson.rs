@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::{RESIDENT, THREADS, algebra, arguments, buffer, sides, unique};
-use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
+use super::ledger::Ledger;
+use super::{RESIDENT, THREADS, algebra, arguments, buffer, faces, sides, unique};
+use crate::backend::exchange::{Later, Link, VectorShape};
+use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Grid, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -98,13 +100,14 @@ struct WilsonArgument {
 struct Wilson {
     card: Arc<Card>,
     rows: Rows,
-    links: Buffer,
+    links: Arc<Buffer>,
     spec: WilsonSpec,
     sites: u32,
     /// Where blocks of the two sides of the chip ask for their turn, and the sides; where there are enough of them.
     turns: Option<(Buffer, [u32; 8])>,
     /// Products are walked to and fro: what one touched last lies in the second cache, and the next begins there.
     backwards: AtomicBool,
+    ledger: Ledger,
 }
 
 pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
@@ -136,11 +139,12 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
     let mut wilson = Wilson {
         card: card.clone(),
         rows,
-        links,
+        links: Arc::new(links),
         spec,
         sites: count,
         turns: None,
         backwards: AtomicBool::new(false),
+        ledger: Ledger::default(),
     };
     if wilson.tiling(1).blocks >= ROUNDS * wilson.round() {
         wilson.turns = sides::of(card)?.map(|sides| Ok((card.upload(&[0u64])?, sides))).transpose()?;
@@ -252,11 +256,7 @@ impl Wilson {
             added: (own.len() + plus.len()) as u32,
             gamma5: u32::from(self.spec.gamma5),
             adjoint: u32::from(self.spec.adjoint),
-            parity: match self.spec.sites {
-                Sites::All => 0,
-                Sites::Even => 1,
-                Sites::Odd => 2,
-            },
+            parity: faces::parity(self.spec.sites),
             by_dims: [by_x, by_y, by_z],
             ..WilsonArgument::zeroed()
         };
@@ -309,6 +309,15 @@ impl Kernel for Wilson {
     ) -> Option<Result<()>> {
         let own = usize::from(self.start(c).is_none());
         (own + plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus))
+    }
+
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+        self.pass(c, v, w, &[])?;
+        algebra::products_later(&self.card, &self.ledger, v, w)
+    }
+
+    fn link_faces(&self, faces: &[Face], shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        faces::link(&self.card, &self.spec, self.links.clone(), faces, shape).map(Some)
     }
 
     fn overwrites(&self) -> bool {

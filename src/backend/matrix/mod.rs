@@ -217,6 +217,12 @@ pub struct Csr {
 }
 
 impl Csr {
+    /// No rows and no columns.
+    pub fn empty(dtype: DType) -> Csr {
+        let (columns, values) = (Indices::of(0, Vec::new()), Values::C64(Vec::new()).convert(dtype));
+        Csr { rows: 0, cols: 0, row_start: vec![0], columns, values }
+    }
+
     /// The identity in `n` dimensions.
     pub fn identity(n: usize) -> Csr {
         Csr {

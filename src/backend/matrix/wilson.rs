@@ -153,13 +153,11 @@ impl WilsonSpec {
     ) -> Option<(WilsonSpec, Vec<(usize, P, C64)>)> {
         let mut beyond: Vec<((usize, P), C64)> = Vec::new();
         let of_box = WilsonBox { spec: self, own: own.clone() };
-        let (inner, all) = (of_box.inner(), self.dims());
+        let (inner, all) = (of_box.alone()?, self.dims());
         let whole = Grid { dims: all, per_site: COMPONENTS };
-        let mut links = Vec::with_capacity(4 * inner.region.sites());
         for site in 0..inner.region.sites() {
             let x = of_box.coordinates(site);
             let here = self.region.place(whole.site(x))?;
-            links.extend_from_slice(&self.links[4 * here..4 * here + 4]);
             if !self.sites.have(x) {
                 continue;
             }
@@ -190,7 +188,7 @@ impl WilsonSpec {
         }
         merge(&mut beyond);
         let beyond = beyond.into_iter().map(|((row, place), value)| (row, place, value)).collect();
-        Some((WilsonSpec { links: Arc::new(links), ..inner }, beyond))
+        Some((inner, beyond))
     }
 
     /// The same with the links of the sites that a device has; of a region that is cut otherwise, all links are brought together.
@@ -218,6 +216,16 @@ impl WilsonSpec {
         }
         Ok(())
     }
+}
+
+/// A face of a box whose lattice goes on behind it.
+#[derive(Debug, Clone, Copy)]
+pub struct Face {
+    pub direction: usize,
+    pub upper: bool,
+    pub sites: usize,
+    /// What a fermion gets that passes it, whichever way it goes.
+    pub sign: f64,
 }
 
 /// A box of the lattice of an operator, of which this process has the links.
@@ -254,6 +262,23 @@ impl WilsonBox<'_> {
     pub fn sign(&self, d: usize, upper: bool) -> f64 {
         let end = if upper { self.own[d].end == self.spec.dims()[d] } else { self.own[d].start == 0 };
         if end { self.spec.sign[d] } else { 1.0 }
+    }
+
+    /// The faces at which the box ends within the lattice, the lower one of each direction before the upper one.
+    pub fn faces(&self) -> Vec<Face> {
+        let of = |direction: usize, upper: bool| {
+            let sites = (0..4).filter(|e| *e != direction).map(|e| self.own[e].len()).product();
+            Face { direction, upper, sites, sign: self.sign(direction, upper) }
+        };
+        let any = self.own.iter().all(|range| !range.is_empty());
+        (0..4).filter(|&d| any && self.is_cut(d)).flat_map(|d| [of(d, false), of(d, true)]).collect()
+    }
+
+    /// The same as [`WilsonBox::inner`] with the links; none if they are not here.
+    pub fn alone(&self) -> Option<WilsonSpec> {
+        let inner = self.inner();
+        let links: Option<Vec<&[Su3]>> = (0..inner.region.sites()).map(|k| self.links(k)).collect();
+        Some(WilsonSpec { links: Arc::new(links?.concat()), ..inner })
     }
 
     /// The operator on the box alone, which fermions do not leave where it ends within the lattice; the links are not in it.

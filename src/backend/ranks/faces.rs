@@ -1,26 +1,16 @@
 //! The Wilson-Dirac operator on a rank's box of the lattice: half-spinors travel across its faces while the sites away from them
 //! are computed; then those at the faces are, each in one go with all that it needs.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Team;
 use super::cut::{Cut, Way};
 use super::passes::{LONG, Passes, TAG, meanwhile};
 use crate::backend::exchange::{Besides, Came, Faced, HALF, Plain, Products, Staging, VectorShape};
-use crate::backend::matrix::wilson::{WilsonBox, WilsonSpec};
+use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::number::C64;
-
-/// A face of the box.
-struct Face {
-    direction: usize,
-    upper: bool,
-    /// The rank on the other side.
-    rank: usize,
-    sites: usize,
-}
 
 /// Memory of the messages of a pass, a piece a face.
 struct Messages {
@@ -33,33 +23,35 @@ pub(super) struct Faces {
     team: Team,
     device: Device,
     own: Option<Arc<dyn Faced>>,
-    /// Where the box ends within the lattice, the lower face of each direction before the upper one.
     faces: Vec<Face>,
+    /// The rank behind each of them.
+    behind: Vec<usize>,
     /// For vectors of one shape; kept from one pass to the next.
     kept: Mutex<Option<(VectorShape, Messages)>>,
+}
+
+/// This rank's box of a lattice that is shared out in boxes, and the ranks behind its faces; it has none if it has no sites.
+pub(super) fn box_of<'a>(spec: &'a WilsonSpec, cut: &Cut) -> Result<Option<(WilsonBox<'a>, Vec<usize>)>> {
+    let Way::Boxes(boxes) = &cut.way else { return Ok(None) };
+    let own = boxes.of(cut.rank).try_into().map_err(|_| Error::internal("sites in four directions"))?;
+    let part = WilsonBox { spec, own };
+    let beside = |face: &Face| boxes.beside(cut.rank, face.direction)[usize::from(face.upper)];
+    let behind = part.faces().iter().map(beside).collect();
+    Ok(Some((part, behind)))
 }
 
 impl Faces {
     /// None where the backend of a rank has no such operator: all ranks decide together.
     pub fn prepare(team: Team, device: &Device, spec: &WilsonSpec, cut: &Cut) -> Result<Option<Faces>> {
-        let Way::Boxes(boxes) = &cut.way else { return Ok(None) };
-        let ranges: [Range<usize>; 4] =
-            boxes.of(cut.rank).try_into().map_err(|_| Error::internal("sites in four directions"))?;
-        let part = WilsonBox { spec, own: ranges };
+        let Some((part, behind)) = box_of(spec, cut)? else { return Ok(None) };
         let empty = cut.local() == 0;
         let own = if empty { None } else { device.prepare_box(&part)? };
         let knows = team.world.gather_words(vec![(empty || own.is_some()).into()])?;
         if knows.contains(&0) {
             return Ok(None);
         }
-        let mut faces = Vec::new();
-        for d in (0..4).filter(|&d| !empty && part.is_cut(d)) {
-            let sites = part.own.iter().enumerate().filter(|(e, _)| *e != d).map(|(_, r)| r.len()).product();
-            for (upper, rank) in [false, true].into_iter().zip(boxes.beside(cut.rank, d)) {
-                faces.push(Face { direction: d, upper, rank, sites });
-            }
-        }
-        Ok(Some(Faces { team, device: device.clone(), own, faces, kept: Mutex::new(None) }))
+        let (device, kept) = (device.clone(), Mutex::new(None));
+        Ok(Some(Faces { team, device, own, faces: part.faces(), behind, kept }))
     }
 
     /// What is told of the operator.
@@ -100,11 +92,11 @@ impl Faces {
         let mut under_way = Vec::with_capacity(2 * self.faces.len());
         for at in self.coming() {
             let memory = into[at].take().ok_or_else(|| Error::internal("two messages for one face"))?;
-            under_way.push(world.receive(memory, bytes(&self.faces[at]), self.faces[at].rank, TAG)?);
+            under_way.push(world.receive(memory, bytes(&self.faces[at]), self.behind[at], TAG)?);
         }
-        for (face, mut memory) in self.faces.iter().zip(out.drain(..)) {
+        for ((face, &rank), mut memory) in self.faces.iter().zip(&self.behind).zip(out.drain(..)) {
             own.leave(v, (face.direction, face.upper), memory.bytes_mut())?;
-            under_way.push(world.send(memory, bytes(face), face.rank, TAG)?);
+            under_way.push(world.send(memory, bytes(face), rank, TAG)?);
         }
         let mut inside = || own.pass(c, v, &mut *w, besides, None);
         let mut dots = if self.faces.iter().any(|face| bytes(face) > LONG) {

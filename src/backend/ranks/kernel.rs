@@ -182,17 +182,24 @@ pub(super) fn prepare(
     Ok(Arc::new(Matrix { team, rows, cols, dtype, info, row_cut, col_cut, passes }))
 }
 
-/// The Wilson operator on this rank's box; none where a rank's backend knows no faces.
+/// The Wilson operator on this rank's box, with half-spinors passing its faces as messages or by links; none where a rank has
+/// neither way.
 pub(super) fn prepare_wilson(
     team: Team,
     device: &Device,
     spec: &WilsonSpec,
     cut: &Arc<Cut>,
 ) -> Result<Option<Arc<dyn Kernel>>> {
-    let Some(faces) = Faces::prepare(team, device, spec, cut)? else { return Ok(None) };
-    let own = faces.info();
-    let info = told(team, own.as_slice(), own.as_ref().map(|info| info.format.clone()))?;
+    let (own, passes): (Vec<KernelInfo>, Box<dyn Passes>) =
+        if let Some(faces) = Faces::prepare(team, device, spec, cut)? {
+            (faces.info().into_iter().collect(), Box::new(faces))
+        } else if let Some((linked, own)) = rows::prepare_faces(team, device, spec, cut)? {
+            (own, Box::new(linked))
+        } else {
+            return Ok(None);
+        };
+    let info = told(team, &own, own.first().map(|info| info.format.clone()))?;
     let (rows, dtype) = (spec.rows(), DType::of(spec.single, true));
-    let (row_cut, col_cut, passes) = (cut.clone(), cut.clone(), Box::new(faces));
+    let (row_cut, col_cut) = (cut.clone(), cut.clone());
     Ok(Some(Arc::new(Matrix { team, rows, cols: rows.global, dtype, info, row_cut, col_cut, passes })))
 }

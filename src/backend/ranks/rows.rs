@@ -1,15 +1,18 @@
 //! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others travel, then
-//! adds what they contribute to its boundary rows.
+//! adds what they contribute to its boundary rows. Boxes of the Wilson operator may have faces instead, which half-spinors pass.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Team;
+use super::cut::Cut;
+use super::faces::box_of;
 use super::passes::{LONG, Passes, TAG, meanwhile};
 use super::share::{Place, Share};
 use crate::backend::exchange::{
     self, Besides, Halo, Link, Plain, Port, Products, Staging, VectorShape, boundary,
 };
 use crate::backend::matrix::Csr;
+use crate::backend::matrix::wilson::{Face, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Update};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -24,7 +27,9 @@ pub(super) struct ByRows {
     outside: Arc<Csr>,
     beyond: Option<Arc<dyn Kernel>>,
     halo: Halo,
-    /// The ranks that `halo.sends` and `halo.receives` are for.
+    /// Instead of these rows the faces of a box, where half-spinors pass them by a link.
+    faces: Option<Vec<Face>>,
+    /// The ranks that things are sent to and come from.
     to: Vec<usize>,
     from: Vec<usize>,
     /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
@@ -53,6 +58,9 @@ impl ByRows {
         if let Some(link) = self.link(shape)? {
             return Ok(Ends::Link(link));
         }
+        if self.faces.is_some() {
+            return Err(Error::internal("half-spinors that no link takes"));
+        }
         let memory = |rows: usize| -> Result<Staging> {
             let bytes = shape.bytes(rows);
             Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
@@ -67,7 +75,11 @@ impl ByRows {
         let world = self.team.world;
         let together =
             |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
-        let link = self.device.link(&self.halo, &self.outside, shape)?;
+        let link = match (&self.faces, &self.own) {
+            (Some(faces), Some(own)) => own.link_faces(faces, shape)?,
+            (Some(_), None) => None,
+            _ => self.device.link(&self.halo, &self.outside, shape)?,
+        };
         if !together(link.is_some())? {
             return Ok(None);
         }
@@ -258,6 +270,36 @@ pub(super) fn prepare(
     let mut halo = Halo { sends, receives, boundary };
     halo.balance(&mut to, &mut from);
     let infos = own.iter().chain(&beyond).map(|kernel| kernel.info()).collect();
-    let (device, kept) = (device.clone(), Mutex::new(None));
-    Ok((ByRows { team, device, own, outside, beyond, halo, to, from, kept }, infos))
+    let (device, faces, kept) = (device.clone(), None, Mutex::new(None));
+    Ok((ByRows { team, device, own, outside, beyond, halo, faces, to, from, kept }, infos))
+}
+
+/// The Wilson operator on this rank's box, where half-spinors pass its faces by a link. None where a rank has no such way: all
+/// decide together.
+pub(super) fn prepare_faces(
+    team: Team,
+    device: &Device,
+    spec: &WilsonSpec,
+    cut: &Cut,
+) -> Result<Option<(ByRows, Vec<KernelInfo>)>> {
+    let Some((part, from)) = box_of(spec, cut)? else { return Ok(None) };
+    let own = if cut.local() > 0 { device.prepare_linked(&part)? } else { None };
+    let infos = own.iter().map(|kernel| kernel.info()).collect();
+    let grid = own.as_ref().and_then(|own| own.rows().grid);
+    let shape = VectorShape { dtype: DType::of(spec.single, true), columns: 1, grid };
+    let rows = ByRows {
+        team,
+        device: device.clone(),
+        own,
+        outside: Arc::new(Csr::empty(shape.dtype)),
+        beyond: None,
+        halo: Halo::default(),
+        faces: Some(part.faces()),
+        to: (0..from.len()).map(|at| from[at ^ 1]).collect(),
+        from,
+        kept: Mutex::new(None),
+    };
+    let Some(link) = rows.link(shape)? else { return Ok(None) };
+    rows.keep(shape, Ends::Link(link));
+    Ok(Some((rows, infos)))
 }

@@ -14,6 +14,7 @@ use crate::backend::exchange::{
     Besides, Halo, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
 };
 use crate::backend::matrix::Csr;
+use crate::backend::matrix::wilson::Face;
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, conformal,
 };
@@ -24,39 +25,41 @@ use crate::number::DType;
 const ROUND: usize = 2;
 
 /// A part that has rows or columns of the matrix.
-struct Part {
-    index: usize,
-    device: Device,
+pub(super) struct Part {
+    pub index: usize,
+    pub device: Device,
     /// Its rows in its own columns, where it has both.
-    own: Option<Arc<dyn Kernel>>,
+    pub own: Option<Arc<dyn Kernel>>,
     /// Its boundary rows in the columns of others, also as a matrix that is prepared.
-    outside: Arc<Csr>,
-    beyond: Option<Arc<dyn Kernel>>,
-    halo: Halo,
-    /// The parts, as places in the list of them, that `halo.sends` and `halo.receives` are for.
-    to: Vec<usize>,
-    from: Vec<usize>,
+    pub outside: Arc<Csr>,
+    pub beyond: Option<Arc<dyn Kernel>>,
+    pub halo: Halo,
+    /// Instead of these rows the faces of a box, where half-spinors pass them by a link.
+    pub faces: Option<Vec<Face>>,
+    /// The parts, as places in the list of them, that things are sent to and come from.
+    pub to: Vec<usize>,
+    pub from: Vec<usize>,
 }
 
 /// A matrix of whose rows every part holds some.
-struct Matrix {
-    parts: Vec<Part>,
-    rows: Rows,
-    cols: usize,
-    dtype: DType,
-    info: KernelInfo,
+pub(super) struct Matrix {
+    pub parts: Vec<Part>,
+    pub rows: Rows,
+    pub cols: usize,
+    pub dtype: DType,
+    pub info: KernelInfo,
     /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
-    kept: Mutex<Option<(VectorShape, Vec<End>)>>,
+    pub kept: Mutex<Option<(VectorShape, Vec<End>)>>,
 }
 
 /// One part's end of the exchanges: by itself, or through the host.
-enum End {
+pub(super) enum End {
     Link(Box<dyn Link>),
     Host(Worker),
 }
 
 /// A part's end of exchanges through the host.
-struct Worker {
+pub(super) struct Worker {
     port: Box<dyn Port>,
     /// Rows out, and the memory that comes back from where they went.
     to: Vec<Sender<Staging>>,
@@ -240,26 +243,29 @@ impl Matrix {
         }
         match self.links(shape)? {
             Some(links) => Ok(links.into_iter().map(End::Link).collect()),
+            None if self.parts.iter().any(|part| part.faces.is_some()) => {
+                Err(Error::internal("half-spinors that no link takes"))
+            }
             None => Ok(self.workers(shape)?.into_iter().map(End::Host).collect()),
         }
     }
 
     /// Links of all parts, if they have such and reach each other.
-    fn links(&self, shape: VectorShape) -> Result<Option<Vec<Box<dyn Link>>>> {
+    pub fn links(&self, shape: VectorShape) -> Result<Option<Vec<Box<dyn Link>>>> {
         let mut links = Vec::new();
         for part in &self.parts {
-            let Some(link) = part.device.link(&part.halo, &part.outside, part.shape(shape))? else {
-                return Ok(None);
-            };
+            let Some(link) = part.link(part.shape(shape))? else { return Ok(None) };
             links.push(link);
         }
         let offers: Vec<Vec<Vec<u8>>> = links.iter().map(|link| link.offers()).collect();
         for (at, (part, link)) in self.parts.iter().zip(&mut links).enumerate() {
-            let of = |&other: &usize| {
-                let place = self.parts[other].from.iter().position(|from| *from == at);
-                place.map_or_else(Vec::new, |place| offers[other][place].clone())
+            // A part that is behind both faces makes two offers, in the order in which they are taken.
+            let of = |(n, other): (usize, &usize)| {
+                let before = part.to[..n].iter().filter(|to| *to == other).count();
+                let mut places = (0..offers[*other].len()).filter(|k| self.parts[*other].from[*k] == at);
+                places.nth(before).map_or_else(Vec::new, |place| offers[*other][place].clone())
             };
-            if !link.accept(&part.to.iter().map(of).collect::<Vec<_>>())? {
+            if !link.accept(&part.to.iter().enumerate().map(of).collect::<Vec<_>>())? {
                 return Ok(None);
             }
         }
@@ -334,8 +340,12 @@ impl Matrix {
         if ends.len() < self.parts.len() {
             return Err(Error::internal("a part of a split matrix stopped without a reason"));
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((work.shape, ends));
+        self.keep(work.shape, ends);
         Ok(sums)
+    }
+
+    pub fn keep(&self, shape: VectorShape, ends: Vec<End>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
     }
 
     /// A thread for each part.
@@ -527,6 +537,13 @@ impl Part {
         w.map_or(Ok(None), |w| inside(&self.device, self.own.as_deref(), c, v, w, besides))
     }
 
+    fn link(&self, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        match (&self.faces, &self.own) {
+            (Some(faces), Some(own)) => own.link_faces(faces, shape),
+            _ => self.device.link(&self.halo, &self.outside, shape),
+        }
+    }
+
     /// What an exchange of its vectors is prepared for.
     fn shape(&self, shape: VectorShape) -> VectorShape {
         VectorShape { grid: self.own.as_ref().and_then(|own| own.rows().grid), ..shape }
@@ -580,7 +597,8 @@ pub(super) fn prepare(
             }
         }
         let halo = Halo { boundary, ..Halo::default() };
-        parts.push(Part { index, device, own, outside, beyond, halo, to: Vec::new(), from: Vec::new() });
+        let (faces, to, from) = (None, Vec::new(), Vec::new());
+        parts.push(Part { index, device, own, outside, beyond, halo, faces, to, from });
         read.push(columns);
     }
     for (at, columns) in read.iter().enumerate() {

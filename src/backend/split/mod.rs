@@ -4,6 +4,7 @@
 //! Other parts may compute some blocks of a superblock.
 
 mod cuts;
+mod faces;
 mod kernel;
 mod measure;
 mod records;
@@ -455,7 +456,14 @@ impl Backend for Split {
             ([(part, _)], [(other, _)]) if part == other => {
                 Ok(whole::prepare(self, *part, self.parts[*part].prepare(spec)?))
             }
-            _ => kernel::prepare(&self.parts, &spec, of, &row_cuts, &col_cuts),
+            _ => {
+                if let MatrixSpec::Wilson(spec) = &spec
+                    && let Some(kernel) = faces::prepare(&self.parts, spec, &row_cuts)?
+                {
+                    return Ok(kernel);
+                }
+                kernel::prepare(&self.parts, &spec, of, &row_cuts, &col_cuts)
+            }
         }
     }
 

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backend::MatrixSpec;
+use crate::backend::matrix::wilson::{WilsonBox, WilsonSpec};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
-use crate::backend::{MatrixSpec, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -107,7 +108,7 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Range<usize>, cols: &Range<usize>)
         }
         MatrixSpec::Stencil(stencil) => Ok(slab(stencil, rows, cols)),
         MatrixSpec::Wilson(spec) => {
-            let own = box_of(&spec.rows(), rows);
+            let own = box_of(spec, rows).own;
             let (inner, outside) =
                 spec.on_box(&own, |row| row).ok_or_else(|| Error::internal("links of another rank"))?;
             Ok(Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside })
@@ -120,11 +121,13 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Range<usize>, cols: &Range<usize>)
     }
 }
 
-/// The sites of whole planes of a lattice, in each direction.
-fn box_of(all: &Rows, rows: &Range<usize>) -> [Range<usize>; 4] {
+/// The box that whole planes of a lattice are.
+pub(super) fn box_of<'a>(spec: &'a WilsonSpec, rows: &Range<usize>) -> WilsonBox<'a> {
+    let all = spec.rows();
     let (dims, plane) = (all.grid.map_or([1; 4], |grid| grid.dims), all.plane().max(1));
     let cut = dims.iter().rposition(|&n| n > 1).unwrap_or(0);
-    std::array::from_fn(|d| if d == cut { rows.start / plane..rows.end / plane } else { 0..dims[d] })
+    let of = |d: usize| if d == cut { rows.start / plane..rows.end / plane } else { 0..dims[d] };
+    WilsonBox { spec, own: std::array::from_fn(of) }
 }
 
 /// Numbers of the chosen ranges of a list, one range after the other.

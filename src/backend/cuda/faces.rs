@@ -1,0 +1,214 @@
+//! Half-spinors that pass the faces of a box of the Wilson-Dirac operator between GPUs that reach each other's memory. The box is
+//! computed as if it ended there, while they travel; then sites at the faces get what comes from beyond.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::card::{Buffer, Card};
+use super::ledger::Ledger;
+use super::passage::Passage;
+use super::{RESIDENT, arguments, buffer, sums, unique};
+use crate::backend::exchange::{HALF, Later, Link, VectorShape};
+use crate::backend::matrix::wilson::{Face, Sites, WilsonSpec};
+use crate::backend::{BlockVector, Dots};
+use crate::error::{Error, Result};
+
+/// Two in each direction.
+const MOST_FACES: usize = 8;
+
+/// Threads of a block.
+const BLOCK: usize = 128;
+
+/// The argument of the kernels, as `kernels/faces.cu` explains it.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct FacesArgument {
+    links: u64,
+    v: u64,
+    w: u64,
+    spinors: [u64; MOST_FACES],
+    sign: [f64; MOST_FACES],
+    factor: [f64; 2],
+    landing: u64,
+    sums: u64,
+    dims: [u32; 4],
+    cut: [u32; 4],
+    before: [u32; MOST_FACES + 1],
+    faces: u32,
+    sites: u32,
+    columns: u32,
+    width: u32,
+    adjoint: u32,
+    parity: u32,
+    pass: u32,
+}
+
+/// A GPU's end of the exchange.
+pub(super) struct FacesLink {
+    card: Arc<Card>,
+    shape: VectorShape,
+    /// The operator's; it must not go while this is used.
+    links: Arc<Buffer>,
+    gamma5: bool,
+    passage: Passage,
+    /// What does not change from pass to pass.
+    argument: FacesArgument,
+    /// Of the kernels' names.
+    form: String,
+    ledger: Ledger,
+}
+
+/// Numbers of the kernels for the sites of a product.
+pub(super) fn parity(sites: Sites) -> u32 {
+    match sites {
+        Sites::All => 0,
+        Sites::Even => 1,
+        Sites::Odd => 2,
+    }
+}
+
+/// The end of a box with these faces: the lower and the upper one of every direction that is cut.
+pub(super) fn link(
+    card: &Arc<Card>,
+    spec: &WilsonSpec,
+    links: Arc<Buffer>,
+    faces: &[Face],
+    shape: VectorShape,
+) -> Result<Box<dyn Link>> {
+    let in_pairs = faces.chunks(2).all(|pair| {
+        matches!(pair, [lower, upper] if lower.direction == upper.direction && !lower.upper && upper.upper)
+    });
+    let sites: usize = faces.iter().map(|face| face.sites).sum();
+    let most = u32::MAX as usize / 4;
+    if !in_pairs || faces.len() > MOST_FACES || sites > most {
+        return Err(Error::internal("faces that are not those of a box"));
+    }
+    let bytes: Vec<usize> = faces.iter().map(|face| shape.bytes(HALF * face.sites)).collect();
+    let mut argument = FacesArgument {
+        links: links.address,
+        dims: spec.dims().map(|n| n as u32),
+        faces: faces.len() as u32,
+        sites: spec.region.sites() as u32,
+        columns: shape.columns as u32,
+        width: (shape.columns as u32).next_power_of_two().clamp(1, BLOCK as u32),
+        adjoint: u32::from(spec.adjoint),
+        parity: parity(spec.sites),
+        ..FacesArgument::zeroed()
+    };
+    for (k, face) in faces.iter().enumerate() {
+        argument.sign[k] = face.sign;
+        argument.cut[k / 2] = face.direction as u32;
+        argument.before[k + 1] = argument.before[k] + face.sites as u32;
+    }
+    let precision = if spec.single { "f32" } else { "f64" };
+    Ok(Box::new(FacesLink {
+        passage: Passage::new(card, bytes.clone(), &bytes)?,
+        card: card.clone(),
+        shape,
+        links,
+        gamma5: spec.gamma5,
+        argument,
+        form: format!("{precision}_{}", spec.compression.reals()),
+        ledger: Ledger::default(),
+    }))
+}
+
+impl FacesLink {
+    fn address(&self, v: &BlockVector) -> Result<u64> {
+        if VectorShape::of(v) != self.shape {
+            return Err(Error::internal("a vector of another kind than the exchange is for"));
+        }
+        Ok(buffer(v)?.address)
+    }
+
+    /// Blocks in each direction of a launch: those that share the sites, and columns that a block does not take.
+    fn blocks(&self) -> (u32, u32) {
+        let FacesArgument { columns, width, before, faces, .. } = self.argument;
+        // Two threads a site, in whole warps of each kind.
+        let units = 2 * before[faces as usize].next_multiple_of(32);
+        let most = self.card.processors * RESIDENT;
+        (units.div_ceil(BLOCK as u32 / width).clamp(1, most), columns.div_ceil(width).max(1))
+    }
+}
+
+impl Link for FacesLink {
+    fn offers(&self) -> Vec<Vec<u8>> {
+        self.passage.offers()
+    }
+
+    fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool> {
+        self.passage.accept(offers)
+    }
+
+    fn send(&mut self, v: Option<&BlockVector>) -> Result<()> {
+        let Some(v) = v else { return Err(Error::internal("a box without spinors")) };
+        let mut argument = FacesArgument { v: self.address(v)?, links: self.links.address, ..self.argument };
+        self.card.enter()?;
+        self.passage.pass = self.passage.pass.wrapping_add(1);
+        // What leaves through the upper face of a direction goes before what leaves through the lower one.
+        for (slot, &place) in self.passage.places(self.passage.pass % 2 == 1)?.iter().enumerate() {
+            argument.spinors[slot ^ 1] = place;
+        }
+        // Beside the product, whose blocks come after these: the stream goes before others.
+        self.passage.follow()?;
+        let name = format!("leave_faces_{}", self.form);
+        // SAFETY: the kernel's argument; the vector is of the box, and the places hold what passes the faces.
+        unsafe {
+            let stream = self.passage.stream();
+            self.card.launch_on(stream, &name, self.blocks(), BLOCK as u32, &arguments![argument])?;
+        }
+        self.passage.hand_over()?;
+        self.passage.gone()
+    }
+
+    fn add(
+        &mut self,
+        alpha: f64,
+        w: Option<&mut BlockVector>,
+        v: Option<&BlockVector>,
+    ) -> Result<Option<Later>> {
+        let Some(w) = w else { return Err(Error::internal("a box without spinors")) };
+        self.address(w)?;
+        let factor = -0.5 * alpha;
+        let mut argument = FacesArgument {
+            w: unique(&self.card, w)?.address,
+            v: v.map_or(Ok(0), |v| self.address(v))?,
+            factor: [factor, if self.gamma5 { -factor } else { factor }],
+            landing: self.passage.landing(),
+            pass: self.passage.pass,
+            ..self.argument
+        };
+        let came = self.passage.came();
+        for k in 0..argument.faces as usize {
+            let before = self.shape.bytes(HALF * argument.before[k] as usize);
+            argument.spinors[k] = came + before as u64;
+        }
+        let (blocks, columns) = (self.blocks(), self.shape.columns);
+        let sums = match v {
+            Some(_) => Some(self.card.allocate(8 * blocks.0 as usize * columns)?),
+            None => None,
+        };
+        argument.sums = sums.as_ref().map_or(0, |s| s.address);
+        // Who changes the vector next waits for what leaves; and see the kernel.
+        self.passage.wait()?;
+        let name = format!("add_faces_{}", self.form);
+        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `sums` has room for a
+        // number of each block and column.
+        unsafe { self.card.launch(&name, blocks, BLOCK as u32, &arguments![argument])? };
+        let Some(sums) = sums else { return Ok(None) };
+        let entry = self
+            .ledger
+            .enter(&self.card, columns, |out| sums::reduce(&self.card, &sums, (blocks.0, 1), columns, out))?;
+        Ok(Some(Box::new(move || Ok(Dots { wv: entry.read()?, ..Dots::default() }))))
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn give_up(&mut self) {
+        self.passage.give_up();
+    }
+}

@@ -1,0 +1,204 @@
+//! What exchanges between GPUs that reach each other's memory have in common, in one process or in several of one machine: what
+//! leaves is written straight to the neighbour's memory, then a number there that counts passes; the neighbour's boundary waits
+//! for that number. The host waits for nothing.
+//!
+//! What comes lands in two halves by turns. Nobody overwrites what is still read: a GPU sends pass `k` after it has added what came
+//! in pass `k - 1`, which a neighbour sent after it had added that of pass `k - 2`, the last in that half. So neighbours write
+//! to one another in every pass, also where one of them reads nothing.
+
+use std::sync::Arc;
+
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+
+use super::card::{Buffer, Card};
+use super::driver::check;
+use super::offers::{LINE, Landing, NEVER, Offer, tell};
+use super::pinned::Event;
+use crate::error::{Error, Result};
+
+/// Most bytes that kernels write to neighbours; copy engines take more.
+const SHORT: usize = 1 << 20;
+
+/// What leaves for one neighbour where copy engines take it, and where it goes in even passes and in odd ones.
+struct Copies {
+    from: u64,
+    bytes: usize,
+    to: [u64; 2],
+}
+
+/// What neighbours have offered.
+struct Ways {
+    /// Where kernels write what leaves for each of them, in even passes and in odd ones.
+    places: [Vec<u64>; 2],
+    copies: Vec<Copies>,
+    /// What counts passes at each of them.
+    numbers: Vec<u64>,
+    /// Where copies begin.
+    _leaving: Option<Buffer>,
+}
+
+/// A GPU's way to its neighbours.
+pub(super) struct Passage {
+    card: Arc<Card>,
+    offers: Vec<Offer>,
+    landing: Landing,
+    /// Bytes before what comes, and of each half of it.
+    pub head: usize,
+    pub half: usize,
+    /// Bytes that leave for each neighbour.
+    sends: Vec<usize>,
+    ways: Option<Ways>,
+    copies: Stream,
+    ready: Event,
+    out: Event,
+    /// Passes that were begun.
+    pub pass: u32,
+}
+
+impl Passage {
+    /// For so many bytes to each neighbour and from each.
+    pub fn new(card: &Arc<Card>, sends: Vec<usize>, receives: &[usize]) -> Result<Passage> {
+        card.enter()?;
+        let head = (LINE * receives.len()).next_multiple_of(256);
+        let half = receives.iter().sum::<usize>().next_multiple_of(256);
+        let landing = Landing::new(card, head, head + 2 * half)?;
+        let mut before = head;
+        let offer = |(n, bytes): (usize, &usize)| {
+            let first = before;
+            before += bytes;
+            landing.offer((LINE * n) as u64, first as u64, half as u64)
+        };
+        let offers = receives.iter().enumerate().map(offer).collect::<Result<_>>()?;
+        let first = Some(i32::MIN);
+        let copies = Stream::new(StreamFlags::NON_BLOCKING, first)
+            .map_err(|e| Error::backend(format!("a second stream: {e}")))?;
+        let (ready, out) = (Event::new()?, Event::new()?);
+        Ok(Passage {
+            card: card.clone(),
+            offers,
+            landing,
+            head,
+            half,
+            sends,
+            ways: None,
+            copies,
+            ready,
+            out,
+            pass: 0,
+        })
+    }
+
+    /// What each neighbour must know to write here.
+    pub fn offers(&self) -> Vec<Vec<u8>> {
+        self.offers.iter().map(Offer::written).collect()
+    }
+
+    /// Takes the neighbours' offers; false if one of them cannot be reached.
+    pub fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool> {
+        let (mut even, mut odd, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for offer in offers {
+            let Some(offer) = Offer::read(offer) else { return Ok(false) };
+            let Some(landing) = offer.reached(&self.card)? else { return Ok(false) };
+            numbers.push(landing + offer.number);
+            even.push(landing + offer.rows);
+            odd.push(landing + offer.rows + offer.half);
+        }
+        self.ways = Some(if self.is_short() {
+            Ways { places: [even, odd], copies: Vec::new(), numbers, _leaving: None }
+        } else {
+            let leaving = self.card.allocate(self.sends.iter().sum())?;
+            let (mut copies, mut places, mut from) = (Vec::new(), Vec::new(), leaving.address);
+            for (&bytes, to) in self.sends.iter().zip(even.into_iter().zip(odd)) {
+                copies.push(Copies { from, bytes, to: [to.0, to.1] });
+                places.push(from);
+                from += bytes as u64;
+            }
+            Ways { places: [places.clone(), places], copies, numbers, _leaving: Some(leaving) }
+        });
+        Ok(true)
+    }
+
+    /// Whether so little leaves that kernels write it to the neighbours.
+    pub fn is_short(&self) -> bool {
+        self.sends.iter().sum::<usize>() <= SHORT
+    }
+
+    fn ways(&self) -> Result<&Ways> {
+        self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))
+    }
+
+    /// Where kernels write what leaves for each neighbour, in odd passes or in even ones.
+    pub fn places(&self, odd: bool) -> Result<&[u64]> {
+        Ok(&self.ways()?.places[usize::from(odd)])
+    }
+
+    /// What counts passes at each neighbour.
+    pub fn numbers(&self) -> Result<&[u64]> {
+        Ok(&self.ways()?.numbers)
+    }
+
+    /// Where numbers tell that something has come.
+    pub fn landing(&self) -> u64 {
+        self.landing.address()
+    }
+
+    /// Where what comes in this pass stands.
+    pub fn came(&self) -> u64 {
+        self.landing() + (self.head + (self.pass % 2) as usize * self.half) as u64
+    }
+
+    /// The stream on which things leave, beside the work on the other.
+    pub fn stream(&self) -> sys::CUstream {
+        self.copies.as_inner()
+    }
+
+    /// What leaves from here on waits for all that is queued now.
+    pub fn follow(&self) -> Result<()> {
+        self.ready.record(self.card.stream())?;
+        self.ready.hold(self.stream())
+    }
+
+    /// Queues copying what leaves, if kernels have not written it to the neighbours, and telling these the pass.
+    pub fn hand_over(&self) -> Result<()> {
+        let ways = self.ways()?;
+        for (n, &number) in ways.numbers.iter().enumerate() {
+            if let Some(way) = ways.copies.get(n) {
+                let to = way.to[(self.pass % 2) as usize];
+                // SAFETY: both sides hold as many bytes; what leaves is written again after `gone`.
+                let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.stream()) };
+                check("numbers for another GPU", status)?;
+            }
+            tell(self.stream(), number, self.pass)?;
+        }
+        Ok(())
+    }
+
+    /// Everything of this pass has been queued to leave.
+    pub fn gone(&self) -> Result<()> {
+        self.out.record(self.stream())
+    }
+
+    /// What is queued next waits until everything has left.
+    pub fn wait(&self) -> Result<()> {
+        self.out.hold(self.card.stream())
+    }
+
+    /// Lets neighbours go on that wait for what will not come.
+    pub fn give_up(&self) {
+        // What fails here fails for the neighbours, too: their GPUs are the same driver's.
+        let _ = self.card.enter();
+        let Some(ways) = &self.ways else { return };
+        for &number in &ways.numbers {
+            let _ = tell(self.stream(), number, self.pass.wrapping_add(NEVER));
+        }
+    }
+}
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        // What is being sent must not go; if the driver has failed, nothing is being sent any more.
+        let _ = self.card.enter();
+        let _ = self.copies.synchronize();
+    }
+}
