@@ -341,7 +341,7 @@ impl Search<'_, '_> {
             } else if self.iterations >= self.options.max_iterations || space.dim() >= free {
                 Some(Ended::Limit)
             } else if stall.of(worst, &theta) {
-                if worst < 0.5 * anew {
+                if worst < 0.5 * anew && stall.is_coarse(worst) {
                     // The stored products carry the rounding of many restarts, so they are made anew before the search gives up.
                     anew = worst;
                     let best = space.vectors(&s, &targets)?;
@@ -449,6 +449,11 @@ impl Stall {
         }
         // Rounding errors of the stored products add up over restarts, far beyond that of one product.
         self.expansions > STALL && residual <= self.precision.powf(0.7) * self.norm
+    }
+
+    /// Whether new products would resolve a residual.
+    fn is_coarse(&self, residual: f64) -> bool {
+        residual > 1e3 * self.precision * self.norm
     }
 }
 

@@ -14,7 +14,6 @@ fn infinite_chains() {
          let dimer = opsum(); dimer.add(1.0, \"Sz\", 0, \"Sz\", 1); \
          dimer.add(2.0, \"Sz\", 1, \"Sz\", 2); dimer.add(1.0, \"Sz\", 2, \"Sz\", 3); \
          let flips = opsum(); flips.add_decaying(1.0, 0.5, \"S+\", 0, \"S-\"); \
-         let odd = opsum(); for i in 0..3 { odd.add(1.0, \"Sz\", i, \"Sz\", i + 1); } \
          let tail = opsum(); tail.add_decaying(1.0, 0.5, \"Sz\", 0, \"Sz\"); \
          let fermions = dmrg::uniform_product(sites(\"Fermion\", 2), [\"Occ\", \"Emp\"], #{ N: 1 });",
     );
@@ -95,11 +94,6 @@ fn infinite_chains() {
             ("down.add_decaying(1.0, 0.5, \"Sz\", -1, \"Sz\")", "site -1", ""),
             ("down.add_decaying(1.0, 0.5, \"Sz\", 0, \"Sz\", #{ step: 0 })", "`step` is 0", "at least 1"),
             ("down.add_decaying(\"x\", 0.5, \"Sz\", 0, \"Sz\")", "the coefficient is a number", ""),
-            (
-                "dmrg::uniform(odd, sites(\"S=1/2\", 3), #{ states: 8, seed: 1, progress: false })",
-                "nothing of the state is left",
-                "twice as many sites",
-            ),
             ("dmrg::uniform(flips, one)", "not Hermitian", "conjugate"),
             ("dmrg::uniform(tail, sites([\"S=1/2\", \"S=1\"]))", "meets sites of several kinds", "same kind"),
             ("edge_block(\"S=1/2\", tail)", "reaches beyond sites 0 and 1", "any range"),

@@ -205,11 +205,6 @@ mod plot_functions {
     /// site, such as a density, `currents` the arrows of `s.currents(from, energy)`.
     ///
     /// # Options
-    /// - `values` (Series or array): of a lattice's sites, shown as colours.
-    /// - `label` (string, none): what these are.
-    /// - `sizes` (Series or array): of a lattice's sites, shown as the areas of their discs.
-    /// - `currents` (Table): of the bonds of a sample, shown as arrows.
-    /// - `axes` ([0, 1]): the Cartesian axes of a picture, across and upwards.
     /// - `file` (string, the terminal or notebook): where the picture goes; a notebook shows it as well.
     /// - `title` (string, the table's): a text above the picture.
     /// - `xlabel` (string, the table's): the label below.
@@ -229,6 +224,11 @@ mod plot_functions {
     /// - `cm` (array): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
     /// - `font` ("sans"): "sans" or "serif"; a PNG is always without serifs.
     /// - `font_size` (float): of labels, in points of print.
+    /// - `values` (Series or array): of a lattice's sites, shown as colours.
+    /// - `label` (string, none): what these are.
+    /// - `sizes` (Series or array): of a lattice's sites, shown as the areas of their discs.
+    /// - `currents` (Table): of the bonds of a sample, shown as arrows.
+    /// - `axes` ([0, 1]): the Cartesian axes of a picture, across and upwards.
     ///
     /// # Example
     /// ```rhai
