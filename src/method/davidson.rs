@@ -561,13 +561,14 @@ mod tests {
         }
     }
 
-    /// Rounding keeps the residuals above the tolerance: the search ends and says so.
+    /// Rounding keeps the residuals above the tolerance: the search ends, with new products once more, and says so.
     #[test]
     fn rounding_ends_a_search() {
         let mut options = DavidsonOptions::new(1);
         options.tolerance = Some(1e-18);
         let eigen = davidson(&chain(101), options, &Task::default()).expect("an eigenpair");
-        assert!(eigen.ended == Ended::Stalled && eigen.iterations < 200, "{:?}", eigen.ended);
+        assert!(eigen.ended == Ended::Stalled && eigen.iterations < 400, "{:?}", eigen.ended);
+        assert!(eigen.residuals[0] < 1e-12, "{:?}", eigen.residuals);
     }
 
     #[test]
