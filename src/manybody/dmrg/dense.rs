@@ -187,7 +187,11 @@ pub(super) fn thin_svd<T: Element>(a: MatRef<'_, T>) -> Result<(Mat<T>, Vec<f64>
         MemStack::new(&mut MemBuffer::new(request)),
         Default::default(),
     );
-    done.map_err(|_| Error::numeric("the singular values of a state did not converge"))?;
+    done.map_err(|_| {
+        Error::numeric("the singular values of a state did not converge").hint(
+            "where a ground state falls into parts of different filling, a longer cell or fewer conserved numbers may help",
+        )
+    })?;
     Ok((u, (0..k).map(|i| s[(i, 0)].re()).collect(), v))
 }
 
