@@ -451,6 +451,7 @@ impl DoubleMoments {
         Ok(DoubleMoments { record, ..Self::of_vectors(window, dim, count, columns)?.on(volume, label) })
     }
 }
+
 impl Averaged for DoubleMoments {
     fn record(&self) -> &Record {
         &self.record
