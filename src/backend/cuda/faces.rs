@@ -9,10 +9,11 @@ use bytemuck::{Pod, Zeroable};
 use super::card::{Buffer, Card};
 use super::ledger::Ledger;
 use super::passage::Passage;
-use super::{RESIDENT, arguments, buffer, sums, unique};
+use super::sums::Growth;
+use super::{RESIDENT, arguments, buffer, unique};
+use crate::backend::BlockVector;
 use crate::backend::exchange::{HALF, Later, Link, VectorShape};
 use crate::backend::matrix::wilson::{Face, Sites, WilsonSpec};
-use crate::backend::{BlockVector, Dots};
 use crate::error::{Error, Result};
 
 /// Two in each direction.
@@ -186,22 +187,15 @@ impl Link for FacesLink {
             argument.spinors[k] = came + before as u64;
         }
         let (blocks, columns) = (self.blocks(), self.shape.columns);
-        let sums = match v {
-            Some(_) => Some(self.card.allocate(8 * blocks.0 as usize * columns)?),
-            None => None,
-        };
-        argument.sums = sums.as_ref().map_or(0, |s| s.address);
+        let growth = Growth::new(&self.card, v.is_some(), blocks.0, columns)?;
+        argument.sums = growth.address();
         // Who changes the vector next waits for what leaves; and see the kernel.
         self.passage.wait()?;
         let name = format!("add_faces_{}", self.form);
         // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `sums` has room for a
         // number of each block and column.
         unsafe { self.card.launch(&name, blocks, BLOCK as u32, &arguments![argument])? };
-        let Some(sums) = sums else { return Ok(None) };
-        let entry = self
-            .ledger
-            .enter(&self.card, columns, |out| sums::reduce(&self.card, &sums, (blocks.0, 1), columns, out))?;
-        Ok(Some(Box::new(move || Ok(Dots { wv: entry.read()?, ..Dots::default() }))))
+        growth.later(&self.card, &self.ledger, columns)
     }
 
     fn as_any(&mut self) -> &mut dyn Any {
