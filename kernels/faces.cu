@@ -53,6 +53,20 @@ __device__ __forceinline__ uint32_t stride_of(const FacesArgument& a, uint32_t d
     return stride;
 }
 
+// Takes a half-spinor through the link of a site, or back by its adjoint.
+template <class F, int N, bool BACK>
+__device__ __forceinline__ void pass_link(const void* links, uint32_t site, uint32_t mu, C<F> (&h)[3]) {
+    C<F> u[9];
+    link<F, N>(links, site, mu, u);
+    const C<F> before[3] = {h[0], h[1], h[2]};
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        h[i] = {0, 0};
+#pragma unroll
+        for (int j = 0; j < 3; ++j) h[i] = BACK ? cmla(u[3 * j + i], before[j], h[i]) : mla(u[3 * i + j], before[j], h[i]);
+    }
+}
+
 // What leaves through a face: for the hop of the site beyond that leads here.
 template <class F, int N>
 __device__ __forceinline__ void leave_face(const FacesArgument& a, const Unit& unit, uint32_t column) {
@@ -70,18 +84,10 @@ __device__ __forceinline__ void leave_face(const FacesArgument& a, const Unit& u
     using Two = typename Reals<F>::Two;
     Two* to = reinterpret_cast<Two*>(a.spinors[unit.face]);
     const uint64_t across = a.before[unit.face + 1] - a.before[unit.face];
-    C<F> u[9];
-    if (upper) link<F, N>(a.links, site, mu, u);
+    if (upper) pass_link<F, N, true>(a.links, site, mu, h);
 #pragma unroll
-    for (int i = 0; i < 3; ++i) {
-        C<F> x = h[i];
-        if (upper) {
-            x = {0, 0};
-#pragma unroll
-            for (int j = 0; j < 3; ++j) x = cmla(u[3 * j + i], h[j], x);
-        }
-        to[((3 * unit.half + i) * across + unit.at) * a.columns + column] = Reals<F>::two(x.re, x.im);
-    }
+    for (int i = 0; i < 3; ++i)
+        to[((3 * unit.half + i) * across + unit.at) * a.columns + column] = Reals<F>::two(h[i].re, h[i].im);
 }
 
 template <class F, int N>
@@ -109,7 +115,7 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
     // Written while this kernel waited: not by way of the cache for what never changes.
     const Two* from = reinterpret_cast<const Two*>(a.spinors[face]);
     const F edge = (F)a.sign[face], near_factor = (F)a.factor[0] * edge, far_factor = (F)a.factor[1] * edge * made.back();
-    C<F> h[3], u[9];
+    C<F> h[3];
     Two near[3], far[3];
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
@@ -118,17 +124,11 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
         near[c] = w[p.component(3 * half + c)];
         far[c] = w[p.component(3 * made.far + c)];
     }
-    if (upper) link<F, N>(a.links, site, mu, u);
+    if (upper) pass_link<F, N, false>(a.links, site, mu, h);
     double sum = 0.0;
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
-        C<F> x = h[i];
-        if (upper) {
-            x = {0, 0};
-#pragma unroll
-            for (int j = 0; j < 3; ++j) x = mla(u[3 * i + j], h[j], x);
-        }
-        const C<F> more = made.turned(x), y = plus(C<F>{near[i].x, near[i].y}, near_factor, x);
+        const C<F> x = h[i], more = made.turned(x), y = plus(C<F>{near[i].x, near[i].y}, near_factor, x);
         const C<F> z = plus(C<F>{far[i].x, far[i].y}, far_factor, more);
         const uint64_t at_near = p.component(3 * half + i), at_far = p.component(3 * made.far + i);
         if (a.sums) {
