@@ -21,14 +21,16 @@ struct FacesArgument {
     const char* landing;
     double* sums;
     uint32_t dims[4];
-    // Directions that have two faces each, the lower one first, and the sites of all faces before one.
+    // Directions that have two faces each, the lower one first, and what passes all faces before one.
     uint32_t cut[4];
     uint32_t before[MOST_FACES + 1];
     uint32_t faces, sites, columns, width, adjoint, parity, pass;
+    // Bit `face`: of two neighbouring sites one passes there, since the product has the sites of one parity only.
+    uint32_t halved;
 };
 HOST_LAYOUT_faces_FacesArgument(FacesArgument);
 
-// What thread `unit` of a column works on: a site of a face by its number there, and a component of its half-spinor. A warp
+// What thread `unit` of a column works on: what passes a face, by its number, and a component of its half-spinor. A warp
 // has one component, the next one the other of the same sites, so that a link is in the nearest cache.
 struct Unit {
     uint32_t face, at, half;
@@ -53,6 +55,27 @@ __device__ __forceinline__ uint32_t stride_of(const FacesArgument& a, uint32_t d
     return stride;
 }
 
+// Whether the product has a site: of one parity, its coordinates sum to an odd number or an even one.
+__device__ __forceinline__ bool is_wanted(const FacesArgument& a, uint32_t site) {
+    if (!a.parity) return true;
+    uint32_t odd = 0;
+    for (uint32_t d = 0, rest = site; d < 4; ++d) {
+        const uint32_t next = rest / a.dims[d];
+        odd += rest - next * a.dims[d];
+        rest = next;
+    }
+    return (odd & 1) + 1 == a.parity;
+}
+
+// The site that half-spinor `at` of a face leaves, or is added to: one that the product has not, or one that it has, where only
+// half of the sites pass.
+__device__ __forceinline__ uint32_t site_of(const FacesArgument& a, uint32_t face, uint32_t at, bool wanted) {
+    const uint32_t mu = a.cut[face / 2], n = a.dims[mu], stride = stride_of(a, mu), halved = a.halved >> face & 1;
+    auto site = [&](uint32_t i) { return (i / stride * n + (face % 2 ? n - 1 : 0)) * stride + i % stride; };
+    const uint32_t first = site(at << halved);
+    return halved && is_wanted(a, first) != wanted ? site(2 * at + 1) : first;
+}
+
 // Takes a half-spinor through the link of a site, or back by its adjoint.
 template <class F, int N, bool BACK>
 __device__ __forceinline__ void pass_link(const void* links, uint32_t site, uint32_t mu, C<F> (&h)[3]) {
@@ -70,9 +93,8 @@ __device__ __forceinline__ void pass_link(const void* links, uint32_t site, uint
 // What leaves through a face: for the hop of the site beyond that leads here.
 template <class F, int N>
 __device__ __forceinline__ void leave_face(const FacesArgument& a, const Unit& unit, uint32_t column) {
-    const uint32_t mu = a.cut[unit.face / 2], n = a.dims[mu], stride = stride_of(a, mu);
+    const uint32_t mu = a.cut[unit.face / 2], site = site_of(a, unit.face, unit.at, false);
     const bool upper = unit.face % 2;
-    const uint32_t line = unit.at / stride, site = (line * n + (upper ? n - 1 : 0)) * stride + unit.at - line * stride;
     const auto p = place<false>(a.sites, a.columns, site, column);
     const Projection<F> made(mu, unit.half, upper == (a.adjoint != 0) ? F(-1) : F(1));
     C<F> h[3];
@@ -108,7 +130,7 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
     const uint32_t mu = a.cut[face / 2], stride = stride_of(a, mu);
     const bool upper = face % 2;
     const uint64_t across = a.before[face + 1] - a.before[face];
-    const uint64_t at = (uint64_t)(site / (stride * a.dims[mu])) * stride + site % stride;
+    const uint64_t at = ((uint64_t)(site / (stride * a.dims[mu])) * stride + site % stride) >> (a.halved >> face & 1);
     const Projection<F> made(mu, half, upper != (a.adjoint != 0) ? F(-1) : F(1));
     const auto p = place<false>(a.sites, a.columns, site, column);
     Two* w = reinterpret_cast<Two*>(a.w);
@@ -145,20 +167,18 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
 // at faces of several directions: one of them adds everything there.
 template <class F, int N>
 __device__ __forceinline__ double add_faces(const FacesArgument& a, const Unit& unit, uint32_t column) {
-    const uint32_t own = unit.face / 2, mu = a.cut[own], n = a.dims[mu], stride = stride_of(a, mu);
-    if (unit.face % 2 && n == 1) return 0.0;
-    const uint32_t line = unit.at / stride;
-    const uint32_t site = (line * n + (unit.face % 2 ? n - 1 : 0)) * stride + unit.at - line * stride;
+    const uint32_t own = unit.face / 2;
+    if (unit.face % 2 && a.dims[a.cut[own]] == 1) return 0.0;
+    const uint32_t site = site_of(a, unit.face, unit.at, true);
+    if (!is_wanted(a, site)) return 0.0;
     // Bits 2 d and 2 d + 1: whether the site is the first and the last in direction d.
-    uint32_t ends = 0, rest = site, odd = 0, several = 0;
+    uint32_t ends = 0, rest = site, several = 0;
 #pragma unroll
     for (int d = 0; d < 4; ++d) {
         const uint32_t next = rest / a.dims[d], x = rest - next * a.dims[d];
         ends |= (x == 0) << 2 * d | (x + 1 == a.dims[d]) << (2 * d + 1);
-        odd += x;
         rest = next;
     }
-    if (a.parity && (odd & 1) + 1 != a.parity) return 0.0;
     auto is_at = [&](uint32_t face) { return ends >> (2 * a.cut[face / 2] + face % 2) & 1; };
     for (uint32_t face = 0; face < a.faces; ++face) {
         if (face / 2 == own || !is_at(face)) continue;

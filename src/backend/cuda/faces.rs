@@ -44,6 +44,8 @@ struct FacesArgument {
     adjoint: u32,
     parity: u32,
     pass: u32,
+    halved: u32,
+    _pad: u32,
 }
 
 /// A GPU's end of the exchange.
@@ -70,6 +72,13 @@ pub(super) fn parity(sites: Sites) -> u32 {
     }
 }
 
+/// Whether half-spinors of half of the sites pass a face: the product has the sites of one parity, and of every two that follow
+/// each other on the face one is among them.
+fn halved(spec: &WilsonSpec, face: &Face) -> bool {
+    let along = usize::from(face.direction == 0);
+    spec.sites != Sites::All && face.alternates && spec.dims()[along].is_multiple_of(2)
+}
+
 /// The end of a box with these faces: the lower and the upper one of every direction that is cut.
 pub(super) fn link(
     card: &Arc<Card>,
@@ -86,7 +95,11 @@ pub(super) fn link(
     if !in_pairs || faces.len() > MOST_FACES || sites > most {
         return Err(Error::internal("faces that are not those of a box"));
     }
-    let bytes: Vec<usize> = faces.iter().map(|face| shape.bytes(HALF * face.sites)).collect();
+    let passing: Vec<usize> = faces.iter().map(|face| face.sites >> u32::from(halved(spec, face))).collect();
+    let bytes = |k: usize| shape.bytes(HALF * passing[k]);
+    let comes: Vec<usize> = (0..faces.len()).map(bytes).collect();
+    // What leaves through the upper face of a direction goes before what leaves through the lower one.
+    let leaves = (0..faces.len()).map(|k| bytes(k ^ 1)).collect();
     let mut argument = FacesArgument {
         links: links.address,
         dims: spec.dims().map(|n| n as u32),
@@ -101,11 +114,12 @@ pub(super) fn link(
     for (k, face) in faces.iter().enumerate() {
         argument.sign[k] = face.sign;
         argument.cut[k / 2] = face.direction as u32;
-        argument.before[k + 1] = argument.before[k] + face.sites as u32;
+        argument.before[k + 1] = argument.before[k] + passing[k] as u32;
+        argument.halved |= u32::from(halved(spec, face)) << k;
     }
     let precision = if spec.single { "f32" } else { "f64" };
     Ok(Box::new(FacesLink {
-        passage: Passage::new(card, bytes.clone(), &bytes)?,
+        passage: Passage::new(card, leaves, &comes)?,
         card: card.clone(),
         shape,
         links,
@@ -148,7 +162,7 @@ impl Link for FacesLink {
         let mut argument = FacesArgument { v: self.address(v)?, links: self.links.address, ..self.argument };
         self.card.enter()?;
         self.passage.pass = self.passage.pass.wrapping_add(1);
-        // What leaves through the upper face of a direction goes before what leaves through the lower one.
+        // By turns, as in `link`.
         for (slot, &place) in self.passage.places(self.passage.pass % 2 == 1)?.iter().enumerate() {
             argument.spinors[slot ^ 1] = place;
         }
