@@ -206,7 +206,7 @@ impl Link for FacesLink {
         // Who changes the vector next waits for what leaves; and see the kernel.
         self.passage.wait()?;
         let name = format!("add_faces_{}", self.form);
-        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `sums` has room for a
+        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `growth` has room for a
         // number of each block and column.
         unsafe { self.card.launch(&name, blocks, BLOCK as u32, &arguments![argument])? };
         growth.later(&self.card, &self.ledger, columns)
