@@ -340,6 +340,26 @@ gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
     );
 }
 
+/// Kitaev's chain, whose two ground states differ in their parity and have no local difference.
+#[test]
+fn excitations_above_a_superposition_are_told() {
+    let script = "let h = opsum();
+        h.add(2.0, \"Cdag\", 0, \"C\", 1);
+        h.add(2.0, \"Cdag\", 1, \"C\", 0);
+        h.add(0.5, \"Cdag\", 0, \"Cdag\", 1);
+        h.add(0.5, \"C\", 1, \"C\", 0);
+        h.add(mu, \"N\", 0);
+        let gs = dmrg::uniform(h, sites(\"Fermion\", 1), #{ sector: #{ NfParity: 0 }, states: 8, seed: 1, progress: false });
+        dmrg::uniform_excitations(gs, h, #{ charge: #{ NfParity: 1 }, progress: false });";
+    for (mu, told) in [("-3.0", 1), ("6.0", 0)] {
+        let script = format!("let mu = {mu};\n{script}");
+        let said = Place::new("above").with("a.rhai", &script).run(&["run", "a.rhai"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let notes = said.err.matches("note: the state is a superposition of several ground states").count();
+        assert_eq!(notes, told, "mu = {mu}: {}", said.err);
+    }
+}
+
 #[test]
 fn too_few_states_of_a_temperature_are_told() {
     let script = "let chain = sites(\"S=1/2\", 8);\nlet h = models::heisenberg(chain);

@@ -111,7 +111,7 @@ pub(super) fn first_sentence(text: &str) -> &str {
         let before = &text[..at];
         let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let initial = word.len() == 1 && word.chars().all(char::is_uppercase);
-        before.matches('`').count() % 2 == 0 && !initial && !SHORTENED.contains(&word)
+        before.matches('`').count().is_multiple_of(2) && !initial && !SHORTENED.contains(&word)
     });
     ends.map_or(text, |at| &text[..=at])
 }

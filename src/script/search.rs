@@ -83,7 +83,7 @@ const TERMS: [(&[&str], &[&str]); 46] = [
     (&["random matrix", "random vector"], &["random_numbers", "random_block"]),
 ];
 
-/// What a question is answered with: that a thing is not there, if so, and what [`search`] finds.
+/// What a question is answered with: that a thing is not there, if so, and what a search finds.
 pub fn answer(entries: &[Entry], question: &str, style: Style) -> Option<String> {
     match (absent::instead(question), search(entries, question, style)) {
         (None, found) => found,

@@ -282,7 +282,7 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             ("vmc::run(psi, ham, #{ walkers: 0 })", "0 walkers", "one at least"),
             ("vmc::optimise(psi, ham, #{ warmup: -1 })", "a warmup of -1 sweeps", "none or more"),
-            ("vmc::optimise(psi, ham, #{ iterations: 0 })", "option `iterations` is 0", "one at least"),
+            ("vmc::optimise(psi, ham, #{ iterations: -1 })", "-1 iterations", "none or more"),
             ("vmc::optimise(psi, ham, #{ shift: -1.0 })", "option `shift` is -1", "not negative"),
             ("vmc::optimise(psi, ham, #{ rate: 1.0 / 0.0 })", "option `rate` is inf", "finite"),
             ("vmc::run(four, ham, #{})", "of the continuum for a wave function on a lattice", "OpSum"),

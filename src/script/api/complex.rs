@@ -117,6 +117,32 @@ mod complex_functions {
         z.re
     }
 
+    /// A real number is its own real part: results are real where all they are made of is.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert((2.5).re == 2.5 && (2.5).im == 0.0 && (3).re == 3, "real numbers");
+    /// ```
+    #[rhai_fn(get = "re", pure)]
+    pub fn re_of_real(x: &mut FLOAT) -> FLOAT {
+        *x
+    }
+
+    #[rhai_fn(get = "re", pure)]
+    pub fn re_of_int(x: &mut INT) -> INT {
+        *x
+    }
+
+    #[rhai_fn(get = "im", pure)]
+    pub fn im_of_real(_x: &mut FLOAT) -> FLOAT {
+        0.0
+    }
+
+    #[rhai_fn(get = "im", pure)]
+    pub fn im_of_int(_x: &mut INT) -> INT {
+        0
+    }
+
     /// The imaginary part.
     ///
     /// # Example
