@@ -34,6 +34,10 @@ const SUMS: usize = 256 << 20;
 /// Steps whose block sums are reduced together, an even number.
 const GROUP: usize = 32;
 
+/// The same where there are many steps on blocks of at most `SHORT` bytes: between groups the GPU waits for some microseconds.
+const LONG_GROUP: usize = 128;
+const SHORT: usize = 8 << 20;
+
 /// Steps that are queued before their products are waited for.
 const WAIT: usize = 1 << 15;
 
@@ -51,13 +55,14 @@ struct Vectors {
     offset: u64,
 }
 
-/// Compressed rows.
+/// Compressed rows; `each` is how many entries every row has, 0 where they differ.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct CsrArgument {
     pub start: u64,
     pub columns: u64,
     pub values: u64,
+    pub each: u64,
 }
 
 /// Slices of rows, padded; `order` is 0 where rows stand as they are, `lengths` where every row has `each` entries.
@@ -193,14 +198,19 @@ impl Matrix {
                 let mut work = rows.div_ceil(CHUNK) as u64;
                 if staged {
                     // A block for every multiprocessor, of kernels that have few.
-                    let tiled = self.order.tiled(rows, block, threads, bytes, 2 * self.card.processors);
+                    let folded = step && order::folded(threads, dtype.bytes());
+                    let least = 2 * self.card.processors;
+                    let tiled = self.order.tiled(rows, (block, folded), threads, bytes, least);
                     work = u64::from(tiled.units);
                     order = Some(tiled);
                 }
                 (rows as u64, work)
             }
         };
-        let blocks = work.clamp(1, u64::from(resident)) as u32;
+        let mut blocks = work.clamp(1, u64::from(resident)) as u32;
+        if let Some(order) = &mut order {
+            blocks = order.share_out(block, blocks);
+        }
         Ok(Launch { kernel, argument, order, units, grid: (blocks, tiles), block })
     }
 
@@ -276,7 +286,9 @@ impl Matrix {
         let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
         let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
-        let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
+        let many = link.is_none() && steps >= 4 * LONG_GROUP && v.bytes() <= SHORT;
+        let whole = if many { LONG_GROUP } else { GROUP };
+        let group = (SUMS / each.max(1)).clamp(1, whole).min(steps.max(1));
         let sums = self.card.allocate(each * group)?;
         // Sums over the boundary, as many numbers a block as there are lanes.
         let edge = link.as_ref().map(|link| link.sums().1);
@@ -309,12 +321,12 @@ impl Matrix {
         };
         // An even number of steps leaves the vectors where they were, so that the same launches serve again.
         let most = if edge.is_some() { LINKED_BOUND } else { LAUNCH_BOUND };
-        let worth = group == GROUP && steps >= 4 * GROUP && v.bytes() <= most;
+        let worth = group == whole && steps >= 4 * whole && v.bytes() <= most;
         let mut recorded = None;
         if worth && link.as_ref().is_none_or(|link| link.is_short()) {
-            recorded = Some(Graph::record(&self.card, || queue(&mut link, GROUP))?);
+            recorded = Some(Graph::record(&self.card, || queue(&mut link, whole))?);
             if let Some(link) = &mut link {
-                link.count(-(GROUP as i32));
+                link.count(-(whole as i32));
             }
         }
         let width = 2 * lanes as usize;
@@ -329,10 +341,10 @@ impl Matrix {
                 let next = group.min(now - queued);
                 match &mut recorded {
                     // SAFETY: as for the same launches one by one; vectors and sums are alive.
-                    Some(graph) if next == GROUP => unsafe {
+                    Some(graph) if next == whole => unsafe {
                         graph.replay()?;
                         if let Some(link) = &mut link {
-                            link.count(GROUP as i32);
+                            link.count(whole as i32);
                         }
                     },
                     _ => queue(&mut link, next)?,
