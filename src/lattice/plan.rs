@@ -228,7 +228,9 @@ impl<'a> Plan<'a> {
     fn same_counts_of(&self, s: usize) -> Option<Vec<usize>> {
         let model = self.model;
         let far_from_zero = |x: &f64| x.abs() > 1e-100;
-        let vary = model.lattice.has_removed()
+        // Velocities have factors that may vanish, at sites without hoppings too.
+        let vary = self.by_orbital
+            || model.lattice.has_removed()
             || !(model.lattice.cell_count() >= 64 || self.all_inside())
             || model.has_site_energies()
             || !model.local.is_empty()

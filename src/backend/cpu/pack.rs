@@ -227,12 +227,12 @@ pub(super) trait Body<F> {
 
 /// Does the work with the widest pack that divides `width` lanes.
 pub(super) fn dispatch<F: Registers, B: Body<F>>(isa: Isa, width: usize, body: B) -> B::Output {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(test)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
     fn avx512<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
         body.at::<P, Q>()
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(test)))]
     #[target_feature(enable = "avx2,fma")]
     fn avx2<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
         body.at::<P, Q>()
@@ -259,10 +259,10 @@ pub(super) fn dispatch<F: Registers, B: Body<F>>(isa: Isa, width: usize, body: B
     }
     match isa {
         // SAFETY: `Isa::detect` found these instructions on this processor.
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(test)))]
         Isa::Avx512 => unsafe { choose!(F::Avx512, avx512) },
         // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(test)))]
         Isa::Avx2 => unsafe { choose!(F::Avx2, avx2) },
         _ => choose!(Baseline, baseline),
     }
@@ -274,7 +274,7 @@ pub(in crate::backend) trait Registers: Real {
     type Avx2: Packs<Self>;
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(not(target_arch = "x86_64"), test))]
 impl<F: Real> Registers for F {
     type Avx512 = Baseline;
     type Avx2 = Baseline;
@@ -293,14 +293,14 @@ impl<F: Real> Packs<F> for Baseline {
 }
 
 /// 256-bit registers.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(test)))]
 pub(in crate::backend) struct Avx2;
 
 /// 512-bit registers.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(test)))]
 pub(in crate::backend) struct Avx512;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(test)))]
 mod x86 {
     use std::arch::x86_64::*;
 

@@ -159,7 +159,7 @@ macro_rules! scalar {
 scalar!(f32);
 scalar!(f64);
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(test)))]
 mod x86 {
     use std::arch::x86_64::*;
 

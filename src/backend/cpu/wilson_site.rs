@@ -490,7 +490,7 @@ unsafe fn start<P: Register>(job: &Job<'_, P::Real>, work: Work<'_, P::Real>) {
 /// Kernels compiled for each set of instructions.
 macro_rules! compiled {
     ($name:ident, $pack:ty, $features:literal) => {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(test)))]
         #[target_feature(enable = $features)]
         unsafe fn $name(job: &Job<'_, <$pack as Register>::Real>, work: Work<'_, <$pack as Register>::Real>) {
             // SAFETY: the instructions are enabled here.
@@ -516,7 +516,7 @@ macro_rules! packed {
     ($t:ty, $wide:ident $wide_lanes:literal, $narrow:ident $narrow_lanes:literal) => {
         impl Packed for $t {
             fn run(isa: Isa, job: &Job<'_, $t>, work: Work<'_, $t>) {
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(all(target_arch = "x86_64", not(test)))]
                 {
                     let lanes = job.shape.lanes;
                     // SAFETY: the processor has the instructions, as `isa` says, and packs divide the lanes.
