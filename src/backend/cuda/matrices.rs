@@ -34,10 +34,6 @@ const SUMS: usize = 256 << 20;
 /// Steps whose block sums are reduced together, an even number.
 const GROUP: usize = 32;
 
-/// The same where there are many steps on blocks of at most `SHORT` bytes: between groups the GPU waits for some microseconds.
-const LONG_GROUP: usize = 128;
-const SHORT: usize = 8 << 20;
-
 /// Steps that are queued before their products are waited for.
 const WAIT: usize = 1 << 15;
 
@@ -286,9 +282,7 @@ impl Matrix {
         let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
         let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
-        let many = link.is_none() && steps >= 4 * LONG_GROUP && v.bytes() <= SHORT;
-        let whole = if many { LONG_GROUP } else { GROUP };
-        let group = (SUMS / each.max(1)).clamp(1, whole).min(steps.max(1));
+        let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
         let sums = self.card.allocate(each * group)?;
         // Sums over the boundary, as many numbers a block as there are lanes.
         let edge = link.as_ref().map(|link| link.sums().1);
@@ -321,12 +315,12 @@ impl Matrix {
         };
         // An even number of steps leaves the vectors where they were, so that the same launches serve again.
         let most = if edge.is_some() { LINKED_BOUND } else { LAUNCH_BOUND };
-        let worth = group == whole && steps >= 4 * whole && v.bytes() <= most;
+        let worth = group == GROUP && steps >= 4 * GROUP && v.bytes() <= most;
         let mut recorded = None;
         if worth && link.as_ref().is_none_or(|link| link.is_short()) {
-            recorded = Some(Graph::record(&self.card, || queue(&mut link, whole))?);
+            recorded = Some(Graph::record(&self.card, || queue(&mut link, GROUP))?);
             if let Some(link) = &mut link {
-                link.count(-(whole as i32));
+                link.count(-(GROUP as i32));
             }
         }
         let width = 2 * lanes as usize;
@@ -341,10 +335,10 @@ impl Matrix {
                 let next = group.min(now - queued);
                 match &mut recorded {
                     // SAFETY: as for the same launches one by one; vectors and sums are alive.
-                    Some(graph) if next == whole => unsafe {
+                    Some(graph) if next == GROUP => unsafe {
                         graph.replay()?;
                         if let Some(link) = &mut link {
-                            link.count(whole as i32);
+                            link.count(GROUP as i32);
                         }
                     },
                     _ => queue(&mut link, next)?,
