@@ -61,14 +61,12 @@ struct Cell {
         }
     }
 
-    static __device__ __forceinline__ void write(V* to, uint32_t stride, const Lanes (&from)[O]) {
+    // Row o and those in the same word.
+    static __device__ __forceinline__ void write(V* to, uint32_t stride, int o, const Lanes (&from)[O]) {
+        Word word;
 #pragma unroll
-        for (int o = 0; o < O; o += ROWS) {
-            Word word;
-#pragma unroll
-            for (int q = 0; q < ROWS * P; ++q) word.x[q] = from[o + q / P].x[q % P];
-            store_once(reinterpret_cast<Word*>(row_at(to, (uint32_t)o, stride)), word);
-        }
+        for (int q = 0; q < ROWS * P; ++q) word.x[q] = from[o + q / P].x[q % P];
+        store_once(reinterpret_cast<Word*>(row_at(to, (uint32_t)o, stride)), word);
     }
 };
 
@@ -113,10 +111,11 @@ __device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, 
                                            uint32_t row, uint32_t stride, const Reach& to, uint32_t over, uint32_t missing,
                                            Pack<V, P> (&below)[O], Pack<V, P> (&own)[O]) {
     using Lanes = Pack<V, P>;
+    using Rows = Cell<O, L, V, P>;
     Lanes above[O]{}, old[O]{}, sum[O]{};
     if (!ENDS || !(missing >> ABOVE & 1)) fetch(row + over, above);
     V* w = row_at(pass.a.w + pass.first, row, stride);
-    if (pass.a.gamma != 0.0) Cell<O, L, V, P>::read(w, stride, old, [](const auto* word) { return load_once(word); });
+    if (pass.a.gamma != 0.0) Rows::read(w, stride, old, [](const auto* word) { return load_once(word); });
     add_block<O>(m.inner[OWN], own, sum);
     if (!ENDS || !(missing >> BELOW & 1)) add_block<O>(m.inner[BELOW], below, sum);
     const uint32_t aside[4] = {to.left, to.right, to.down, to.up};
@@ -143,10 +142,10 @@ __device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, 
 #pragma unroll
     for (int o = 0; o < O; ++o) {
         sum[o] = pass.combined(own[o], sum[o], old[o]);
+        if ((o + 1) % Rows::ROWS == 0) Rows::write(w, stride, o + 1 - Rows::ROWS, sum);
         below[o] = own[o];
         own[o] = above[o];
     }
-    Cell<O, L, V, P>::write(w, stride, sum);
 }
 
 template <bool FLAT, int BLOCK, class T, class V, int P, int L, int O>
