@@ -61,12 +61,14 @@ struct Cell {
         }
     }
 
-    // Row o and those in the same word.
-    static __device__ __forceinline__ void write(V* to, uint32_t stride, int o, const Lanes (&from)[O]) {
-        Word word;
+    static __device__ __forceinline__ void write(V* to, uint32_t stride, const Lanes (&from)[O]) {
 #pragma unroll
-        for (int q = 0; q < ROWS * P; ++q) word.x[q] = from[o + q / P].x[q % P];
-        store_once(reinterpret_cast<Word*>(row_at(to, (uint32_t)o, stride)), word);
+        for (int o = 0; o < O; o += ROWS) {
+            Word word;
+#pragma unroll
+            for (int q = 0; q < ROWS * P; ++q) word.x[q] = from[o + q / P].x[q % P];
+            store_once(reinterpret_cast<Word*>(row_at(to, (uint32_t)o, stride)), word);
+        }
     }
 };
 
@@ -128,24 +130,23 @@ __device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, 
     }
     add_block<O>(m.inner[ABOVE], above, sum);
     if (m.diagonal) {
-        using Real = typename Traits<T>::Real;
-        constexpr int EACH = O * sizeof(Real) > 16 ? 16 / sizeof(Real) : O;
 #pragma unroll
-        for (int o = 0; o < O; o += EACH) {
-            const auto energy = load(reinterpret_cast<const Pack<Real, EACH>*>(m.diagonal + row + o));
+        for (int o = 0; o < O; ++o) {
+            const auto energy = __ldg(m.diagonal + row + o);
 #pragma unroll
-            for (int e = 0; e < EACH; ++e)
-#pragma unroll
-                for (int p = 0; p < P; ++p) sum[o + e].x[p] = mla(energy.x[e], own[o + e].x[p], sum[o + e].x[p]);
+            for (int p = 0; p < P; ++p) sum[o].x[p] = mla(energy, own[o].x[p], sum[o].x[p]);
         }
     }
 #pragma unroll
     for (int o = 0; o < O; ++o) {
-        sum[o] = pass.combined(own[o], sum[o], old[o]);
-        if ((o + 1) % Rows::ROWS == 0) Rows::write(w, stride, o + 1 - Rows::ROWS, sum);
+        if constexpr (Rows::ROWS == 1)
+            pass.finish(row_at(w, (uint32_t)o, stride), own[o], sum[o], old[o]);
+        else
+            sum[o] = pass.combined(own[o], sum[o], old[o]);
         below[o] = own[o];
         own[o] = above[o];
     }
+    if constexpr (Rows::ROWS > 1) Rows::write(w, stride, sum);
 }
 
 template <bool FLAT, int BLOCK, class T, class V, int P, int L, int O>
