@@ -21,14 +21,16 @@ struct FacesArgument {
     const char* landing;
     double* sums;
     uint32_t dims[4];
-    // Directions that have two faces each, the lower one first, and the sites of all faces before one.
+    // Directions that have two faces each, the lower one first, and what passes all faces before one.
     uint32_t cut[4];
     uint32_t before[MOST_FACES + 1];
     uint32_t faces, sites, columns, width, adjoint, parity, pass;
+    // Bit `face`: of two neighbouring sites one passes there, since the product has the sites of one parity only.
+    uint32_t halved;
 };
 HOST_LAYOUT_faces_FacesArgument(FacesArgument);
 
-// What thread `unit` of a column works on: a site of a face by its number there, and a component of its half-spinor. A warp
+// What thread `unit` of a column works on: what passes a face, by its number, and a component of its half-spinor. A warp
 // has one component, the next one the other of the same sites, so that a link is in the nearest cache.
 struct Unit {
     uint32_t face, at, half;
@@ -53,12 +55,46 @@ __device__ __forceinline__ uint32_t stride_of(const FacesArgument& a, uint32_t d
     return stride;
 }
 
+// Whether the product has a site: of one parity, its coordinates sum to an odd number or an even one.
+__device__ __forceinline__ bool is_wanted(const FacesArgument& a, uint32_t site) {
+    if (!a.parity) return true;
+    uint32_t odd = 0;
+    for (uint32_t d = 0, rest = site; d < 4; ++d) {
+        const uint32_t next = rest / a.dims[d];
+        odd += rest - next * a.dims[d];
+        rest = next;
+    }
+    return (odd & 1) + 1 == a.parity;
+}
+
+// The site that half-spinor `at` of a face leaves, or is added to: one that the product has not, or one that it has, where only
+// half of the sites pass.
+__device__ __forceinline__ uint32_t site_of(const FacesArgument& a, uint32_t face, uint32_t at, bool wanted) {
+    const uint32_t mu = a.cut[face / 2], n = a.dims[mu], stride = stride_of(a, mu), halved = a.halved >> face & 1;
+    auto site = [&](uint32_t i) { return (i / stride * n + (face % 2 ? n - 1 : 0)) * stride + i % stride; };
+    const uint32_t first = site(at << halved);
+    return halved && is_wanted(a, first) != wanted ? site(2 * at + 1) : first;
+}
+
+// Takes a half-spinor through the link of a site, or back by its adjoint.
+template <class F, int N, bool BACK>
+__device__ __forceinline__ void pass_link(const void* links, uint32_t site, uint32_t mu, C<F> (&h)[3]) {
+    C<F> u[9];
+    link<F, N>(links, site, mu, u);
+    const C<F> before[3] = {h[0], h[1], h[2]};
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        h[i] = {0, 0};
+#pragma unroll
+        for (int j = 0; j < 3; ++j) h[i] = BACK ? cmla(u[3 * j + i], before[j], h[i]) : mla(u[3 * i + j], before[j], h[i]);
+    }
+}
+
 // What leaves through a face: for the hop of the site beyond that leads here.
 template <class F, int N>
 __device__ __forceinline__ void leave_face(const FacesArgument& a, const Unit& unit, uint32_t column) {
-    const uint32_t mu = a.cut[unit.face / 2], n = a.dims[mu], stride = stride_of(a, mu);
+    const uint32_t mu = a.cut[unit.face / 2], site = site_of(a, unit.face, unit.at, false);
     const bool upper = unit.face % 2;
-    const uint32_t line = unit.at / stride, site = (line * n + (upper ? n - 1 : 0)) * stride + unit.at - line * stride;
     const auto p = place<false>(a.sites, a.columns, site, column);
     const Projection<F> made(mu, unit.half, upper == (a.adjoint != 0) ? F(-1) : F(1));
     C<F> h[3];
@@ -70,18 +106,10 @@ __device__ __forceinline__ void leave_face(const FacesArgument& a, const Unit& u
     using Two = typename Reals<F>::Two;
     Two* to = reinterpret_cast<Two*>(a.spinors[unit.face]);
     const uint64_t across = a.before[unit.face + 1] - a.before[unit.face];
-    C<F> u[9];
-    if (upper) link<F, N>(a.links, site, mu, u);
+    if (upper) pass_link<F, N, true>(a.links, site, mu, h);
 #pragma unroll
-    for (int i = 0; i < 3; ++i) {
-        C<F> x = h[i];
-        if (upper) {
-            x = {0, 0};
-#pragma unroll
-            for (int j = 0; j < 3; ++j) x = cmla(u[3 * j + i], h[j], x);
-        }
-        to[((3 * unit.half + i) * across + unit.at) * a.columns + column] = Reals<F>::two(x.re, x.im);
-    }
+    for (int i = 0; i < 3; ++i)
+        to[((3 * unit.half + i) * across + unit.at) * a.columns + column] = Reals<F>::two(h[i].re, h[i].im);
 }
 
 template <class F, int N>
@@ -102,14 +130,14 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
     const uint32_t mu = a.cut[face / 2], stride = stride_of(a, mu);
     const bool upper = face % 2;
     const uint64_t across = a.before[face + 1] - a.before[face];
-    const uint64_t at = (uint64_t)(site / (stride * a.dims[mu])) * stride + site % stride;
+    const uint64_t at = ((uint64_t)(site / (stride * a.dims[mu])) * stride + site % stride) >> (a.halved >> face & 1);
     const Projection<F> made(mu, half, upper != (a.adjoint != 0) ? F(-1) : F(1));
     const auto p = place<false>(a.sites, a.columns, site, column);
     Two* w = reinterpret_cast<Two*>(a.w);
     // Written while this kernel waited: not by way of the cache for what never changes.
     const Two* from = reinterpret_cast<const Two*>(a.spinors[face]);
     const F edge = (F)a.sign[face], near_factor = (F)a.factor[0] * edge, far_factor = (F)a.factor[1] * edge * made.back();
-    C<F> h[3], u[9];
+    C<F> h[3];
     Two near[3], far[3];
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
@@ -118,17 +146,11 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
         near[c] = w[p.component(3 * half + c)];
         far[c] = w[p.component(3 * made.far + c)];
     }
-    if (upper) link<F, N>(a.links, site, mu, u);
+    if (upper) pass_link<F, N, false>(a.links, site, mu, h);
     double sum = 0.0;
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
-        C<F> x = h[i];
-        if (upper) {
-            x = {0, 0};
-#pragma unroll
-            for (int j = 0; j < 3; ++j) x = mla(u[3 * i + j], h[j], x);
-        }
-        const C<F> more = made.turned(x), y = plus(C<F>{near[i].x, near[i].y}, near_factor, x);
+        const C<F> x = h[i], more = made.turned(x), y = plus(C<F>{near[i].x, near[i].y}, near_factor, x);
         const C<F> z = plus(C<F>{far[i].x, far[i].y}, far_factor, more);
         const uint64_t at_near = p.component(3 * half + i), at_far = p.component(3 * made.far + i);
         if (a.sums) {
@@ -145,20 +167,18 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
 // at faces of several directions: one of them adds everything there.
 template <class F, int N>
 __device__ __forceinline__ double add_faces(const FacesArgument& a, const Unit& unit, uint32_t column) {
-    const uint32_t own = unit.face / 2, mu = a.cut[own], n = a.dims[mu], stride = stride_of(a, mu);
-    if (unit.face % 2 && n == 1) return 0.0;
-    const uint32_t line = unit.at / stride;
-    const uint32_t site = (line * n + (unit.face % 2 ? n - 1 : 0)) * stride + unit.at - line * stride;
+    const uint32_t own = unit.face / 2;
+    if (unit.face % 2 && a.dims[a.cut[own]] == 1) return 0.0;
+    const uint32_t site = site_of(a, unit.face, unit.at, true);
+    if (!is_wanted(a, site)) return 0.0;
     // Bits 2 d and 2 d + 1: whether the site is the first and the last in direction d.
-    uint32_t ends = 0, rest = site, odd = 0, several = 0;
+    uint32_t ends = 0, rest = site, several = 0;
 #pragma unroll
     for (int d = 0; d < 4; ++d) {
         const uint32_t next = rest / a.dims[d], x = rest - next * a.dims[d];
         ends |= (x == 0) << 2 * d | (x + 1 == a.dims[d]) << (2 * d + 1);
-        odd += x;
         rest = next;
     }
-    if (a.parity && (odd & 1) + 1 != a.parity) return 0.0;
     auto is_at = [&](uint32_t face) { return ends >> (2 * a.cut[face / 2] + face % 2) & 1; };
     for (uint32_t face = 0; face < a.faces; ++face) {
         if (face / 2 == own || !is_at(face)) continue;

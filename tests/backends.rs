@@ -9,7 +9,8 @@ mod suite;
 mod superblocks;
 mod walkers;
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
@@ -153,6 +154,36 @@ on!(
     split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx512), cpu(1, Isa::Avx512)], &[5.0, 0.1, 3.0])
 );
 
+/// Tests of several GPUs have them for themselves. A kernel that waits for another GPU may not end before the test's thread has
+/// queued what it waits for; opening a GPU waits for all kernels there, and holds what that thread needs.
+static GPUS: RwLock<()> = RwLock::new(());
+
+/// What a test uses while it has its turn.
+struct Turn<T, G> {
+    of: T,
+    _turn: G,
+}
+
+impl<T, G> Deref for Turn<T, G> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.of
+    }
+}
+
+/// Beside other tests of one GPU.
+fn beside<T>(of: impl FnOnce() -> T) -> Turn<T, RwLockReadGuard<'static, ()>> {
+    let _turn = GPUS.read().unwrap_or_else(PoisonError::into_inner);
+    Turn { of: of(), _turn }
+}
+
+/// Beside no other test of GPUs.
+fn alone<T>(of: impl FnOnce() -> T) -> Turn<T, RwLockWriteGuard<'static, ()>> {
+    let _turn = GPUS.write().unwrap_or_else(PoisonError::into_inner);
+    Turn { of: of(), _turn }
+}
+
 fn gpu_number(number: u32) -> Device {
     Arc::new(Cuda::new(number, Interrupt::default()).expect("a GPU"))
 }
@@ -161,13 +192,17 @@ fn gpu() -> Device {
     gpu_number(0)
 }
 
+fn both_gpus() -> [Device; 2] {
+    [gpu(), gpu_number(1)]
+}
+
 // On a machine with a GPU: `cargo test --release --test suite -- --ignored backends::`, with `--skip two_gpus` where
-// there is only one. Those of two GPUs go one at a time, `--test-threads 1`: their kernels wait for one another.
-on!(cuda, gpu(), ignore = "needs a GPU");
-on!(cpu_and_cuda, split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0]), ignore = "needs a GPU");
-on!(cuda_twice, split(&[gpu(), gpu()], &[3.0, 1.0]), ignore = "needs a GPU");
-on!(two_gpus, split(&[gpu(), gpu_number(1)], &[1.0, 1.0]), ignore = "needs two GPUs");
-on!(two_gpus_unevenly, split(&[gpu_number(1), gpu()], &[5.0, 1.0]), ignore = "needs two GPUs");
+// there is only one.
+on!(cuda, beside(gpu), ignore = "needs a GPU");
+on!(cpu_and_cuda, beside(|| split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0])), ignore = "needs a GPU");
+on!(cuda_twice, beside(|| split(&[gpu(), gpu()], &[3.0, 1.0])), ignore = "needs a GPU");
+on!(two_gpus, alone(|| split(&both_gpus(), &[1.0, 1.0])), ignore = "needs two GPUs");
+on!(two_gpus_unevenly, alone(|| split(&[gpu_number(1), gpu()], &[5.0, 1.0])), ignore = "needs two GPUs");
 
 /// Random blocks of every type and distribution on a backend.
 fn random_blocks(device: &Device) -> Vec<(String, Vec<umklapp::number::C64>)> {
@@ -211,7 +246,7 @@ fn random_numbers_do_not_depend_on_who_holds_them() {
 #[test]
 #[ignore = "needs a GPU"]
 fn random_numbers_of_a_gpu_are_those_of_the_cpu() {
-    same_blocks(&cpu(1, Isa::Avx512), &gpu());
+    same_blocks(&cpu(1, Isa::Avx512), &beside(gpu));
 }
 
 #[test]
@@ -223,47 +258,49 @@ fn large_lattices_on_a_gpu_agree_with_their_entries() {
 #[test]
 #[ignore = "needs a GPU"]
 fn large_wilson_operators_on_a_gpu_are_their_definition() {
-    spinors::large(&gpu());
+    spinors::large(&beside(gpu));
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn some_rows_of_superblocks_are_those_of_all() {
-    let gpu = gpu();
+    let gpu = beside(gpu);
     superblocks::shared([&gpu, &gpu]);
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn operators_turn_on_a_gpu() {
-    superblocks::turns(&gpu());
+    superblocks::turns(&beside(gpu));
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn gpu_keeps_matrices() {
-    superblocks::kept(&gpu());
+    superblocks::kept(&beside(gpu));
 }
 
 #[test]
 #[ignore = "needs two GPUs"]
 fn superblocks_are_shared_by_two_gpus() {
-    superblocks::shared([&gpu(), &gpu_number(1)]);
+    let gpus = alone(both_gpus);
+    superblocks::shared(gpus.each_ref());
 }
 
 #[test]
 #[ignore = "needs two GPUs"]
 fn half_spinors_pass_between_two_gpus() {
-    faces::linked([&gpu(), &gpu_number(1)]);
+    let gpus = alone(both_gpus);
+    faces::linked(gpus.each_ref());
 }
 
 #[test]
 #[ignore = "needs two GPUs"]
 fn threads_share_two_gpus() {
-    let both = || split(&[gpu(), gpu_number(1)], &[1.0, 1.0]);
+    let _turn = alone(|| ());
     std::thread::scope(|scope| {
         for _ in 0..6 {
-            scope.spawn(|| suite::products(&both()));
+            scope.spawn(|| suite::products(&split(&both_gpus(), &[1.0, 1.0])));
         }
     });
 }

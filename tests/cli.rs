@@ -208,6 +208,7 @@ fn twice(x) { 2 * x }
 let h = tight_binding(lattice::chain(4));
 print(twice(2^3));
 print(`${-twice(3)**2}`);
+print(-2**2);
 kpm::dso(h);
 h.daggr();
 twise(1);
@@ -228,6 +229,8 @@ chebyshev(h);
         "  = hint: powers are written `**`",
         "warning: the minus sign binds before `**`, so that `-x**2` is `(-x)**2`",
         "  = hint: write `-(x**2)`",
+        "warning: the minus sign binds before `**`, so that `-x**2` is `(-x)**2`",
+        "  = hint: write `-(x**2)`",
         "error: no function `kpm::dso`",
         "  = hint: did you mean `kpm::dos(x, opts)`?",
         "error: no function `daggr`",
@@ -237,7 +240,7 @@ chebyshev(h);
         "error: no function `chebyshev` takes 1 argument",
     ];
     assert_eq!(titles[..expected.len()], expected, "{}", said.err);
-    assert!(said.err.ends_with("4 errors, 2 warnings\n"), "{}", said.err);
+    assert!(said.err.ends_with("4 errors, 3 warnings\n"), "{}", said.err);
     assert_eq!(said.code, 1);
     let place = place
         .with("warn.rhai", "print(1/2);")
@@ -324,7 +327,7 @@ gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
 ";
     let said = Place::new("options").with("a.rhai", script).run(&["check", "a.rhai"]);
     for (what, hint, at) in
-        [("hoping", "hopping", "1:"), ("vetcors", "vectors", "3:28"), ("titel", "title", "4:")]
+        [("hoping", "hopping", "1:45"), ("vetcors", "vectors", "3:28"), ("titel", "title", "4:21")]
     {
         let start = format!("error: unknown option `{what}`\n --> a.rhai:{at}");
         assert!(said.err.contains(&start), "{start}\n{}", said.err);

@@ -102,7 +102,7 @@ fn an_editor_is_served() {
     let messages: Vec<&str> = mistakes.iter().map(|m| m["message"].as_str().unwrap()).collect();
     assert!(messages.len() == 2 && messages[0].contains("no function `tight_bindin`"), "{messages:?}");
     assert!(messages[1].starts_with("unknown option `momens`"), "{messages:?}");
-    assert_eq!(mistakes[1]["range"]["start"], json!({ "line": 1, "character": 20 }));
+    assert_eq!(mistakes[1]["range"]["start"], json!({ "line": 1, "character": 23 }));
     // A mistake of syntax hides no others.
     let several = editor.write("let a = ;\nlet b = (1 + 2;\nlinspce(0, 1, 2);\n1.5.sites;\n");
     let lines: Vec<u64> = several.iter().map(|m| m["range"]["start"]["line"].as_u64().unwrap()).collect();

@@ -7,6 +7,7 @@ mod splines;
 mod vmc;
 mod wilson;
 
+use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Shared, report};
 use crate::backend::{BlockVector, Device, Distribution, Random, Rows};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::output::out;
@@ -42,6 +43,11 @@ pub(crate) struct Bench {
     seconds: f64,
     #[command(flatten)]
     network: scale::Network,
+    /// The cases that `only` has left out, and whether it has left any.
+    #[arg(skip)]
+    left: RefCell<Vec<String>>,
+    #[arg(skip)]
+    some: Cell<bool>,
 }
 
 /// What can be measured.
@@ -65,7 +71,7 @@ enum What {
 
 impl Bench {
     pub(super) fn execute(self) -> ExitCode {
-        match self.measure() {
+        match self.measure().and_then(|()| self.found()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(e) => report(&Report::plain(&e)),
         }
@@ -95,7 +101,21 @@ impl Bench {
     }
 
     fn wanted(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|text| name.contains(text.as_str()))
+        let wanted = self.only.as_ref().is_none_or(|text| name.contains(text.as_str()));
+        self.some.set(self.some.get() || wanted);
+        if !wanted {
+            self.left.borrow_mut().push(name.to_string());
+        }
+        wanted
+    }
+
+    /// Refuses an `--only` that no case has in its name.
+    fn found(&self) -> Result<()> {
+        let Some(only) = self.only.as_ref().filter(|_| !self.some.get()) else { return Ok(()) };
+        let left = self.left.borrow();
+        let more = if self.full { "" } else { "; `--full` has more" };
+        Err(Error::input(format!("no case has `{only}` in its name"))
+            .hint(format!("there are `{}`{more}", left.join("`, `"))))
     }
 
     fn blas(&self, device: &Device, bandwidth: f64) -> Result<()> {

@@ -11,6 +11,7 @@ use crate::output::files::write_bytes;
 use crate::output::{colours, out};
 use crate::script::diagnostics::Report;
 use crate::script::manual::{self, Style};
+use crate::script::search::answer;
 use crate::script::{Engine, definitions, reference, registry};
 
 /// Arguments of `umklapp doc`.
@@ -48,6 +49,7 @@ impl Doc {
             }
             match &self.name {
                 Some(name) => manual::page(&entries, name, style)
+                    .or_else(|| answer(&entries, name, style))
                     .ok_or_else(|| Error::input(manual::no_page(&entries, name))),
                 None if self.all => Ok(reference::markdown(&entries)),
                 None => Ok(manual::index(&entries, style)),

@@ -48,19 +48,32 @@ impl Answers {
         Answers { entries: registry::entries(engine.rhai(), true) }
     }
 
-    /// The page of the name at a byte.
+    /// The page of the name at a byte; of a key in a map of options, what the function declares of it.
     pub fn hover(&self, text: &str, byte: usize) -> Option<lsp::Hover> {
         let (path, bytes) = scan::name_at(text, byte)?;
         let function = path.rsplit("::").next().unwrap_or(&path);
         let own = lex::definition(text, function).filter(|_| !path.contains("::"));
-        let page = match own {
-            Some(bytes) => text[bytes].to_string(),
-            None => manual::page(&self.entries, &path, STYLE)?,
+        let page = match (self.option(text, &path, &bytes), own) {
+            (Some(option), _) => option,
+            (None, Some(bytes)) => text[bytes].to_string(),
+            (None, None) => manual::page(&self.entries, &path, STYLE)?,
         };
         let value = format!("```text\n{}\n```", page.replace("```", "'''"));
         let contents =
             lsp::HoverContents::Markup(lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value });
         Some(lsp::Hover { contents, range: Some(place::range(text, bytes)) })
+    }
+
+    /// What the function declares of the option whose key stands there, if it is one.
+    fn option(&self, text: &str, key: &str, bytes: &std::ops::Range<usize>) -> Option<String> {
+        let behind = text[bytes.end..].trim_start();
+        if !behind.starts_with(':') || behind.starts_with("::") {
+            return None;
+        }
+        let before = &text[..bytes.start];
+        let names = scan::with_text(Names { entries: self.entries.clone(), variables: Vec::new() }, before);
+        let option = complete::options_at(&names, before).into_iter().find(|option| option.key == key)?;
+        Some(format!("{} ({}): {}", option.key, option.summary(), option.meaning))
     }
 
     /// What may follow at a byte.
@@ -197,6 +210,11 @@ mod tests {
             hover(at("dos(h") + 1).contains("kpm::dos(") && hover(at("tight_binding")).contains("Options")
         );
         assert!(hover(at("twice(1)")).contains("/// Twice.\nfn twice(x) {"));
+        let key = hover(at("moments: 8"));
+        assert!(
+            key.contains("moments (int") && !key.contains("kpm::moments("),
+            "an option of the call: {key}"
+        );
         assert!(answers.hover(SCRIPT, at("2 *")).is_none());
         let uri: lsp::Uri = "file:///a.rhai".parse().unwrap();
         let place = answers.definition(&uri, SCRIPT, at("twice(1)")).unwrap();

@@ -46,12 +46,15 @@ impl Samples {
         let n = self.values.len();
         let mut v: Vec<C64> = self.values.iter().step_by(2).copied().collect();
         v.extend(self.values.iter().skip(1).step_by(2).rev());
+        // Rounding would make the series of a real function complex.
+        let real = self.values.iter().all(|z| z.im == 0.0);
         fourier(&mut v);
         let turn = |k: usize| C64::cis(-0.5 * std::f64::consts::PI * k as f64 / n as f64);
         (0..terms)
             .map(|k| {
                 let sum = turn(k) * v[k] + turn(k).conj() * v[(n - k) % n];
-                sum * if k == 0 { 0.5 } else { 1.0 } / n as f64
+                let c = sum * if k == 0 { 0.5 } else { 1.0 } / n as f64;
+                if real { c.re.into() } else { c }
             })
             .collect()
     }

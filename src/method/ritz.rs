@@ -91,6 +91,8 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         RitzMethod::Chebyshev => 4.max(sure / 4),
     };
     let width = count.max(sure + guards).min(a.dim());
+    // Beside nearly all vectors there is no room to look for a level that was missed; all of them span the space.
+    let width = if width >= a.dim().div_ceil(2) { a.dim() } else { width };
     let x = match &options.start {
         Some(start) => Some(a.device().columns(start, 0..start.columns().min(width))?),
         None => None,

@@ -11,9 +11,9 @@ use crate::operator::Operator;
 
 /// Residuals that count as small unless the user says something else, in units of the operator.
 const TOLERANCE: f64 = 1e-9;
-/// The same for energies above the ordinary ones, in double precision: what `TOLERANCE` is of the largest ordinary size. Levels
-/// may be much smaller than the operator, as those of electrons that a large repulsion keeps apart.
-const OF_LARGE: f64 = 1e-13;
+/// The same for energies that are not ordinary, in double precision: what `TOLERANCE` is of the largest ordinary size. Levels
+/// may be much smaller than the operator, as those of electrons that a large repulsion keeps apart, in any unit.
+const FINE: f64 = 1e-13;
 /// The largest that do, whatever the user says, where these units are not the user's: in double precision, and in single.
 const ROUGH: (f64, f64) = (1e-6, 1e-3);
 /// Operators of these sizes are taken as they are.
@@ -73,7 +73,7 @@ impl Units {
             Some(tolerance) => {
                 (tolerance / self.unit).min(if self.h.dtype().is_single() { ROUGH.1 } else { ROUGH.0 })
             }
-            None if self.unit > 1.0 && !self.h.dtype().is_single() => OF_LARGE,
+            None if self.unit != 1.0 && !self.h.dtype().is_single() => FINE,
             None => TOLERANCE,
         }
     }

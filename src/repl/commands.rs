@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::number::memory::human;
 use crate::ranks;
 use crate::script::lex;
-use crate::script::{absent, api, examples, manual, stdlib};
+use crate::script::{api, examples, manual, search, stdlib};
 
 impl Session {
     /// Takes what was typed or pasted: one input, or several in turn until one fails.
@@ -183,7 +183,7 @@ impl Session {
             self.say(&format!("{}\n\n{}", LIST, manual::overview(&names.entries, self.style())));
             return Step::Next;
         }
-        match self.page(name) {
+        match self.page(name).or_else(|| search::answer(&names.entries, name, self.style())) {
             Some(page) => {
                 self.say(&page);
                 Step::Next
@@ -193,11 +193,9 @@ impl Session {
     }
 
     fn search(&self, word: &str) -> Step {
-        let found = manual::search(&self.names.borrow().entries, word, self.style());
-        match (absent::instead(word), found) {
-            (None, Some(found)) => self.say(&found),
-            (Some(text), found) => self.say(format!("{text}\n{}", found.unwrap_or_default()).trim_end()),
-            (None, None) => return self.fail(&Error::input(format!("no text mentions `{word}`"))),
+        match search::answer(&self.names.borrow().entries, word, self.style()) {
+            Some(found) => self.say(&found),
+            None => return self.fail(&Error::input(format!("no text mentions `{word}`"))),
         }
         Step::Next
     }

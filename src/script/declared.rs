@@ -83,6 +83,11 @@ impl OptionDoc {
             let text = format!("option `{}` is not a number (NaN)", self.key);
             return Err(Error::input(text).hint("a division of zero by zero gives one, say"));
         }
+        if value.as_float().is_ok_and(FLOAT::is_infinite) {
+            return Err(
+                Error::input(format!("option `{}` is {value}", self.key)).hint("it takes a finite number")
+            );
+        }
         Ok(value)
     }
 }

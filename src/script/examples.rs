@@ -1,6 +1,7 @@
 //! The scripts that come with the program, found by a question: `examples("band structure")`.
 
 use super::manual::{Style, columns, plain, stem};
+use super::registry::first_sentence;
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
 const SCRIPTS: [(&str, &str); 43] = [
@@ -83,16 +84,6 @@ fn heading(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Its first sentence.
-fn sentence(heading: &str) -> &str {
-    // A full stop after a capital letter, or after the year in a bracket, does not end a sentence.
-    let ends = heading.match_indices(". ").map(|(at, _)| at).find(|at| {
-        heading[..*at].chars().next_back().is_some_and(char::is_lowercase)
-            && heading[at + 2..].starts_with(char::is_uppercase)
-    });
-    ends.map_or(heading, |at| &heading[..at])
-}
-
 /// The script of a name, with or without its folder and its ending.
 pub fn script(name: &str) -> Option<(&'static str, &'static str)> {
     let short = |path: &'static str| path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rhai");
@@ -104,6 +95,27 @@ pub fn script(name: &str) -> Option<(&'static str, &'static str)> {
 
 /// All scripts, or those that answer a question, the best ones first; a line each.
 pub fn search(question: &str, style: Style) -> Option<String> {
+    let all = question.trim().is_empty();
+    let (mut found, _) = ranked(question);
+    // Scripts that match far worse than the best one are noise.
+    let best = found.iter().map(|(worth, ..)| *worth).max()?;
+    found.retain(|(worth, ..)| 3 * worth >= best);
+    found.truncate(if all { usize::MAX } else { 8 });
+    Some(columns(found.iter().map(|(_, path, about)| (*path, about.as_str())), style))
+}
+
+/// At most three scripts whose names or headings have all words of a question, or what it means.
+pub fn about(question: &str, style: Style) -> Option<String> {
+    let (mut found, words) = ranked(question);
+    found.retain(|(worth, ..)| words > 0 && *worth >= 4 * words);
+    found.truncate(3);
+    let lines = found.iter().map(|(_, path, about)| (*path, about.as_str()));
+    (!found.is_empty()).then(|| columns(lines, style))
+}
+
+/// The scripts that have a word of a question (all for none), the best ones first, with their worth and what they are about; and how
+/// many words there are.
+fn ranked(question: &str) -> (Vec<(usize, &'static str, String)>, usize) {
     let asked = plain(question);
     let mut words: Vec<String> =
         asked.split(|c: char| !c.is_alphanumeric()).map(|w| stem(w).to_string()).collect();
@@ -124,15 +136,11 @@ pub fn search(question: &str, style: Style) -> Option<String> {
         let worth: usize =
             words.iter().map(|word| worth(word)).chain(meant.iter().map(|word| 2 * worth(word))).sum();
         if worth > 0 || asked.trim().is_empty() {
-            found.push((worth, path, sentence(&heading(text)).to_string()));
+            found.push((worth, path, first_sentence(&heading(text)).trim_end_matches('.').to_string()));
         }
     }
-    // Scripts that match far worse than the best one are noise.
-    let best = found.iter().map(|(worth, ..)| *worth).max()?;
-    found.retain(|(worth, ..)| 3 * worth >= best);
     found.sort_by_key(|(worth, ..)| std::cmp::Reverse(*worth));
-    found.truncate(if asked.trim().is_empty() { usize::MAX } else { 8 });
-    Some(columns(found.iter().map(|(_, path, about)| (*path, about.as_str())), style))
+    (found, words.len())
 }
 
 /// Whether a text has these words, as words.
@@ -159,7 +167,7 @@ mod tests {
             }
         }
         for (path, text) in SCRIPTS {
-            assert!(!sentence(&heading(text)).is_empty(), "{path} says not what it is about");
+            assert!(!first_sentence(&heading(text)).is_empty(), "{path} says not what it is about");
         }
     }
 

@@ -70,7 +70,7 @@ fn open_comment(source: &str) -> Option<Finding> {
     Some(Finding { position, error })
 }
 
-/// Warnings about `1/2`, `2^3`, `-x**2` and a comment without an end.
+/// Warnings about `1/2`, `2^3`, `-x**2`, `-2**2` and a comment without an end.
 pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
     let tokens = tokens(engine, source);
     let mut found: Vec<Finding> = open_comment(source).into_iter().collect();
@@ -88,16 +88,22 @@ pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
             (Token::XOr, ..) if is_literal(before) || is_literal(after) => {
                 Error::input("`^` is the exclusive or of bits").hint("powers are written `**`")
             }
-            (Token::UnaryMinus, ..) => match power_behind(&tokens, k + 1) {
-                true => Error::input("the minus sign binds before `**`, so that `-x**2` is `(-x)**2`")
-                    .hint("write `-(x**2)`"),
-                false => continue,
-            },
+            // The sign is part of a literal number.
+            (Token::UnaryMinus, ..) if power_behind(&tokens, k + 1) => minus_first(),
+            (Token::IntegerConstant(_) | Token::FloatConstant(_), _, Some((Token::PowerOf, _)))
+                if token.to_string().starts_with('-') =>
+            {
+                minus_first()
+            }
             _ => continue,
         };
         found.push(Finding { position: *position, error });
     }
     found
+}
+
+fn minus_first() -> Error {
+    Error::input("the minus sign binds before `**`, so that `-x**2` is `(-x)**2`").hint("write `-(x**2)`")
 }
 
 /// Whether an operand starts at `k` and `**` follows it.
@@ -276,6 +282,7 @@ pub(super) fn wrong_options(
     let own: BTreeMap<&str, String> =
         ast.iter_functions().map(|f| (f.name, registry::doc(f.comments.iter().copied()))).collect();
     let values = values(engine, source);
+    let tokens = tokens(engine, source);
     let mut found = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
         let (call, method) = match path.last() {
@@ -342,7 +349,8 @@ pub(super) fn wrong_options(
                     option.accept(value, &of_type).err()
                 }),
             };
-            found.extend(error.map(|error| Finding { position, error }));
+            let position = || key_of(&tokens, position, &key).unwrap_or(position);
+            found.extend(error.map(|error| Finding { position: position(), error }));
         }
         if found.len() == said {
             found.extend(needed.map(|error| Finding { position: argument.position(), error }));
@@ -350,6 +358,28 @@ pub(super) fn wrong_options(
         true
     });
     found
+}
+
+/// Where a key of a map stands that begins at a place: the parser forgets it of a map of constants.
+fn key_of(tokens: &[(Token, Position)], begin: Position, key: &str) -> Option<Position> {
+    let start = tokens.iter().position(|(token, at)| *at == begin && *token == Token::MapStart)?;
+    let mut depth = 0;
+    for (k, (token, at)) in tokens.iter().enumerate().skip(start) {
+        match token {
+            Token::MapStart | Token::LeftBrace | Token::LeftParen | Token::LeftBracket => depth += 1,
+            Token::RightBrace | Token::RightParen | Token::RightBracket => depth -= 1,
+            Token::Identifier(name) if depth == 1 && name.as_str() == key => {
+                if matches!(tokens.get(k + 1), Some((Token::Colon, _))) {
+                    return Some(*at);
+                }
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return None;
+        }
+    }
+    None
 }
 
 /// Whether an argument is a literal map, with all that it will hold.

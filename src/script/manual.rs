@@ -1,4 +1,4 @@
-//! The registry as text for people: the page of a name, the overview, and the search.
+//! The registry as text for people: the page of a name and the overview.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,13 +62,9 @@ let scaled = |x| step * x;
 assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
 ```";
 
-/// The page of a function, a method (`slice`, `Series.slice`), a module or a type; of several words, what has them. `None` if there
-/// is nothing of that name.
+/// The page of a function, a method (`slice`, `Series.slice`), a module or a type. `None` if there is nothing of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
-    if name.contains(char::is_whitespace) {
-        return search(entries, name, style);
-    }
     for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
         if name == topic {
             return Some(format!("{}\n{text}", style.head(topic)));
@@ -90,7 +86,7 @@ pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
         let kind = e.of_type().unwrap_or_default().to_string();
         sections.entry((e.standard, e.path(), kind)).or_default().push(e);
     }
-    sections.values_mut().for_each(|section| section.sort_by_cached_key(|e| e.signature()));
+    sections.values_mut().for_each(|section| section.sort_by_cached_key(|e| (e.refers(), e.signature())));
     // Forms without a doc comment are shown with the form that has one.
     let documented = sections.values().any(|s| s.iter().any(|e| !e.doc.is_empty()));
     let pages: Vec<String> = sections
@@ -108,7 +104,7 @@ pub fn no_page(entries: &[Entry], name: &str) -> String {
     names.extend(entries.iter().filter_map(|e| e.of_type().map(str::to_string)));
     match registry::near(name, names.iter().map(String::as_str)) {
         Some(near) => format!("nothing is called `{name}`; did you mean `{near}`?"),
-        None => format!("nothing is called `{name}`; in a session `lookfor {name}` searches the texts"),
+        None => format!("nothing is called `{name}`, and no text has the words"),
     }
 }
 
@@ -135,35 +131,19 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
 /// Every documented function of the program, a line each.
 pub fn index(entries: &[Entry], style: Style) -> String {
     let own = entries.iter().filter(|e| !e.standard && !e.doc.is_empty());
-    let lines: BTreeMap<String, String> = own.map(|e| (called(e), e.summary())).collect();
+    let mut lines: BTreeMap<String, String> = BTreeMap::new();
+    own.for_each(|e| {
+        lines.entry(called(e)).or_insert_with(|| e.summary());
+    });
     columns(lines.iter().map(|(name, summary)| (name.as_str(), summary.as_str())), style)
 }
 
 /// `module::name`, or `Type.name`.
-fn called(entry: &Entry) -> String {
+pub(super) fn called(entry: &Entry) -> String {
     match entry.of_type() {
         Some(kind) => format!("{kind}.{}", entry.name),
         None => entry.path(),
     }
-}
-
-/// Everything whose name or text has the word, names first, a line each.
-pub fn search(entries: &[Entry], word: &str, style: Style) -> Option<String> {
-    let words: Vec<String> = word.split_whitespace().map(|word| stem(&plain(word)).to_string()).collect();
-    let mut found: BTreeMap<(u8, String), String> = BTreeMap::new();
-    for e in entries.iter().filter(|e| !e.doc.is_empty() && !words.is_empty()) {
-        let name = called(e);
-        let texts = [name.clone(), format!("{name} {}", e.summary()), format!("{name} {}", e.doc)];
-        let has_all = |text: &String| {
-            let text = plain(text);
-            words.iter().all(|word| text.contains(word.as_str()))
-        };
-        let Some(rank) = texts.iter().position(has_all) else { continue };
-        let rank = rank as u8;
-        found.entry((rank + 3 * u8::from(e.standard), name)).or_insert_with(|| e.summary());
-    }
-    let lines = found.iter().map(|((_, name), summary)| (name.as_str(), summary.as_str()));
-    (!found.is_empty()).then(|| columns(lines, style))
 }
 
 /// A text to search in: in lower case, and `z` as `s`, as in "diagonalise".
@@ -355,25 +335,12 @@ mod tests {
         assert!(page(&all, "lattice", STYLE).unwrap().contains("honeycomb"));
         assert!(page(&all, "Series", STYLE).unwrap().contains(".len"));
         assert!(page(&all, "numbers", STYLE).unwrap().contains("Comparisons are exact"));
-        assert!(page(&all, "no_such_thing", STYLE).is_none() && page(&all, "no such thing", STYLE).is_none());
-        assert!(
-            page(&all, "density of states", STYLE).unwrap().contains("kpm::dos"),
-            "several words are looked for"
-        );
+        assert!(page(&all, "no_such_thing", STYLE).is_none());
         assert!(no_page(&all, "linspce").contains("did you mean `linspace`?"));
     }
 
     #[test]
     fn the_index_has_modules() {
         assert!(index(&all(), STYLE).contains("kpm::dos"));
-    }
-
-    #[test]
-    fn a_search_finds_texts_and_names() {
-        let found = search(&all(), "trapezoidal", STYLE).unwrap();
-        assert!(found.contains("Series.integrate"), "{found}");
-        let found = search(&all(), "linspace", STYLE).unwrap();
-        assert!(found.trim_start().starts_with("linspace"), "{found}");
-        assert!(search(&all(), "zebra", STYLE).is_none() && search(&all(), "", STYLE).is_none());
     }
 }

@@ -29,6 +29,7 @@ mod recover;
 pub mod reference;
 pub mod registry;
 mod rooms;
+pub mod search;
 mod session;
 mod stack;
 pub mod stdlib;

@@ -9,12 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 pub use rhai::{Dynamic, FnNamespace, ImmutableString, Module, NativeCallContext, plugin};
-use rhai::{Map, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
+use rhai::{FLOAT, INT, Map, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
 
 use super::declaration::Declared;
 use super::options::Options;
 use super::registry;
 use crate::number::memory;
+
+/// A float for which scripts may write a whole number.
+pub type Real = FLOAT;
 
 /// What is known of a function while it is registered, as in Rhai's type of that name.
 pub struct FuncRegistration {
@@ -70,7 +73,8 @@ impl FuncRegistration {
             signature.pop();
             if !declared.requires() {
                 let short: Vec<&str> = signature.iter().copied().chain(returned).collect();
-                let native = Native { inner: inner.clone(), way: Way::Without(declared.clone()) };
+                let way = Way::Without(declared.clone());
+                let native = Native { inner: inner.clone(), way, whole: Vec::new() };
                 self.register(module, &types, &short, &[], native);
             }
             types.push(TypeId::of::<Map>());
@@ -78,9 +82,10 @@ impl FuncRegistration {
             signature.extend(returned);
             way = Way::With(declared);
         }
-        self.register(module, &types, &signature, &self.comments, Native { inner, way });
+        self.register(module, &types, &signature, &self.comments, Native { inner, way, whole: Vec::new() });
     }
 
+    /// Registers a function, and forms of it with whole numbers where it has parameters of type [`Real`].
     fn register(
         &self,
         module: &mut Module,
@@ -89,15 +94,32 @@ impl FuncRegistration {
         comments: &[&str],
         native: Native,
     ) {
-        rhai::FuncRegistration::new(self.name)
-            .with_namespace(self.namespace)
-            .with_params_info(signature)
-            .with_comments(comments)
-            .set_into_module_raw(module, types, native.into());
+        let named = rhai::FuncRegistration::new(self.name).with_namespace(self.namespace);
+        // What the context is has no type of an argument.
+        let parameters = signature.iter().filter(|p| !p.contains("NativeCallContext")).enumerate();
+        let real: Vec<usize> = parameters.filter(|(_, p)| p.ends_with(": Real")).map(|(k, _)| k).collect();
+        for some in 1..1_usize << real.len() {
+            let whole: Vec<usize> =
+                real.iter().enumerate().filter(|(k, _)| some >> k & 1 == 1).map(|(_, at)| *at).collect();
+            let mut types = types.to_vec();
+            whole.iter().for_each(|&at| types[at] = TypeId::of::<INT>());
+            let native = Native { whole, ..native.clone() };
+            named.clone().with_params_info([registry::WHOLE]).set_into_module_raw(
+                module,
+                &types,
+                native.into(),
+            );
+        }
+        named.with_params_info(signature).with_comments(comments).set_into_module_raw(
+            module,
+            types,
+            native.into(),
+        );
     }
 }
 
 /// How a function comes to its options.
+#[derive(Clone)]
 enum Way {
     /// It has none.
     Plain,
@@ -108,9 +130,12 @@ enum Way {
 }
 
 /// A native function as scripts call it.
+#[derive(Clone)]
 struct Native {
     inner: Rc<dyn PluginFunc>,
     way: Way,
+    /// The arguments that are whole numbers and become floats.
+    whole: Vec<usize>,
 }
 
 impl PluginFunc for Native {
@@ -159,6 +184,9 @@ impl Native {
             (Way::Without(declared), Some(ctx)) => Some(Options::read(ctx.engine(), declared, Map::new())?),
             _ => None,
         };
+        for &at in &self.whole {
+            *args[at] = Dynamic::from(args[at].as_int().unwrap_or_default() as FLOAT);
+        }
         let context = context.filter(|_| self.inner.has_context());
         match (options, &self.way) {
             (Some(options), Way::With(_)) => {

@@ -84,11 +84,12 @@ impl Entry {
     /// The first sentence of the doc.
     pub fn summary(&self) -> String {
         let paragraph: Vec<&str> = self.doc.lines().take_while(|line| !line.trim().is_empty()).collect();
-        let text = paragraph.join(" ");
-        match text.find(". ") {
-            Some(end) => text[..=end].to_string(),
-            None => text,
-        }
+        first_sentence(&paragraph.join(" ")).to_string()
+    }
+
+    /// Whether the doc only says what differs from another form.
+    pub fn refers(&self) -> bool {
+        self.doc.starts_with("As ")
     }
 
     /// The options that the doc lists under `# Options`, as they are written.
@@ -100,6 +101,19 @@ impl Entry {
     pub fn takes_options(&self) -> bool {
         self.parameters.last().is_some_and(|p| matches!(p.name.as_str(), "options" | "opts"))
     }
+}
+
+/// A text up to its first full stop that ends a sentence: not within code, not after an initial or a journal's shortened name.
+pub(super) fn first_sentence(text: &str) -> &str {
+    const SHORTENED: [&str; 11] =
+        ["al", "Eq", "Fig", "Comput", "Phys", "Rev", "Chem", "Stat", "Lett", "Commun", "Math"];
+    let ends = text.match_indices(". ").map(|(at, _)| at).find(|&at| {
+        let before = &text[..at];
+        let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let initial = word.len() == 1 && word.chars().all(char::is_uppercase);
+        before.matches('`').count() % 2 == 0 && !initial && !SHORTENED.contains(&word)
+    });
+    ends.map_or(text, |at| &text[..=at])
 }
 
 /// The options that a function declares in all its forms, those of functions that its doc refers to among them.
@@ -145,8 +159,13 @@ pub fn entries(engine: &Engine, standard: bool) -> Vec<Entry> {
         let more = collect(true).into_iter().filter(|e| !known.contains(&format!("{e:?}")));
         own.extend(more.map(|e| Entry { standard: true, ..e }).collect::<Vec<_>>());
     }
+    // What only refers to another form comes after that.
+    own.sort_by_key(Entry::refers);
     own
 }
+
+/// Stands instead of the parameters of a form that takes whole numbers, which help and completion do not show.
+pub(super) const WHOLE: &str = "whole numbers";
 
 /// Numbers that the language's library could take, and that no script can make.
 const UNKNOWN: [&str; 12] =
@@ -158,6 +177,9 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         Some(name) => (Form::Property, name),
         None => (Form::Function, meta.name.as_str()),
     };
+    if meta.params_info.iter().any(|p| p.as_str() == WHOLE) {
+        return None;
+    }
     let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with("anon");
     let hidden = meta.access == FnAccess::Private || info.namespace == rooms::INTERNAL;
     if !named || hidden || matches!(name, "to_string" | "to_debug") {
@@ -229,7 +251,7 @@ pub(super) fn name_of(name: &str) -> &str {
     match name {
         "()" | "Dynamic" | "?" | "" => "",
         "INT" | "i64" => "int",
-        "FLOAT" | "f64" => "float",
+        "FLOAT" | "f64" | "Real" => "float",
         "str" | "ImmutableString" | "String" => "string",
         "Array" => "array",
         "Map" => "map",

@@ -35,6 +35,11 @@ fn blocks_and_sweeps() {
             ("dmrg::finite(h, c, #{ cutoff: 2.0 })", "`cutoff` is 2", "weight to discard"),
             ("dmrg::finite(h, c, #{ tol: -1.0 })", "`tol` is -1", "not negative"),
             ("dmrg::finite(h, c, #{ one_site: -1 })", "-1 sweeps of one site", "none or more"),
+            (
+                "dmrg::finite(h, c, #{ count: 3, states: 2 })",
+                "3 states in a basis of 2",
+                "as large as `count`",
+            ),
             ("dmrg::finite(h, c, #{ count: 2, weights: [1.0] })", "of 2 states", "each of `count`"),
             ("dmrg::finite(h, c, #{ checkpoint: \"no/such/x.dmrg\" })", "cannot be written", "folder"),
             ("dmrg::finite(h, c, #{ checkpoint: \"x.npz\" })", "not saved as", ".dmrg"),

@@ -280,6 +280,11 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "an OpSum for a wave function",
                 "electrons",
             ),
+            ("vmc::run(psi, ham, #{ walkers: 0 })", "0 walkers", "one at least"),
+            ("vmc::optimise(psi, ham, #{ warmup: -1 })", "a warmup of -1 sweeps", "none or more"),
+            ("vmc::optimise(psi, ham, #{ iterations: 0 })", "option `iterations` is 0", "one at least"),
+            ("vmc::optimise(psi, ham, #{ shift: -1.0 })", "option `shift` is -1", "not negative"),
+            ("vmc::optimise(psi, ham, #{ rate: 1.0 / 0.0 })", "option `rate` is inf", "finite"),
             ("vmc::run(four, ham, #{})", "of the continuum for a wave function on a lattice", "OpSum"),
             ("vmc::run(four, 3.0, #{})", "a Hamiltonian for walkers cannot be", "electrons"),
             (

@@ -104,6 +104,7 @@ fn vectorised<R>(isa: Isa, f: impl FnOnce() -> R) -> R {
             Isa::Baseline => {}
         }
     }
+    let _ = isa;
     f()
 }
 

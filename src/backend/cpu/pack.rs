@@ -148,6 +148,7 @@ impl<R: Register> Pack<R::Real> for R {
 
 /// Two packs side by side.
 #[derive(Clone, Copy)]
+#[cfg_attr(any(not(target_arch = "x86_64"), test), allow(dead_code))]
 pub(in crate::backend) struct Pair<P>(P, P);
 
 impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {

@@ -41,6 +41,7 @@ impl Turn {
 
     /// Whether the halves change places.
     #[inline(always)]
+    #[cfg_attr(any(not(target_arch = "x86_64"), test), allow(dead_code))]
     pub fn across(&self) -> bool {
         self.across
     }

@@ -10,9 +10,10 @@ use super::card::{Buffer, Card};
 use super::driver::check;
 use super::ledger::Ledger;
 use super::pinned::Event;
-use super::{Cuda, RESIDENT, THREADS, arguments, buffer, sums, unique, wilson};
+use super::sums::Growth;
+use super::{Cuda, RESIDENT, THREADS, arguments, buffer, unique, wilson};
 use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
-use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
+use crate::backend::{BlockVector, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 
 /// The GPU's end of an exchange.
@@ -204,7 +205,7 @@ impl Port for CudaPort {
         w: &mut BlockVector,
         v: Option<&BlockVector>,
     ) -> Result<Option<Later>> {
-        let (lanes, complex) = self.lanes();
+        let (lanes, _) = self.lanes();
         a.update(Update { alpha, beta: 0.0, gamma: 0.0 }, &self.rows, &mut self.change, None)?;
         let (card, rows) = (&self.gpu.card, self.change.rows.local as u64);
         if rows == 0 || lanes == 0 {
@@ -213,28 +214,17 @@ impl Port for CudaPort {
         let width = lanes.next_power_of_two().min(THREADS);
         let high = u64::from(THREADS / width);
         let blocks = rows.div_ceil(high).clamp(1, u64::from(card.processors * RESIDENT)) as u32;
-        let sums = match v {
-            Some(_) => Some(card.allocate(8 * blocks as usize * lanes as usize)?),
-            None => None,
-        };
+        let growth = Growth::new(card, v.is_some(), blocks, lanes as usize)?;
         let (list, d, y) = (self.boundary.address, buffer(&self.change)?.address, unique(card, w)?.address);
         let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
-        let to = sums.as_ref().map_or(0, |s| s.address);
+        let to = growth.address();
         let arguments = arguments![rows, lanes, width, list, d, x, y, to];
         // SAFETY: the kernel's arguments; the boundary rows were counted in vectors of this length and none stands twice,
-        // `sums` holds a number for each block and lane.
+        // `growth` a number for each block and lane.
         unsafe {
             card.launch(&self.kernel("add_rows"), (blocks, lanes.div_ceil(width)), THREADS, &arguments)?;
         }
-        let Some(sums) = sums else { return Ok(None) };
-        let count = lanes as usize;
-        let entry =
-            self.ledger.enter(card, count, |out| sums::reduce(card, &sums, (blocks, 1), count, out))?;
-        let parts = 1 + complex as usize;
-        Ok(Some(Box::new(move || {
-            let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();
-            Ok(Dots { wv, ..Dots::default() })
-        })))
+        growth.later(card, &self.ledger, self.shape.columns)
     }
 }
 

@@ -9,10 +9,11 @@ use bytemuck::{Pod, Zeroable};
 use super::card::{Buffer, Card};
 use super::ledger::Ledger;
 use super::passage::Passage;
-use super::{RESIDENT, arguments, buffer, sums, unique};
+use super::sums::Growth;
+use super::{RESIDENT, arguments, buffer, unique};
+use crate::backend::BlockVector;
 use crate::backend::exchange::{HALF, Later, Link, VectorShape};
 use crate::backend::matrix::wilson::{Face, Sites, WilsonSpec};
-use crate::backend::{BlockVector, Dots};
 use crate::error::{Error, Result};
 
 /// Two in each direction.
@@ -43,6 +44,8 @@ struct FacesArgument {
     adjoint: u32,
     parity: u32,
     pass: u32,
+    halved: u32,
+    _pad: u32,
 }
 
 /// A GPU's end of the exchange.
@@ -69,6 +72,13 @@ pub(super) fn parity(sites: Sites) -> u32 {
     }
 }
 
+/// Whether half-spinors of half of the sites pass a face: the product has the sites of one parity, and of every two that follow
+/// each other on the face one is among them.
+fn halved(spec: &WilsonSpec, face: &Face) -> bool {
+    let along = usize::from(face.direction == 0);
+    spec.sites != Sites::All && face.alternates && spec.dims()[along].is_multiple_of(2)
+}
+
 /// The end of a box with these faces: the lower and the upper one of every direction that is cut.
 pub(super) fn link(
     card: &Arc<Card>,
@@ -85,7 +95,11 @@ pub(super) fn link(
     if !in_pairs || faces.len() > MOST_FACES || sites > most {
         return Err(Error::internal("faces that are not those of a box"));
     }
-    let bytes: Vec<usize> = faces.iter().map(|face| shape.bytes(HALF * face.sites)).collect();
+    let passing: Vec<usize> = faces.iter().map(|face| face.sites >> u32::from(halved(spec, face))).collect();
+    let bytes = |k: usize| shape.bytes(HALF * passing[k]);
+    let comes: Vec<usize> = (0..faces.len()).map(bytes).collect();
+    // What leaves through the upper face of a direction goes before what leaves through the lower one.
+    let leaves = (0..faces.len()).map(|k| bytes(k ^ 1)).collect();
     let mut argument = FacesArgument {
         links: links.address,
         dims: spec.dims().map(|n| n as u32),
@@ -100,11 +114,12 @@ pub(super) fn link(
     for (k, face) in faces.iter().enumerate() {
         argument.sign[k] = face.sign;
         argument.cut[k / 2] = face.direction as u32;
-        argument.before[k + 1] = argument.before[k] + face.sites as u32;
+        argument.before[k + 1] = argument.before[k] + passing[k] as u32;
+        argument.halved |= u32::from(halved(spec, face)) << k;
     }
     let precision = if spec.single { "f32" } else { "f64" };
     Ok(Box::new(FacesLink {
-        passage: Passage::new(card, bytes.clone(), &bytes)?,
+        passage: Passage::new(card, leaves, &comes)?,
         card: card.clone(),
         shape,
         links,
@@ -147,7 +162,7 @@ impl Link for FacesLink {
         let mut argument = FacesArgument { v: self.address(v)?, links: self.links.address, ..self.argument };
         self.card.enter()?;
         self.passage.pass = self.passage.pass.wrapping_add(1);
-        // What leaves through the upper face of a direction goes before what leaves through the lower one.
+        // By turns, as in `link`.
         for (slot, &place) in self.passage.places(self.passage.pass % 2 == 1)?.iter().enumerate() {
             argument.spinors[slot ^ 1] = place;
         }
@@ -186,22 +201,15 @@ impl Link for FacesLink {
             argument.spinors[k] = came + before as u64;
         }
         let (blocks, columns) = (self.blocks(), self.shape.columns);
-        let sums = match v {
-            Some(_) => Some(self.card.allocate(8 * blocks.0 as usize * columns)?),
-            None => None,
-        };
-        argument.sums = sums.as_ref().map_or(0, |s| s.address);
+        let growth = Growth::new(&self.card, v.is_some(), blocks.0, columns)?;
+        argument.sums = growth.address();
         // Who changes the vector next waits for what leaves; and see the kernel.
         self.passage.wait()?;
         let name = format!("add_faces_{}", self.form);
-        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `sums` has room for a
+        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `growth` has room for a
         // number of each block and column.
         unsafe { self.card.launch(&name, blocks, BLOCK as u32, &arguments![argument])? };
-        let Some(sums) = sums else { return Ok(None) };
-        let entry = self
-            .ledger
-            .enter(&self.card, columns, |out| sums::reduce(&self.card, &sums, (blocks.0, 1), columns, out))?;
-        Ok(Some(Box::new(move || Ok(Dots { wv: entry.read()?, ..Dots::default() }))))
+        growth.later(&self.card, &self.ledger, columns)
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

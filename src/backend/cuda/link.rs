@@ -10,10 +10,11 @@ use super::card::{Buffer, Card};
 use super::exchange::stored;
 use super::ledger::Ledger;
 use super::passage::Passage;
-use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
+use super::sums::Growth;
+use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, to_bytes, unique};
+use crate::backend::BlockVector;
 use crate::backend::exchange::{Halo, Later, Link, VectorShape};
 use crate::backend::matrix::{Csr, Indices};
-use crate::backend::{BlockVector, Dots};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -263,21 +264,10 @@ impl Link for CudaLink {
         card.enter()?;
         let y = w.map(|w| unique(card, w)).transpose()?.map_or(0, |b| b.address);
         let (lanes, blocks) = self.sums();
-        let sums = match v {
-            Some(_) if y > 0 && lanes > 0 => Some(card.allocate(8 * blocks as usize * lanes as usize)?),
-            _ => None,
-        };
+        let growth = Growth::new(card, v.is_some() && y > 0, blocks, lanes as usize)?;
         let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
-        self.queue_add(alpha, y, x, sums.as_ref().map_or(0, |s| s.address))?;
-        let Some(sums) = sums else { return Ok(None) };
-        let entry = self
-            .ledger
-            .enter(card, lanes as usize, |out| sums::reduce(card, &sums, (blocks, 1), lanes as usize, out))?;
-        let parts = lanes as usize / self.shape.columns;
-        Ok(Some(Box::new(move || {
-            let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();
-            Ok(Dots { wv, ..Dots::default() })
-        })))
+        self.queue_add(alpha, y, x, growth.address())?;
+        growth.later(card, &self.ledger, self.shape.columns)
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -4,7 +4,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::card::{Buffer, Card};
+use super::ledger::Ledger;
 use super::{THREADS, arguments};
+use crate::backend::Dots;
+use crate::backend::exchange::Later;
 use crate::error::{Error, Result};
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
@@ -28,4 +31,37 @@ pub(super) fn reduce(
     let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out];
     // SAFETY: the kernel's arguments; `sums` holds groups * blocks * count doubles, `out` groups * count.
     unsafe { card.launch("reduce", (groups, each.min(1024)), THREADS, &arguments) }
+}
+
+/// What `Re <w|v>` grows by where a kernel adds to w: a number of each block and lane, if somebody wants to know.
+pub(super) struct Growth {
+    sums: Option<Buffer>,
+    blocks: u32,
+    lanes: usize,
+}
+
+impl Growth {
+    /// Room for the numbers of a launch of so many blocks; none unless `wanted`.
+    pub fn new(card: &Arc<Card>, wanted: bool, blocks: u32, lanes: usize) -> Result<Growth> {
+        let room = || card.allocate(8 * blocks as usize * lanes);
+        let sums = if wanted && lanes > 0 { Some(room()?) } else { None };
+        Ok(Growth { sums, blocks, lanes })
+    }
+
+    /// Where the kernel writes them; zero if nobody wants to know.
+    pub fn address(&self) -> u64 {
+        self.sums.as_ref().map_or(0, |sums| sums.address)
+    }
+
+    /// Queues adding them up, after the kernel, for each of so many columns.
+    pub fn later(self, card: &Arc<Card>, ledger: &Ledger, columns: usize) -> Result<Option<Later>> {
+        let Growth { sums: Some(sums), blocks, lanes } = self else { return Ok(None) };
+        let entry = ledger.enter(card, lanes, |out| reduce(card, &sums, (blocks, 1), lanes, out))?;
+        // Real and imaginary parts are lanes of their own.
+        let each = lanes / columns;
+        Ok(Some(Box::new(move || {
+            let wv = entry.read()?.chunks(each).map(|column| column.iter().sum()).collect();
+            Ok(Dots { wv, ..Dots::default() })
+        })))
+    }
 }

@@ -226,6 +226,8 @@ pub struct Face {
     pub sites: usize,
     /// What a fermion gets that passes it, whichever way it goes.
     pub sign: f64,
+    /// Whether sites on both sides of it are of different parity: not where a lattice of odd length closes.
+    pub alternates: bool,
 }
 
 /// A box of the lattice of an operator, of which this process has the links.
@@ -258,17 +260,22 @@ impl WilsonBox<'_> {
         self.spec.links_of(whole.site(self.coordinates(k)))
     }
 
+    /// Whether the lattice ends at the upper or lower face of the box in a direction.
+    fn is_end(&self, d: usize, upper: bool) -> bool {
+        if upper { self.own[d].end == self.spec.dims()[d] } else { self.own[d].start == 0 }
+    }
+
     /// What a fermion gets that passes the upper or lower face of the box in a direction, whichever way it goes.
     pub fn sign(&self, d: usize, upper: bool) -> f64 {
-        let end = if upper { self.own[d].end == self.spec.dims()[d] } else { self.own[d].start == 0 };
-        if end { self.spec.sign[d] } else { 1.0 }
+        if self.is_end(d, upper) { self.spec.sign[d] } else { 1.0 }
     }
 
     /// The faces at which the box ends within the lattice, the lower one of each direction before the upper one.
     pub fn faces(&self) -> Vec<Face> {
         let of = |direction: usize, upper: bool| {
             let sites = (0..4).filter(|e| *e != direction).map(|e| self.own[e].len()).product();
-            Face { direction, upper, sites, sign: self.sign(direction, upper) }
+            let alternates = self.spec.dims()[direction].is_multiple_of(2) || !self.is_end(direction, upper);
+            Face { direction, upper, sites, sign: self.sign(direction, upper), alternates }
         };
         let any = self.own.iter().all(|range| !range.is_empty());
         (0..4).filter(|&d| any && self.is_cut(d)).flat_map(|d| [of(d, false), of(d, true)]).collect()

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cut::Cut;
-use super::{MANY_ROWS, Own, Ranks, Team, together};
+use super::{MANY_NUMBERS, Own, Ranks, Team, together};
 use crate::backend::exchange::{Halo, Plain, Port, Staging, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::outer::OuterSums;
@@ -60,7 +60,7 @@ impl Ranks {
 
     /// Whether the rows of a vector come together on cards, and are so many that it pays.
     pub(super) fn meet(&self, own: &Own) -> Result<bool> {
-        let many = own.cut.rows >= MANY_ROWS && own.cut.ranges_of_all().is_some();
+        let many = own.cut.rows >= MANY_NUMBERS && own.cut.ranges_of_all().is_some();
         Ok(many && self.together.is_possible()?)
     }
 
@@ -76,7 +76,7 @@ impl Ranks {
     /// Numbers of all ranks one after the other, of which this rank has `own`, on every rank's card; none where they do not come
     /// together there, or are few.
     pub(super) fn put_together(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {
-        let many = starts.last().is_some_and(|all| *all >= MANY_ROWS);
+        let many = starts.last().is_some_and(|all| *all >= MANY_NUMBERS);
         if !many || !self.together.is_possible()? {
             return Ok(None);
         }
@@ -98,7 +98,7 @@ impl Ranks {
     /// Matrices in other bases, of which this rank's card turns some.
     pub(super) fn own_turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
         let numbers: usize = turns.iter().map(Turn::numbers).sum();
-        if numbers < MANY_ROWS || !self.kinds()?.0 || !self.together.is_possible()? {
+        if numbers < MANY_NUMBERS || !self.kinds()?.0 || !self.together.is_possible()? {
             return self.device.turned(turns);
         }
         let (own, starts) = Turn::shared(turns, self.team.place());

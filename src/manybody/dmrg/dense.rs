@@ -17,8 +17,8 @@ use crate::number::hermitian;
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
 
-/// Rows from which on a matrix is worth a way to a solver.
-pub(super) const FAR: usize = 256;
+/// Rows from which on a matrix is worth a way to a solver: a processor takes 15 ms for 252 rows, a GPU's solver 2.
+pub(super) const FAR: usize = 192;
 /// Threads that feed a solver.
 pub(super) const FEEDERS: usize = 4;
 

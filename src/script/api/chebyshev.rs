@@ -14,6 +14,7 @@ use crate::method::{self, Expansion, Moments, Record, Window};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -102,7 +103,7 @@ mod chebyshev_functions {
     /// assert_close(window(-1.0, 3.0).center, 1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn window(lower: FLOAT, upper: FLOAT) -> Fallible<Window> {
+    pub fn window(lower: Real, upper: Real) -> Fallible<Window> {
         Ok(Window::from_limits(lower, upper)?)
     }
 
@@ -274,15 +275,10 @@ mod chebyshev_functions {
 
     /// The series at an energy, which must lie in its window.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn expansion_at(series: &mut Rc<Expansion>, energy: FLOAT) -> Fallible<Dynamic> {
+    pub fn expansion_at(series: &mut Rc<Expansion>, energy: Real) -> Fallible<Dynamic> {
         series.inside(energy)?;
         let z = series.at(energy);
         Ok(if series.is_real() { z.re.into() } else { Dynamic::from(z) })
-    }
-
-    #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn expansion_at_int(series: &mut Rc<Expansion>, energy: INT) -> Fallible<Dynamic> {
-        expansion_at(series, energy as FLOAT)
     }
 
     /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window. Where the result

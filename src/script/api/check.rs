@@ -13,6 +13,7 @@ use crate::number::C64;
 use crate::ranks;
 use crate::script::declared::{shown, unknown_key};
 use crate::script::device::backend_name;
+use crate::script::native::Real;
 use crate::script::registry;
 use crate::script::{Fallible, Options, session};
 use crate::task;
@@ -76,7 +77,7 @@ mod check_functions {
     /// sleep(0.01);
     /// ```
     #[rhai_fn(name = "sleep", return_raw)]
-    pub fn sleep(seconds: FLOAT) -> Fallible<()> {
+    pub fn sleep(seconds: Real) -> Fallible<()> {
         const NAP: Duration = Duration::from_millis(20);
         // More than a Duration can hold counts as for ever, too.
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
@@ -88,11 +89,6 @@ mod check_functions {
                 Some(left) => std::thread::sleep(left.min(NAP)),
             }
         }
-    }
-
-    #[rhai_fn(name = "sleep", return_raw)]
-    pub fn sleep_whole(seconds: INT) -> Fallible<()> {
-        sleep(seconds as FLOAT)
     }
 
     /// Fails with a message unless the condition holds.
@@ -113,7 +109,7 @@ mod check_functions {
     /// assert_close(sqrt(2) * sqrt(2), 2.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn assert_close(value: Dynamic, expected: Dynamic, tolerance: FLOAT) -> Fallible<()> {
+    pub fn assert_close(value: Dynamic, expected: Dynamic, tolerance: Real) -> Fallible<()> {
         let (Some(x), Some(y)) = (as_complex(&value), as_complex(&expected)) else {
             return Err(Error::input(format!(
                 "`assert_close` compares numbers, not {} and {}",
@@ -323,7 +319,7 @@ mod check_functions {
     /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`), and of one made of several the
     /// `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows. `ranks` is the number of
     /// processes that run this script together (`umklapp --ranks 4`), 1 where there are none, and `rank` that of this one:
-    /// the only value that differs from rank to rank, and no script may take another way for it. `sums` counts the sums over
+    /// the only value that differs from rank to rank; a script must do the same on all of them. `sums` counts the sums over
     /// all ranks so far.
     ///
     /// # Example

@@ -112,8 +112,8 @@ mod eigen_functions {
     ///
     /// # Options
     /// - `count` (1): how many.
-    /// - `tol` (float, 1e-9): largest residual norm. The default is 1e-9 of the operator (of a power of two near its size) where
-    ///   levels are below 0.01, and 1e-13 of it where they are above 1e4.
+    /// - `tol` (float, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near its size) where
+    ///   that is below 0.01 or above 1e4.
     /// - `which` ("lowest"): or "highest".
     /// - `basis` (int, 20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (1000): most expansions of the basis.

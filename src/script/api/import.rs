@@ -217,7 +217,7 @@ mod wannier_functions {
     ///
     /// # Options
     /// - `cells`, `boundary`, `vectors`, `centres`, `nearest`, `cutoff`: as for `lattice::wannier90`; `cutoff` in angstrom.
-    /// - `fermi` (0.0): of no use here, so that one map serves both.
+    /// - `fermi` (0.0): not used here; a map of options made for `lattice::wannier90` may hold it.
     ///
     /// # Example
     /// ```rhai

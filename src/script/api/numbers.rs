@@ -237,6 +237,17 @@ mod number_functions {
             .into())
     }
 
+    /// A whole number is its own `floor`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(floor(2) == 2 && ceiling(2) == 2 && round(2) == 2 && floor(2.5) == 2.0, "whole numbers stay whole");
+    /// ```
+    #[rhai_fn(name = "floor", name = "ceiling", name = "round")]
+    pub fn whole(x: INT) -> INT {
+        x
+    }
+
     /// Sorts an array of numbers, or of texts, ascending; NaN comes last.
     ///
     /// # Example

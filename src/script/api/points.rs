@@ -1,7 +1,7 @@
 //! Sites that are no crystal, and bonds by distance.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, FnPtr, INT};
+use rhai::{Array, Dynamic, FnPtr, INT};
 
 use super::lattice::reals;
 use super::model::{ScriptModel, block_of};
@@ -9,6 +9,7 @@ use super::two_centre::SlaterKoster;
 use crate::error::Result;
 use crate::lattice::{HopTerm, Lattice};
 use crate::script::callback::{Callback, floats};
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
 
@@ -54,7 +55,7 @@ mod bond_functions {
     pub fn hop_within(
         ctx: NativeCallContext,
         m: &mut ScriptModel,
-        cutoff: FLOAT,
+        cutoff: Real,
         value: Dynamic,
     ) -> Fallible<INT> {
         let orbitals = m.model.particles();

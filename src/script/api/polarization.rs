@@ -96,7 +96,7 @@ mod polarization_functions {
     ///
     /// # Example
     /// ```rhai
-    /// // Im 1/(x - i) = 1/(x^2 + 1), and the real part is x/(x^2 + 1)
+    /// // 1/(x + i), which is retarded: its imaginary part is -1/(x^2 + 1), its real part x/(x^2 + 1)
     /// let x = linspace(-400.0, 400.0, 40001);
     /// let re = hilbert_transform(x, -1.0 / (x * x + 1.0), [0.0, 1.0]);
     /// assert_close(re[0], 0.0, 1e-6);

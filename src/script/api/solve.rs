@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
 use crate::number::{Series, root};
 use crate::operator::{EvenOdd, Operator, Wilson};
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 use crate::task::Task;
@@ -320,7 +321,7 @@ mod solve_functions {
     /// assert_close(fit.at(0.5), 1.0 / sqrt(0.5), 0.03);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn minmax_inverse_sqrt(eps: FLOAT, o: Options) -> Fallible<Rc<MinMax>> {
+    pub fn minmax_inverse_sqrt(eps: Real, o: Options) -> Fallible<Rc<MinMax>> {
         fit(o, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
     }
 
@@ -350,13 +351,8 @@ mod solve_functions {
 
     /// The polynomial at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn at(p: &mut Rc<MinMax>, y: FLOAT) -> Fallible<FLOAT> {
+    pub fn at(p: &mut Rc<MinMax>, y: Real) -> Fallible<FLOAT> {
         Ok(inside(p.eps, y).map(|()| p.at(y))?)
-    }
-
-    #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn at_int(p: &mut Rc<MinMax>, y: INT) -> Fallible<FLOAT> {
-        at(p, y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -390,13 +386,8 @@ mod solve_functions {
 
     /// The function at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at(r: &mut Rc<Zolotarev>, y: FLOAT) -> Fallible<FLOAT> {
+    pub fn rational_at(r: &mut Rc<Zolotarev>, y: Real) -> Fallible<FLOAT> {
         Ok(inside(r.eps, y).map(|()| r.at(y))?)
-    }
-
-    #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at_int(r: &mut Rc<Zolotarev>, y: INT) -> Fallible<FLOAT> {
-        rational_at(r, y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -420,7 +411,7 @@ mod rational_fits {
     /// assert_close(fit.at(0.01), 10.0, 1e-7);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn zolotarev_inverse_sqrt(eps: FLOAT, o: Options) -> Fallible<Rc<Zolotarev>> {
+    pub fn zolotarev_inverse_sqrt(eps: Real, o: Options) -> Fallible<Rc<Zolotarev>> {
         fit(o, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
     }
 }

@@ -379,8 +379,8 @@ mod table_functions {
         Ok(t.whole(o.count("digits", 1)?.min(17))?)
     }
 
-    /// A number that a clock made, as a text of three digits. For a table and the names of such columns: the table with
-    /// texts in them. Golden tests show `~` in their place, since they differ from run to run.
+    /// The table with the numbers of some columns, which a clock made, as texts of three digits; `measured(x)` does it with one number.
+    /// Golden tests show `~` in their place, since they differ from run to run.
     ///
     /// # Example
     /// ```rhai
@@ -403,6 +403,7 @@ mod table_functions {
         Ok(masked)
     }
 
+    /// As `t.measured(names)`, of one number: a text of three digits, or of all digits if it is a whole number.
     #[rhai_fn(name = "measured", return_raw)]
     pub fn measured_float(x: FLOAT) -> Fallible<String> {
         Ok(clocked(x)?)
@@ -410,7 +411,7 @@ mod table_functions {
 
     #[rhai_fn(name = "measured", return_raw)]
     pub fn measured_int(x: INT) -> Fallible<String> {
-        Ok(clocked(x as FLOAT)?)
+        Ok(if session()?.masked() { "~".into() } else { x.to_string() })
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

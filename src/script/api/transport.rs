@@ -177,7 +177,7 @@ mod transport_functions {
         Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?), Rc::new(m.model)))
     }
 
-    /// How many channels of the lead are open at an energy. Where bands touch it is what both sides of the energy have.
+    /// How many channels of the lead are open at an energy. At an energy where bands touch, it is the number just below and just above.
     ///
     /// # Example
     /// ```rhai

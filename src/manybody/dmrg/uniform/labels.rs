@@ -150,8 +150,8 @@ impl<T: Element> Uniform<T> {
         Ok(Uniform { cell: cell.clone(), spaces, left, right, centre })
     }
 
-    /// The same state in a cell that this one is several copies of, and how much of it that cell can hold, a large cell: 1 where
-    /// all copies are alike, less where the state repeats itself only after the large cell.
+    /// The same state in a shorter cell, of which this one is several copies, and how well that cell can hold it: 1 where all
+    /// copies are alike, less where the state repeats itself only after all of them.
     ///
     /// # Errors
     /// When this cell is none of copies of the other; when a decomposition does not converge.

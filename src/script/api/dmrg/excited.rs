@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use rhai::INT;
 use rhai::plugin::*;
-use rhai::{FLOAT, INT};
 
 use super::uniform::HeldUniform;
 use super::{Either, either_map};
 use crate::error::Error;
 use crate::manybody::dmrg::{Asked, Excitations, Repeated, Uniform};
 use crate::number::{C64, Series, Table};
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -64,7 +65,7 @@ mod excited_functions {
     pub fn excitations_at(
         held: &mut HeldUniform,
         h: Arc<Repeated>,
-        momentum: FLOAT,
+        momentum: Real,
         o: Options,
     ) -> Fallible<Table> {
         let n = held.cell().sites.count();

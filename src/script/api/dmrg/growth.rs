@@ -94,8 +94,8 @@ mod growth_functions {
         Ok(HeldUniform { state, about: Rc::default() })
     }
 
-    /// The same state in a cell that this one's is several copies of, with `alike`, how much of it that cell can hold, a large cell: 1
-    /// where all copies are alike, and less where the state repeats itself only after all of them.
+    /// The same state in a shorter cell, of which this one's is several copies. Its `alike` says how well the shorter cell can hold it: 1
+    /// where all copies are alike, less where the state repeats itself only after all of them.
     ///
     /// # Example
     /// ```rhai

@@ -10,6 +10,7 @@ use super::state::chosen;
 use super::{either, either_map};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -44,7 +45,7 @@ mod multiplet_functions {
     /// assert_close(gs.component(0.0).expect("Sz").sum(), 0.0, 1e-12);
     /// ```
     #[rhai_fn(global, name = "component", pure, return_raw)]
-    pub fn component(held: &mut Held, m: FLOAT) -> Fallible<Held> {
+    pub fn component(held: &mut Held, m: Real) -> Fallible<Held> {
         let twice = (2.0 * m).round();
         if !((2.0 * m - twice).abs() < 1e-9 && twice.abs() < 1e9) {
             return Err(Error::input(format!("a component Sz = {m}")).hint("a multiple of 1/2").into());

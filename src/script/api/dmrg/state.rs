@@ -238,8 +238,8 @@ mod state_functions {
         Ok(held.known("excited")?)
     }
 
-    /// The table of the sweeps: a row each of energy, states, discarded weight, largest entropy, seconds, memory, Davidson
-    /// iterations.
+    /// The table of the sweeps: `sweep`, `energy`, `states`, `discarded` weight, largest `entropy`, `seconds`, `bytes` of memory and
+    /// Davidson `iterations`.
     #[rhai_fn(global, get = "sweeps", pure, return_raw)]
     pub fn sweeps(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("sweeps")?)

@@ -154,7 +154,7 @@ mod uniform_functions {
         Ok(held.known("converged")?)
     }
 
-    /// The table of the steps: a row each of energy, gradient and states.
+    /// The table of the steps: `step`, `energy`, `gradient` (by "idmrg" the `mismatch`) and `states`.
     #[rhai_fn(global, get = "steps", pure, return_raw)]
     pub fn steps(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("steps")?)

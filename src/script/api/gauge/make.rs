@@ -2,13 +2,14 @@
 //! scripts.
 
 use rhai::plugin::*;
-use rhai::{FLOAT, FnPtr, INT};
+use rhai::{FnPtr, INT};
 
 use super::{cold, coordinates, su3_of};
 use crate::error::Error;
 use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
+use crate::script::native::Real;
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
@@ -88,18 +89,13 @@ mod make_functions {
     /// assert_close(gauge::plaquette(u), 0.721344433725904, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn reference_field(lattice: Lattice, r: FLOAT) -> Fallible<Links> {
+    pub fn reference_field(lattice: Lattice, r: Real) -> Fallible<Links> {
         // Larger phases have lost all their digits to rounding.
         if !(r.abs() <= 1e6) {
             return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most").into());
         }
         let unit = cold(&lattice)?;
         Ok(task::apart(move || unit.reference_field(r))?)
-    }
-
-    #[rhai_fn(name = "reference_field", return_raw)]
-    pub fn reference_field_int(lattice: Lattice, r: INT) -> Fallible<Links> {
-        reference_field(lattice, r as FLOAT)
     }
 
     /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology where the flux is weak: with m quanta in the planes

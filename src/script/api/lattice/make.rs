@@ -1,13 +1,14 @@
 //! The lattices that there are, and lattices of one's own.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, INT};
+use rhai::{Array, Dynamic, INT};
 
 use super::{Boundary, count, ints, reals};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{Bond, Lattice, Site};
 use crate::number::C64;
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -221,12 +222,7 @@ mod lattice_module {
     /// let ring = lattice::chain(8).boundary(lattice::twisted(PI() / 2.0));
     /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
     /// ```
-    pub fn twisted(phase: FLOAT) -> Boundary {
+    pub fn twisted(phase: Real) -> Boundary {
         Boundary(Wrap::Phase(C64::cis(phase)))
-    }
-
-    #[rhai_fn(name = "twisted")]
-    pub fn twisted_int(phase: INT) -> Boundary {
-        Boundary(Wrap::Phase(C64::cis(phase as FLOAT)))
     }
 }

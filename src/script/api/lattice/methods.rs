@@ -1,7 +1,7 @@
 //! What a lattice is asked, and what is done to one: boundaries, sites, neighbours, vacancies.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT};
+use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
 use crate::backend::matrix::Wrap;
@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::lattice::Lattice;
 use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
+use crate::script::native::Real;
 use crate::script::{Fallible, session};
 
 pub(super) fn register(engine: &mut Engine) {
@@ -163,12 +164,12 @@ mod lattice_functions {
     /// assert((lat.sites / 8000.0 - 0.9).abs() < 0.02, "a tenth is gone");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn vacancies(lattice: &mut Lattice, fraction: FLOAT, seed: INT) -> Fallible<Lattice> {
+    pub fn vacancies(lattice: &mut Lattice, fraction: Real, seed: INT) -> Fallible<Lattice> {
         Ok(lattice.vacancies(fraction, seed as u64)?)
     }
 
     #[rhai_fn(name = "vacancies", return_raw, pure)]
-    pub fn vacancies_plain(lattice: &mut Lattice, fraction: FLOAT) -> Fallible<Lattice> {
+    pub fn vacancies_plain(lattice: &mut Lattice, fraction: Real) -> Fallible<Lattice> {
         Ok(session().and_then(|s| lattice.vacancies(fraction, s.seed()))?)
     }
 

@@ -253,7 +253,7 @@ mod orbitals_functions {
         Ok(crate::ranks::told(best)?)
     }
 
-    /// Other ways to values that the backend of splines keeps for comparison: those of Uejima and Maezono on a GPU.
+    /// The names of other ways to compute values, kept for comparison: on a GPU those of Uejima and Maezono.
     ///
     /// # Example
     /// ```rhai

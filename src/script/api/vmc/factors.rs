@@ -1,13 +1,14 @@
 //! `Jastrow` and the module `jastrow`.
 
+use rhai::Dynamic;
 use rhai::plugin::*;
-use rhai::{Dynamic, FLOAT};
 
 use super::hamiltonian::Open;
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::jastrow::{Factor, must_meet_cusp_once};
 use crate::script::api::values::{to_series, type_of};
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -135,7 +136,7 @@ mod jastrow_module {
     /// assert(psi.parameters.power == 1.0, "as two fermions of one spin");
     /// ```
     #[rhai_fn(name = "power")]
-    pub fn power(p: FLOAT) -> Factors {
+    pub fn power(p: Real) -> Factors {
         Factors(vec![Factor::Power { power: p }])
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT};
+use rhai::{Array, Dynamic};
 
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::{Coulomb, External, Hamiltonian, Ions, Nuclei, Periodic, Repulsion, Trap, Truncated};
 use crate::script::api::values::real;
+use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -50,7 +51,7 @@ mod hamiltonian_functions {
     /// print(vmc::trap(1.0));
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn trap(omega: FLOAT) -> Fallible<Open> {
+    pub fn trap(omega: Real) -> Fallible<Open> {
         if !(omega > 0.0 && omega.is_finite()) {
             return Err(Error::input(format!("a trap of frequency {omega}"))
                 .hint("it is a positive number")
