@@ -44,6 +44,34 @@ struct Reach {
     uint32_t left, right, down, up;
 };
 
+// How the O rows of a cell are moved. Rows of a single pack follow each other, so that 16 bytes may hold several.
+template <int O, int L, class V, int P>
+struct Cell {
+    using Lanes = Pack<V, P>;
+    static constexpr int ROWS = L == 1 ? (16 < O * (int)sizeof(Lanes) ? 16 : O * (int)sizeof(Lanes)) / (int)sizeof(Lanes) : 1;
+    using Word = Pack<V, ROWS * P>;
+
+    template <class F>
+    static __device__ __forceinline__ void read(const V* from, uint32_t stride, Lanes (&to)[O], const F& load_word) {
+#pragma unroll
+        for (int o = 0; o < O; o += ROWS) {
+            const Word word = load_word(reinterpret_cast<const Word*>(row_at(from, (uint32_t)o, stride)));
+#pragma unroll
+            for (int q = 0; q < ROWS * P; ++q) to[o + q / P].x[q % P] = word.x[q];
+        }
+    }
+
+    static __device__ __forceinline__ void write(V* to, uint32_t stride, const Lanes (&from)[O]) {
+#pragma unroll
+        for (int o = 0; o < O; o += ROWS) {
+            Word word;
+#pragma unroll
+            for (int q = 0; q < ROWS * P; ++q) word.x[q] = from[o + q / P].x[q % P];
+            store_once(reinterpret_cast<Word*>(row_at(to, (uint32_t)o, stride)), word);
+        }
+    }
+};
+
 // A cell with values of its own, row by row: registers are for the cells that are like most.
 template <int O, class T, class V, int P, int L, int BLOCK>
 __device__ __forceinline__ void cell_at_boundary(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK>& pass, uint32_t row,
@@ -85,13 +113,11 @@ __device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, 
                                            uint32_t row, uint32_t stride, const Reach& to, uint32_t over, uint32_t missing,
                                            Pack<V, P> (&below)[O], Pack<V, P> (&own)[O]) {
     using Lanes = Pack<V, P>;
+    using Rows = Cell<O, L, V, P>;
     Lanes above[O]{}, old[O]{}, sum[O]{};
     if (!ENDS || !(missing >> ABOVE & 1)) fetch(row + over, above);
     V* w = row_at(pass.a.w + pass.first, row, stride);
-    if (pass.a.gamma != 0.0) {
-#pragma unroll
-        for (int o = 0; o < O; ++o) old[o] = load_once(reinterpret_cast<const Lanes*>(row_at(w, (uint32_t)o, stride)));
-    }
+    if (pass.a.gamma != 0.0) Rows::read(w, stride, old, [](const auto* word) { return load_once(word); });
     add_block<O>(m.inner[OWN], own, sum);
     if (!ENDS || !(missing >> BELOW & 1)) add_block<O>(m.inner[BELOW], below, sum);
     const uint32_t aside[4] = {to.left, to.right, to.down, to.up};
@@ -113,10 +139,14 @@ __device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, 
     }
 #pragma unroll
     for (int o = 0; o < O; ++o) {
-        pass.finish(row_at(w, (uint32_t)o, stride), own[o], sum[o], old[o]);
+        if constexpr (Rows::ROWS == 1)
+            pass.finish(row_at(w, (uint32_t)o, stride), own[o], sum[o], old[o]);
+        else
+            sum[o] = pass.combined(own[o], sum[o], old[o]);
         below[o] = own[o];
         own[o] = above[o];
     }
+    if constexpr (Rows::ROWS > 1) Rows::write(w, stride, sum);
 }
 
 template <bool FLAT, int BLOCK, class T, class V, int P, int L, int O>
@@ -131,9 +161,7 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
     uint32_t stride = a.lanes * sizeof(V);
     asm volatile("" : "+r"(stride));
     const auto fetch = [&](uint32_t row, Lanes(&to)[O]) {
-        const V* from = row_at(a.v + pass.first, row, stride);
-#pragma unroll
-        for (int o = 0; o < O; ++o) to[o] = load(reinterpret_cast<const Lanes*>(row_at(from, (uint32_t)o, stride)));
+        Cell<O, L, V, P>::read(row_at(a.v + pass.first, row, stride), stride, to, [](const auto* word) { return load(word); });
     };
     for (uint32_t unit = blockIdx.x; pass.active && j < m.tile_y && unit < units; unit += gridDim.x) {
         // Tiles along a line, then those of a slab, then the slab's next planes.
@@ -177,24 +205,42 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
     pass.end();
 }
 
-#define KERNEL(NAME, V, P, L, T, O, DIRECTIONS)                                                                             \
-    extern "C" __global__ void __launch_bounds__(host::blocks::BLOCK, 1)                                                    \
-        blocks##O##_##DIRECTIONS##_##NAME(const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a) {           \
-        blocks<DIRECTIONS == 2, (int)host::blocks::BLOCK, T, V, P, L>(m, (uint32_t)units, a);                                          \
+// Threads of a block, and blocks of a multiprocessor: rows over few threads go in small blocks, as many as leave registers for
+// what a thread has of a cell.
+constexpr int FEW = host::blocks::FEW;
+template <int L>
+constexpr int SIZE = L < FEW ? (int)host::blocks::SMALL_BLOCK : (int)host::blocks::BLOCK;
+template <int L, int BYTES>
+constexpr int SHARE = L >= FEW ? 1 : BYTES <= 16 ? 8 : BYTES <= 32 ? 5 : 4;
+
+#define KERNEL(NAME, V, P, L, T, O, DIRECTIONS)                                                                         \
+    extern "C" __global__ void __launch_bounds__(SIZE<L>, (SHARE<L, O * P * (int)sizeof(V)>))                           \
+        blocks##O##_##DIRECTIONS##_##NAME(const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a) {       \
+        blocks<DIRECTIONS == 2, SIZE<L>, T, V, P, L>(m, (uint32_t)units, a);                                            \
     }
 
+#define ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS) KERNEL(TYPE##_p##P##_l1, V, P, 1, T, O, DIRECTIONS)
+
 #define THREADS_OF_A_ROW(TYPE, V, P, T, O, DIRECTIONS)    \
+    ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS)              \
+    KERNEL(TYPE##_p##P##_l2, V, P, 2, T, O, DIRECTIONS)   \
+    KERNEL(TYPE##_p##P##_l4, V, P, 4, T, O, DIRECTIONS)   \
     KERNEL(TYPE##_p##P##_l8, V, P, 8, T, O, DIRECTIONS)   \
     KERNEL(TYPE##_p##P##_l16, V, P, 16, T, O, DIRECTIONS) \
     KERNEL(TYPE##_p##P##_l32, V, P, 32, T, O, DIRECTIONS)
 
-#define ORBITALS(TYPE, V, P, T)           \
-    THREADS_OF_A_ROW(TYPE, V, P, T, 2, 2) \
-    THREADS_OF_A_ROW(TYPE, V, P, T, 2, 3) \
-    THREADS_OF_A_ROW(TYPE, V, P, T, 4, 2) \
-    THREADS_OF_A_ROW(TYPE, V, P, T, 4, 3)
+#define ORBITALS(DO, TYPE, V, P, T) \
+    DO(TYPE, V, P, T, 2, 2)         \
+    DO(TYPE, V, P, T, 2, 3)         \
+    DO(TYPE, V, P, T, 4, 2)         \
+    DO(TYPE, V, P, T, 4, 3)
 
-ORBITALS(f32, F32, 4, F32)
-ORBITALS(f64, F64, 2, F64)
-ORBITALS(c32, C32, 2, C32)
-ORBITALS(c64, C64, 1, C64)
+ORBITALS(THREADS_OF_A_ROW, f32, F32, 4, F32)
+ORBITALS(THREADS_OF_A_ROW, f64, F64, 2, F64)
+ORBITALS(THREADS_OF_A_ROW, c32, C32, 2, C32)
+ORBITALS(THREADS_OF_A_ROW, c64, C64, 1, C64)
+// Rows that are shorter.
+ORBITALS(ONE_THREAD, f32, F32, 1, F32)
+ORBITALS(ONE_THREAD, f32, F32, 2, F32)
+ORBITALS(ONE_THREAD, f64, F64, 1, F64)
+ORBITALS(ONE_THREAD, c32, C32, 1, C32)

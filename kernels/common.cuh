@@ -148,13 +148,17 @@ constexpr int THREADS = host::cuda::THREADS;
 // The sum over the threads of a block that share a lane: thread t has lane t % L. Threads of the first group get it.
 template <int L, int BLOCK>
 __device__ __forceinline__ double sum_over_rows(double x) {
-    __shared__ double shared[BLOCK];
+    constexpr int WARPS = BLOCK / 32;
+    static_assert(L <= 32 && BLOCK % 32 == 0, "lanes repeat within warps");
+    __shared__ double shared[WARPS][L];
+#pragma unroll
+    for (int apart = 16; apart >= L; apart /= 2) x += __shfl_xor_sync(~0u, x, apart);
     __syncthreads();
-    shared[threadIdx.x] = x;
+    if (threadIdx.x % 32 < L) shared[threadIdx.x / 32][threadIdx.x % 32] = x;
     __syncthreads();
     double sum = 0.0;
     if (threadIdx.x < L)
-        for (int t = threadIdx.x; t < BLOCK; t += L) sum += shared[t];
+        for (int warp = 0; warp < WARPS; ++warp) sum += shared[warp][threadIdx.x];
     return sum;
 }
 

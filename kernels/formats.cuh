@@ -16,10 +16,13 @@ struct Csr {
     const uint64_t* start;
     const J* columns;
     const T* values;
+    // Entries of every row where all have as many, or 0.
+    uint64_t each;
 
     __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
 
     __device__ __forceinline__ Span span(uint32_t row) const {
+        if (each) return {row * each, (uint32_t)each};
         const uint64_t from = __ldg(start + row);
         return {from, (uint32_t)(__ldg(start + row + 1) - from)};
     }

@@ -4,8 +4,21 @@
 // vector at once. Blocks walk the rows in tiles of the lattice, where columns tell of one.
 #include "formats.cuh"
 
-// Entries whose rows are asked for together. Beyond the end of a row come zeros on its first column.
-constexpr uint32_t BATCH = 8;
+// Whether registers suffice for EXACT rows: ptxas finds them for double precision, not for Ampere.
+template <class V>
+constexpr bool ROOM =
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    sizeof(typename Traits<V>::Real) == 8;
+#else
+    false;
+#endif
+
+// Entries whose rows are asked for together. Beyond the end of a row come zeros on its first column. WIDE_BATCH: complex rows of
+// 128 bytes, whose blocks are small, are asked for in one go, at the price of a fourth block.
+template <bool STEP, class V, int L>
+constexpr bool WIDE_BATCH = STEP && ROOM<V> && sizeof(V) == 16 && L == 8;
+template <bool STEP, class V, int L>
+constexpr uint32_t BATCH = WIDE_BATCH<STEP, V, L> ? 16 : 8;
 
 // Entries of a row that are copied ahead; those of longer rows are read as they are needed.
 template <int L>
@@ -16,6 +29,10 @@ constexpr uint32_t AHEAD = L == 4 ? 8 : 16;
 template <bool STEP, class V, int P, int L>
 constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? (int)host::order::LARGE_BLOCK : THREADS;
 
+// Whether tiles are folded: rows of 512 bytes and more of complex numbers. As in src/backend/cuda/order.rs.
+template <bool STEP, class V, int L>
+constexpr bool FOLDED = STEP && sizeof(V) == 16 && L == 32;
+
 // The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a group
 // of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
 struct Order {
@@ -25,60 +42,84 @@ struct Order {
     uint32_t slab;
     // Tiles along both directions, marches, all of them, and rows of a plane.
     uint32_t tiles_x, tiles_y, marches, units, plane;
+    // Rows of a plane that a group takes, and how many lines these are apart.
+    uint32_t fold, lines;
+    // Blocks that share a part of the units, and units of such a part. Blocks start one after the other, so that none is further
+    // ahead than a part; the rows that it has read are still in the cache for those behind.
+    uint32_t wave, share;
 };
 HOST_LAYOUT_order_Order(Order);
 
 constexpr uint32_t NONE = ~0u;
 
 // The rows of a group of threads, unit after unit.
+template <bool FOLDED>
 struct Walk {
-    uint32_t unit, left, row;
+    uint32_t unit, end, left, row, y, folds;
+
+    __device__ __forceinline__ explicit Walk(const Order& o, uint32_t group) {
+        const uint32_t part = blockIdx.x / o.wave;
+        unit = part * o.share + blockIdx.x % o.wave;
+        end = min(o.units, (part + 1) * o.share);
+        left = 0, row = NONE, y = 0, folds = 0;
+        begin(o, group);
+    }
 
     __device__ __forceinline__ void begin(const Order& o, uint32_t group) {
-        if (unit >= o.units) return;
+        if (unit >= end) return;
         // Tiles along a line, then those of a slab, then the slab's next planes.
         uint32_t rest = unit / o.tiles_x;
         const uint32_t first = rest / (o.slab * o.marches) * o.slab, across = min(o.slab, o.tiles_y - first);
         rest -= first * o.marches;
         const uint32_t x = unit % o.tiles_x * o.tile_x + group % o.tile_x;
-        const uint32_t y = (first + rest % across) * o.tile_y + group / o.tile_x;
+        y = (first + rest % across) * o.tile_y + group / o.tile_x;
         const uint32_t z = rest / across * o.march;
-        left = min(o.depth - z, o.march);
+        left = min(o.depth - z, o.march) * (FOLDED ? o.fold : 1);
+        folds = 0;
         row = x < o.width && y < o.height ? x + o.width * y + o.plane * z : NONE;
     }
 
     // The next row, if this group has one beside those of the block's other groups.
     __device__ __forceinline__ uint32_t next(const Order& o, uint32_t rows, uint32_t group) {
-        const uint32_t now = row < rows ? row : NONE;
-        if (row != NONE) row += o.plane;
-        if (--left == 0) unit += gridDim.x, begin(o, group);
+        uint32_t now = row < rows ? row : NONE;
+        if (!FOLDED) {
+            if (row != NONE) row += o.plane;
+        } else {
+            const uint32_t up = folds * o.lines;
+            if (row != NONE) now = y + up < o.height && row + up * o.width < rows ? row + up * o.width : NONE;
+            if (++folds == o.fold) {
+                folds = 0;
+                if (row != NONE) row += o.plane;
+            }
+        }
+        if (--left == 0) unit += o.wave, begin(o, group);
         return now;
     }
 };
 
+// L2 fetches 128 bytes together: what is next to a short entry is asked for soon, mostly by another block.
 template <class X>
 __device__ __forceinline__ void copy_ahead(X* to, const X* from, bool there) {
     const uint32_t at = (uint32_t)__cvta_generic_to_shared(to), bytes = there ? sizeof(X) : 0;
-    // What fills 16 bytes need not take a place in L1.
-    if (sizeof(X) == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
 }
-
-// Whether registers suffice for EXACT rows: ptxas finds them for double precision, not for Ampere.
-template <class V>
-constexpr bool ROOM =
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    sizeof(typename Traits<V>::Real) == 8;
-#else
-    false;
-#endif
 
 template <uint32_t N>
 struct Number {
     static constexpr uint32_t value = N;
 };
+
+// Calls f with the number n, which is known only here to be one of LOW to HIGH.
+template <uint32_t LOW, uint32_t HIGH, class F>
+__device__ __forceinline__ void with_number(uint32_t n, const F& f) {
+    constexpr uint32_t MIDDLE = (LOW + HIGH) / 2;
+    if constexpr (LOW == HIGH)
+        f(Number<LOW>{});
+    else if (n <= MIDDLE)
+        with_number<LOW, MIDDLE>(n, f);
+    else
+        with_number<MIDDLE + 1, HIGH>(n, f);
+}
 
 // A STEP of a recurrence has an old output, an input row of its own, products, and rows in order; knowing this saves registers.
 // EXACT: no zeros are read beyond the end of a row, which takes code for every number of entries that may be left.
@@ -87,7 +128,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
     using T = typename M::Value;
     using J = typename M::Index;
     using Lanes = Pack<V, P>;
-    constexpr uint32_t K = AHEAD<L>;
+    constexpr uint32_t K = AHEAD<L>, MOST = BATCH<STEP, V, L>;
     constexpr int TS = 16 / sizeof(T), JS = 16 / sizeof(J), GROUPS = BLOCK<STEP, V, P, L> / L;
     // The gaps spread groups over the banks.
     __shared__ alignas(16) T values[2][GROUPS][K + TS];
@@ -103,7 +144,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
 #pragma unroll
         for (uint32_t k = 0; k < K; k += L) {
             const uint32_t e = k + threadIdx.x % L;
-            if (e < K && (EXACT ? s.length > 0 : e < (s.length + BATCH - 1) / BATCH * BATCH)) {
+            if (e < K && (EXACT ? s.length > 0 : e < (s.length + MOST - 1) / MOST * MOST)) {
                 const bool there = e < s.length;
                 const uint64_t at = s.first + (uint64_t)(there ? e : 0) * m.stride();
                 copy_ahead(&columns[stage][group][e], m.columns + at, true);
@@ -112,14 +153,13 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
         }
     };
     // This row, the next one, whose entries are on their way, and the one whose beginning is.
-    Walk walk{blockIdx.x, 0, NONE};
-    walk.begin(o, group);
-    if (walk.unit < o.units) {
+    Walk<FOLDED<STEP, V, L>> walk(o, group);
+    if (walk.unit < walk.end) {
         uint32_t at = walk.next(o, rows, group), at1 = NONE;
         Span then = span(at);
         uint32_t length = then.length;
         ahead(0, then);
-        bool more = walk.unit < o.units;
+        bool more = walk.unit < walk.end;
         if (more) at1 = walk.next(o, rows, group), then = span(at1);
         int stage = 0;
 #pragma unroll 1
@@ -127,7 +167,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
             asm volatile("cp.async.wait_all;" ::: "memory");
             __syncwarp();
             ahead(stage ^ 1, then);
-            const bool still = more && walk.unit < o.units;
+            const bool still = more && walk.unit < walk.end;
             const uint32_t length1 = then.length, at2 = still ? walk.next(o, rows, group) : NONE;
             then = span(at2);
             if (at != NONE && pass.active) {
@@ -165,19 +205,11 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
                     // As many as the longest row of the warp has.
                     const uint32_t most = L == 32 ? near : __reduce_max_sync(__activemask(), near);
 #pragma unroll 1
-                    for (; k + BATCH <= most; k += BATCH) batch(Number<BATCH>{}, k);
-                    switch (most - k) {
-                        case 1: batch(Number<1>{}, k); break;
-                        case 2: batch(Number<2>{}, k); break;
-                        case 3: batch(Number<3>{}, k); break;
-                        case 4: batch(Number<4>{}, k); break;
-                        case 5: batch(Number<5>{}, k); break;
-                        case 6: batch(Number<6>{}, k); break;
-                        case 7: batch(Number<7>{}, k); break;
-                    }
+                    for (; k + MOST <= most; k += MOST) batch(Number<MOST>{}, k);
+                    if (k < most) with_number<1, MOST - 1>(most - k, [&](auto count) { batch(count, k); });
                 } else if (!EXACT) {
 #pragma unroll 1
-                    for (; k < near; k += BATCH) batch(Number<BATCH>{}, k);
+                    for (; k < near; k += MOST) batch(Number<MOST>{}, k);
                 }
                 const uint64_t first = length > K ? m.span(at).first : 0;
 #pragma unroll 1
@@ -200,7 +232,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
 
 // As many blocks as leave registers for most of the rows that are asked for together.
 template <bool STEP, class V, int P, int L, int SMALL>
-constexpr int BLOCKS = BLOCK<STEP, V, P, L> == THREADS ? SMALL : 1;
+constexpr int BLOCKS = BLOCK<STEP, V, P, L> != THREADS ? 1 : WIDE_BATCH<STEP, V, L> ? 3 : SMALL;
 
 #define KERNEL(NAME, STEP, EXACT, SMALL, V, P, L, M)                                                                  \
     extern "C" __global__ void __launch_bounds__((BLOCK<STEP, V, P, L>), (BLOCKS<STEP, V, P, L, (P == 4 ? 3 : SMALL)>)) \
@@ -210,7 +242,7 @@ constexpr int BLOCKS = BLOCK<STEP, V, P, L> == THREADS ? SMALL : 1;
 
 #define KERNELS(NAME, V, P, L, T)                                         \
     KERNEL(csr_##NAME##_u32, false, false, 4, V, P, L, Csr32<T>)          \
-    KERNEL(csr_##NAME##_u32_step, true, false, 4, V, P, L, Csr32<T>)      \
+    KERNEL(csr_##NAME##_u32_step, true, ROOM<V>, 4, V, P, L, Csr32<T>)    \
     KERNEL(sell_##NAME##_u32, false, false, 3, V, P, L, Sell32<T>)        \
     KERNEL(sell_##NAME##_u32_step, true, ROOM<V>, 4, V, P, L, Sell32<T>)
 

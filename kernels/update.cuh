@@ -70,6 +70,12 @@ struct RowPass {
     // With the old output at hand, which is not used if gamma is zero; in a STEP, gamma is not, and products are wanted.
     template <bool STEP = false>
     __device__ __forceinline__ void finish(V* out, const Pack<V, P>& own, const Pack<V, P>& sum, const Pack<V, P>& old) {
+        store_once(reinterpret_cast<Pack<V, P>*>(out), combined<STEP>(own, sum, old));
+    }
+
+    // What `finish` stores; its part of the products is added.
+    template <bool STEP = false>
+    __device__ __forceinline__ Pack<V, P> combined(const Pack<V, P>& own, const Pack<V, P>& sum, const Pack<V, P>& old) {
         Pack<V, P> now;
 #pragma unroll
         for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.alpha, sum.x[p], mla((Real)a.beta, own.x[p], V{}));
@@ -77,7 +83,6 @@ struct RowPass {
 #pragma unroll
             for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.gamma, old.x[p], now.x[p]);
         }
-        store_once(reinterpret_cast<Pack<V, P>*>(out), now);
         if (STEP || a.sums) {
 #pragma unroll
             for (int p = 0; p < P; ++p) {
@@ -85,6 +90,7 @@ struct RowPass {
                 wv[p] = overlap(now.x[p], own.x[p], wv[p]);
             }
         }
+        return now;
     }
 
     __device__ __forceinline__ void end() {

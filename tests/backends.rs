@@ -251,6 +251,12 @@ fn random_numbers_of_a_gpu_are_those_of_the_cpu() {
 
 #[test]
 #[ignore = "needs a GPU"]
+fn large_lattices_on_a_gpu_agree_with_their_entries() {
+    lattices::large(&gpu());
+}
+
+#[test]
+#[ignore = "needs a GPU"]
 fn large_wilson_operators_on_a_gpu_are_their_definition() {
     spinors::large(&beside(gpu));
 }

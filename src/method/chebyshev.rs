@@ -75,8 +75,8 @@ impl Chebyshev {
         let (alpha, beta) =
             (2.0 / self.window.half_width, -2.0 * self.window.center / self.window.half_width);
         let lanes = (self.h.dim() * self.current.columns()).max(1);
-        // Orders per call: few enough that the progress bar moves, enough for blocking over orders.
-        let group = (40_000_000 / lanes).clamp(4, 64);
+        // Orders per call: few enough that the progress bar moves, enough for blocking over orders and for what a GPU records.
+        let group = (80_000_000 / lanes).clamp(4, 512);
         let progress = task.start("moments", 2 * n);
         let started = Instant::now();
         let mut done = 0;

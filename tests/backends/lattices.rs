@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use umklapp::backend::matrix::Stencil;
 use umklapp::backend::{Device, MatrixSpec, Update};
-use umklapp::number::philox;
+use umklapp::number::{DType, philox};
 
 use super::suite::{TYPES, check_product, entries, sparse, stencil};
 
@@ -38,8 +38,10 @@ pub fn lattices(device: &Device) {
             let terms = 6 + 6 * orbitals;
             let stencil = Arc::new(near(stencil(dtype, cells, orbitals, terms, seed, case % 2 == 0), seed));
             let csr = Arc::new(entries(&stencil));
-            let c = Update { alpha: 1.3, beta: -0.4, gamma: if which % 2 == 0 { -1.0 } else { 0.0 } };
-            for columns in [5, 8, 32] {
+            // With an old output and without: kernels for steps of a recurrence are others.
+            let widths = [(1, -1.0), (2, 0.0), (4, -1.0), (5, 0.0), (8, -1.0), (32, -1.0), (32, 0.0)];
+            for (columns, gamma) in widths {
+                let c = Update { alpha: 1.3, beta: -0.4, gamma };
                 let specs = [
                     MatrixSpec::Stencil(stencil.clone()),
                     MatrixSpec::Csr(csr.clone()),
@@ -66,6 +68,26 @@ pub fn lattices(device: &Device) {
             for spec in specs {
                 check_product(device, spec, &csr, dtype, columns, c);
             }
+        }
+    }
+}
+
+/// Lattices so large that blocks of a GPU take their tiles in parts, as all stored formats.
+pub fn large(device: &Device) {
+    let cases: [(DType, &[usize], usize, usize); 2] =
+        [(DType::C64, &[40, 40, 40], 4, 32), (DType::F64, &[128, 128, 72], 1, 8)];
+    for (seed, (dtype, cells, orbitals, columns)) in cases.into_iter().enumerate() {
+        let seed = seed as u64;
+        let stencil = near(stencil(dtype, cells, orbitals, 6 + 6 * orbitals, seed, true), seed);
+        let csr = Arc::new(entries(&stencil));
+        let specs = [
+            MatrixSpec::Stencil(Arc::new(stencil)),
+            MatrixSpec::Csr(csr.clone()),
+            MatrixSpec::Ell(csr.clone()),
+            MatrixSpec::Sell { csr: csr.clone(), chunk: 32, sigma: 1 },
+        ];
+        for spec in specs {
+            check_product(device, spec, &csr, dtype, columns, Update { alpha: 1.3, beta: -0.4, gamma: -1.0 });
         }
     }
 }

@@ -16,10 +16,12 @@ use crate::number::{C64, DType};
 pub(super) const NEIGHBOURS: usize = 7;
 pub(super) const OWN: usize = NEIGHBOURS - 1;
 
-/// Threads of a block.
-pub(super) const BLOCK: u32 = 512;
+/// Threads of a block; where a row has fewer than `FEW`, blocks are small.
+const BLOCK: u32 = 512;
+const SMALL_BLOCK: u32 = 128;
+const FEW: u32 = 8;
 
-/// Planes that a block takes of a tile.
+/// Planes that a block takes of a tile; half as many where a row has few threads.
 const MARCH: u32 = 8;
 
 /// Bytes that a thread reads of a row at once.
@@ -134,10 +136,17 @@ impl Head {
         Ok((head, vec![of_class, plain, of]))
     }
 
-    /// How many units of work its tiles make.
-    pub fn units(&self) -> u64 {
+    /// Shortens the march of small lattices, down to so many planes, until half of the blocks that the GPU holds at once have a
+    /// unit of work; returns how many units there are.
+    pub fn units(&mut self, fewest: u32, resident: u32) -> u64 {
         let tiles = u64::from(self.nx.div_ceil(self.tile_x)) * u64::from(self.ny.div_ceil(self.tile_y));
-        tiles * u64::from(self.nz.div_ceil(self.march))
+        loop {
+            let units = tiles * u64::from(self.nz.div_ceil(self.march));
+            if self.march < 2 * fewest || 2 * units >= u64::from(resident) {
+                return units;
+            }
+            self.march /= 2;
+        }
     }
 }
 
@@ -194,28 +203,34 @@ impl Blocks {
         format!("blocks{}_{}", self.orbitals, self.directions)
     }
 
-    /// Whether the kernel takes rows of so many packs of so many bytes: rows that keep a quarter of a warp busy.
+    /// Whether the kernel takes rows of so many packs of so many bytes: a single pack, or packs that are read at once.
     pub fn takes(packs: u32, bytes: u32) -> bool {
-        packs > 4 && bytes == WIDE
+        packs == 1 || bytes == WIDE
     }
 
-    /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each; returns how many units of
-    /// work that makes.
-    pub fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
+    /// Threads of a block, for rows over so many.
+    pub fn block(threads: u32) -> u32 {
+        if threads < FEW { SMALL_BLOCK } else { BLOCK }
+    }
+
+    /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each, of which the GPU holds
+    /// `resident`; returns how many units of work that makes.
+    pub fn tile(&mut self, threads: u32, bytes: u32, resident: u32) -> u64 {
         let head = &mut self.head;
-        let cells = BLOCK / threads;
+        let cells = Self::block(threads) / threads;
         let most = match cells {
             _ if head.ny == 1 => cells,
+            128.. => 32,
             32.. => 8,
             _ => 4,
         };
         head.tile_x = most.min(head.nx.next_power_of_two());
         head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
-        head.march = MARCH.min(head.nz);
+        head.march = if threads < FEW { MARCH / 2 } else { MARCH }.min(head.nz);
         // Few threads a row may have more lines at once.
         let line = u64::from(head.nx) * self.orbitals as u64 * u64::from(bytes);
         head.slab = slab(head.tile_y, line, 1);
-        head.units()
+        head.units(1, resident)
     }
 
     /// The argument as the kernel takes it.

@@ -110,8 +110,15 @@ fn csr_rows(card: &Arc<Card>, csr: &Csr) -> Result<Arc<dyn Kernel>> {
         }
         columns => upload_indices(card, columns)?,
     };
-    let argument =
-        Argument::Csr(CsrArgument { start: start.address, columns: columns.address, values: values.address });
+    // Where all rows have as many entries, kernels need not ask where a row begins.
+    let each = csr.row_start.get(1).copied().unwrap_or(0);
+    let same = csr.row_start.windows(2).all(|s| s[1] - s[0] == each);
+    let argument = Argument::Csr(CsrArgument {
+        start: start.address,
+        columns: columns.address,
+        values: values.address,
+        each: if same { each as u64 } else { 0 },
+    });
     let info = KernelInfo { format: "CSR".into(), bytes: csr.bytes(), entries: csr.entries() };
     let dtype = csr.values.dtype();
     let (shape, order) = ((csr.rows, csr.cols), Order::of(csr));

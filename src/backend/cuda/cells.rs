@@ -108,6 +108,9 @@ impl StencilArgument {
 /// Most bytes of the values of inner cells that the kernel for straight hoppings takes.
 const STRAIGHT_INNER: usize = 6 * 16;
 
+/// Planes that a thread of the kernel for straight hoppings works on together.
+const PAIR: u32 = 2;
+
 /// Threads of a block of the kernel for straight hoppings, where a row has one thread and where it has more.
 const LONE_BLOCK: u32 = 128;
 const SHARED_BLOCK: u32 = 512;
@@ -125,8 +128,8 @@ impl Straight {
         if threads == 1 { LONE_BLOCK } else { SHARED_BLOCK }
     }
 
-    /// As [`StencilArgument::tile`].
-    pub fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
+    /// As [`Blocks::tile`].
+    pub fn tile(&mut self, threads: u32, bytes: u32, resident: u32) -> u64 {
         let head = &mut self.head;
         let cells = Self::block(threads) / threads;
         let most = match cells {
@@ -139,7 +142,7 @@ impl Straight {
         head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
         head.march = if threads < 16 { MARCH } else { 2 * MARCH }.min(head.nz);
         head.slab = slab(head.tile_y, u64::from(head.nx) * u64::from(bytes), threads);
-        head.units()
+        head.units(PAIR, resident)
     }
 
     /// The argument as the kernel takes it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::blocks::{self, Blocks};
+use super::blocks::Blocks;
 use super::card::{Buffer, Card};
 use super::cells::{General, Straight};
 use super::graph::Graph;
@@ -51,13 +51,14 @@ struct Vectors {
     offset: u64,
 }
 
-/// Compressed rows.
+/// Compressed rows; `each` is how many entries every row has, 0 where they differ.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct CsrArgument {
     pub start: u64,
     pub columns: u64,
     pub values: u64,
+    pub each: u64,
 }
 
 /// Slices of rows, padded; `order` is 0 where rows stand as they are, `lengths` where every row has `each` entries.
@@ -146,7 +147,7 @@ impl Matrix {
         let packs = lanes / pack;
         let (mut first, last) = (self.name.0.to_string(), self.name.1);
         let lane_type = suffix(self.dtype);
-        // Cells of rows that are wide enough are taken whole.
+        // Cells are taken whole, where packs fill what a thread reads at once.
         let whole = match &self.argument {
             Argument::Stencil(s) if Blocks::takes(packs, pack * dtype.bytes() as u32) => s.blocks,
             _ => None,
@@ -167,35 +168,45 @@ impl Matrix {
         let special = if step { STEP } else { "" };
         let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}{special}");
         let bytes = lanes * dtype.bytes() as u32;
+        let block = match &argument {
+            Argument::Straight(_) => Straight::block(threads),
+            Argument::Blocks(_) => Blocks::block(threads),
+            _ if step => order::block(pack, threads, dtype.bytes()),
+            _ => THREADS,
+        };
+        let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
         let mut order = None;
-        let (units, work, block) = match &mut argument {
+        let (units, work) = match &mut argument {
             Argument::Stencil(s) => {
                 let units = s.tile(threads, bytes);
-                (units, units, THREADS)
+                (units, units)
             }
             Argument::Straight(s) => {
-                let units = s.tile(threads, bytes);
-                (units, units, Straight::block(threads))
+                let units = s.tile(threads, bytes, resident);
+                (units, units)
             }
             Argument::Blocks(b) => {
-                let units = b.tile(threads, bytes);
-                (units, units, blocks::BLOCK)
+                let units = b.tile(threads, bytes, resident);
+                (units, units)
             }
             _ => {
                 let rows = self.rows.local;
                 let mut work = rows.div_ceil(CHUNK) as u64;
-                let block = if step { order::block(pack, threads, dtype.bytes()) } else { THREADS };
                 if staged {
                     // A block for every multiprocessor, of kernels that have few.
-                    let tiled = self.order.tiled(rows, block, threads, bytes, 2 * self.card.processors);
+                    let folded = step && order::folded(threads, dtype.bytes());
+                    let least = 2 * self.card.processors;
+                    let tiled = self.order.tiled(rows, (block, folded), threads, bytes, least);
                     work = u64::from(tiled.units);
                     order = Some(tiled);
                 }
-                (rows as u64, work, block)
+                (rows as u64, work)
             }
         };
-        let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
-        let blocks = work.clamp(1, u64::from(resident)) as u32;
+        let mut blocks = work.clamp(1, u64::from(resident)) as u32;
+        if let Some(order) = &mut order {
+            blocks = order.share_out(block, blocks);
+        }
         Ok(Launch { kernel, argument, order, units, grid: (blocks, tiles), block })
     }
 

@@ -24,6 +24,17 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// How far the width of a lattice may be from the distance that most columns have.
 const SLACK: usize = 8;
 
+/// Rows of a plane that a group of threads takes in a folded tile.
+const FOLD: u32 = 2;
+
+/// Most parts that the units are cut into, one after the other: of folded tiles, and of blocks of which a multiprocessor holds
+/// several. A block that stands alone waits at the beginning of every part.
+const FOLDED_PARTS: u32 = 24;
+const PARTS: u32 = 8;
+
+/// Fewest units that a block takes of a part.
+const FEWEST: u32 = 4;
+
 /// Tiles of `height` lines of so many bytes whose planes stay in the cache together.
 pub(super) fn slab(height: u32, line: u64, threads: u32) -> u32 {
     let budget: u64 = if threads < 8 { 4 << 20 } else { 2 << 20 };
@@ -46,6 +57,10 @@ pub(super) struct Order {
     marches: u32,
     pub units: u32,
     plane: u32,
+    fold: u32,
+    lines: u32,
+    wave: u32,
+    share: u32,
 }
 
 /// Distances of one direction: the longest, and the one that most entries have.
@@ -112,7 +127,15 @@ impl Order {
     }
 
     /// Units of work, `least` if there are as many, for blocks of so many threads, of which `threads` take a row of so many bytes.
-    pub fn tiled(mut self, rows: usize, block: u32, threads: u32, bytes: u32, least: u32) -> Order {
+    /// Folded tiles have twice the height.
+    pub fn tiled(
+        mut self,
+        rows: usize,
+        (block, folded): (u32, bool),
+        threads: u32,
+        bytes: u32,
+        least: u32,
+    ) -> Order {
         let groups = block / threads;
         if self.width == 0 {
             (self.width, self.height) = (groups, 1);
@@ -123,15 +146,18 @@ impl Order {
         }
         let line = match groups {
             _ if self.height == 1 => groups,
-            32.. if threads == 8 => 8,
-            32.. => groups / 2,
+            16.. => groups / 2,
             _ => 4,
         };
         self.tile_y = (groups / line).min(self.height.next_power_of_two());
         self.tile_x = groups / self.tile_y;
+        // Lines that L1 holds for the rows above and below as well.
+        self.fold = if folded && self.height >= FOLD * self.tile_y { FOLD } else { 1 };
+        (self.lines, self.tile_y) = (self.tile_y, self.tile_y * self.fold);
         self.march = self.march.clamp(1, self.depth.max(1));
-        // Tiles as those of rows over many threads, whose entries need their place in the cache too.
-        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), THREADS);
+        // Tiles as those of rows over many threads, whose entries need their place in the cache too; folded ones as many.
+        let line = u64::from(self.width) * u64::from(bytes);
+        self.slab = slab(self.lines, line, THREADS);
         (self.tiles_x, self.tiles_y) = (self.width.div_ceil(self.tile_x), self.height.div_ceil(self.tile_y));
         let tiles = self.tiles_x * self.tiles_y;
         while self.march > 1 && tiles * self.depth.div_ceil(self.march) < least {
@@ -142,6 +168,21 @@ impl Order {
         self.plane = self.width * self.height;
         self
     }
+
+    /// Shares the units out to blocks of so many threads, of which the GPU holds so many at once; returns how many blocks
+    /// there are in all.
+    pub fn share_out(&mut self, block: u32, resident: u32) -> u32 {
+        let each = self.units.div_ceil(resident).max(1);
+        let most = match block {
+            _ if self.fold > 1 => FOLDED_PARTS,
+            LARGE_BLOCK => 1,
+            _ => PARTS,
+        };
+        let parts = (each / FEWEST).clamp(1, most);
+        self.wave = resident;
+        self.share = each.div_ceil(parts) * resident;
+        resident * self.units.div_ceil(self.share).max(1)
+    }
 }
 
 /// Threads of a block that takes a large tile.
@@ -150,6 +191,11 @@ const LARGE_BLOCK: u32 = 1024;
 /// Threads of a block of the kernels for steps of recurrences; see `BLOCK` in `kernels/staged.cu`.
 pub(super) fn block(pack: u32, threads: u32, lane: usize) -> u32 {
     if pack < 4 && threads >= if lane == 16 { 32 } else { 16 } { LARGE_BLOCK } else { THREADS }
+}
+
+/// Whether these kernels take folded tiles; see `FOLDED` in `kernels/staged.cu`.
+pub(super) fn folded(threads: u32, lane: usize) -> bool {
+    lane == 16 && threads == 32
 }
 
 #[cfg(test)]
@@ -215,11 +261,16 @@ mod tests {
     fn units_hold_all_rows() {
         let lattice = Order::of(&banded(24 * 20 * 10, &[-480, -24, -1, 0, 1, 24, 480]));
         for groups in [8, 16, 32, 64] {
-            for order in [lattice, Order::default()] {
-                let order = order.tiled(4800, 4 * groups, 4, 64, 100);
-                assert_eq!(order.tile_x * order.tile_y, groups);
+            for (order, folded) in [(lattice, false), (lattice, true), (Order::default(), true)] {
+                let mut order = order.tiled(4800, (4 * groups, folded), 4, 64, 100);
+                assert_eq!(order.tile_x * order.tile_y, groups * order.fold);
+                assert_eq!(order.fold > 1, folded && order.height > 1);
                 assert!(order.width * order.height * order.depth >= 4800);
                 assert_eq!(order.units, order.tiles_x * order.tiles_y * order.marches);
+                for resident in [1, 7, 100] {
+                    let parts = order.share_out(4 * groups, resident) / resident;
+                    assert!(parts * order.share >= order.units && (parts - 1) * order.share < order.units);
+                }
             }
         }
     }
