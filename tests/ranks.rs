@@ -57,8 +57,10 @@ impl Place {
     }
 
     fn run(&self, launcher: &Path, args: &[&str]) -> Said {
-        let output = self.command(launcher, args).stdin(Stdio::null()).output().unwrap();
-        Said::of(output)
+        let once = || Said::of(self.command(launcher, args).stdin(Stdio::null()).output().unwrap());
+        // Now and then Open MPI's launcher cannot listen for the ranks that it is about to start, and starts none.
+        let said = once();
+        if said.err.contains("listener thread failed to start") { once() } else { said }
     }
 
     /// What a script prints on so many ranks of one thread.
