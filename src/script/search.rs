@@ -70,12 +70,12 @@ const TERMS: [(&[&str], &[&str]); 46] = [
     (&["momentum sector", "translation symmetry"], &["exact::translation", "exact::operator"]),
     (&["quantum monte carlo", "qmc", "variational monte carlo"], &["vmc::run", "walkers"]),
     (&["stochastic reconfiguration", "natural gradient"], &["vmc::optimise"]),
-    (&["backflow", "slater determinant"], &["slater_jastrow"]),
+    (&["slater determinant"], &["slater_jastrow"]),
     (&["pseudopotential"], &["crystal::semiconductor", "crystal::custom", "vmc::nuclei"]),
     (&["ewald", "madelung"], &["Crystal.madelung"]),
     (&["binning", "jackknife", "error bar", "reblocking"], &["blocked", "autocorrelation"]),
     (&["gradient flow", "smearing"], &["gauge::wilson_flow", "gauge::stout", "gauge::ape"]),
-    (&["hybrid monte carlo", "pure gauge", "quenched"], &["gauge::heatbath", "gauge::overrelax"]),
+    (&["pure gauge", "quenched"], &["gauge::heatbath", "gauge::overrelax"]),
     (&["dirac", "wilson fermions", "quark propagator"], &["wilson::operator", "overlap::propagator"]),
     (&["multishift", "multi shift"], &["solve::multishift_cg"]),
     (&["eigenvector deflation", "deflation"], &["overlap::normal", "overlap::index", "ritz"]),
@@ -129,7 +129,7 @@ fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
         parts.push(columns(lines.into_iter(), style));
     }
     if more > 0 {
-        parts.push(format!("  .. and {more} more, for one of whose words this is: more words find fewer"));
+        parts.push(format!("  .. and {more} more; another word finds fewer"));
     }
     if let Some(scripts) = examples::about(question, style) {
         parts.push(format!("Scripts\n{scripts}"));
