@@ -60,17 +60,27 @@ fn is_for_people(script: &str, report: &Report) {
 
 /// Every script fails; its message and its hint contain the words given.
 fn fail(engine: &mut Engine, cases: &[(&str, &str, &str)]) {
+    let mut wrong = Vec::new();
     for (script, message, hint) in cases {
         let report = match engine.eval(script) {
-            Ok(value) => panic!("`{script}` gave {}", engine.show(&value)),
+            Ok(value) => {
+                wrong.push(format!("`{script}` gave {}", engine.show(&value)));
+                continue;
+            }
             Err(report) => report,
         };
         is_for_people(script, &report);
         let text = report.render(false);
-        assert!(report.message.contains(message), "`{message}` is not in the message of `{script}`:\n{text}");
-        let found = report.hint.unwrap_or_else(|| panic!("`{script}` has no hint:\n{text}"));
-        assert!(found.contains(hint), "`{hint}` is not in the hint of `{script}`:\n{text}");
+        let found = report.hint.unwrap_or_default();
+        if !report.message.contains(message) {
+            wrong.push(format!("`{message}` is not in the message of `{script}`:\n{text}"));
+        } else if found.is_empty() {
+            wrong.push(format!("`{script}` has no hint:\n{text}"));
+        } else if !found.contains(hint) {
+            wrong.push(format!("`{hint}` is not in the hint of `{script}`:\n{text}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Runs what the cases to come need.

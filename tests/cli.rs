@@ -232,7 +232,7 @@ chebyshev(h);
         "warning: the minus sign binds before `**`, so that `-x**2` is `(-x)**2`",
         "  = hint: write `-(x**2)`",
         "error: no function `kpm::dso`",
-        "  = hint: did you mean `kpm::dos(x, opts)`?",
+        "  = hint: did you mean `kpm::dos(x: Operator or Model or Moments, opts) -> Table`?",
         "error: no function `daggr`",
         "  = hint: did you mean `Operator.dagger() -> Operator`?",
         "error: no function `twise`",

@@ -137,7 +137,7 @@ impl Crystal {
             let near = |other: &&Ion| square(primitive.minimum_image(apart(other))).sqrt() < ONE_POINT;
             if let Some(other) = basis[..k].iter().position(|other| near(&other)) {
                 return Err(Error::input(format!("ions {other} and {k} of a cell are at one point"))
-                    .hint("positions are in bohr; those a vector of the cell apart are one"));
+                    .hint("positions are in bohr; two that differ by a vector of the cell are the same"));
             }
         }
         let a = *primitive.vectors();

@@ -370,7 +370,7 @@ impl Hamiltonian {
         }
         if slope != 0.0 {
             return Err(Error::input(format!(
-                "a kink of slope {slope:.3} where electrons of opposite spin meet on a line: their local energy misses it"
+                "a kink of slope {slope:.3} where opposite spins meet on a line: the local energy lacks its delta function"
             ))
             .hint(format!("a factor `polynomial` has no slope there; {apart}, slope and all")));
         }

@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::element::Element;
 use super::philox::{normals, words};
-use super::{Arithmetic, C64, Matrix, Number, Series, eigenvectors, hermitian, solve};
+use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, solve};
 use crate::error::{Error, Result};
 
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
@@ -221,9 +221,17 @@ impl Matrix {
     /// The thin singular value decomposition (U, s, V), `self = U diag(s) V^dagger`, s descending.
     pub fn svd(&self) -> Result<(Matrix, Series, Matrix)> {
         self.need_finite("svd")?;
-        each!(self, a => {
+        // Products of columns neither vanish nor overflow near one; a power of two changes no digit.
+        let size = complex::exponent(C64::new(self.max_abs(), 0.0)).unwrap_or(0);
+        let data = match self.data() {
+            Series::Real(x) => Series::Real(x.iter().map(|x| complex::scaled(*x, -size)).collect()),
+            Series::Complex(z) => Series::Complex(z.iter().map(|z| complex::scale(*z, -size)).collect()),
+        };
+        let near_one = Matrix::new(self.rows(), self.cols(), data)?;
+        each!(near_one, a => {
             let d = a.thin_svd().map_err(|_| failed("svd", self))?;
-            let values = d.S().column_vector().iter().map(|x| Number::from(*x).re()).collect::<Vec<f64>>();
+            let values = d.S().column_vector().iter().map(|x| complex::scaled(Number::from(*x).re(), size));
+            let values = values.collect::<Vec<f64>>();
             Ok((collect(d.U())?, Series::Real(values), collect(d.V())?))
         })
     }
@@ -336,6 +344,22 @@ mod tests {
 
     proptest! {
         #[test]
+    fn singular_values_have_any_unit() {
+        for unit in [1e-320, 1e-200, 1.0, 1e200, 1e307] {
+            // The squares of the singular values sum up to 5, their product is 2: 3 and 2 times 1, over 1.
+            let a = Matrix::new(2, 2, Series::Real(vec![0.0, -2.0 * unit, unit, -unit])).unwrap();
+            let (u, s, v) = a.svd().unwrap();
+            let Series::Real(s) = s else { panic!() };
+            let exact = [(3.0 + 5f64.sqrt()).sqrt(), (3.0 - 5f64.sqrt()).sqrt()];
+            // Numbers that small have few digits.
+            let digits = if unit < 1e-300 { 1e-3 } else { 1e-14 };
+            assert!(s.iter().zip(exact).all(|(s, e)| (s / unit - e).abs() < digits), "{unit}: {s:?}");
+            let one = Matrix::identity(2).unwrap();
+            assert!(close(&u.dagger().matmul(&u).unwrap(), &one, 1e-14) && close(&v.dagger().matmul(&v).unwrap(), &one, 1e-14));
+        }
+    }
+
+    #[test]
         fn products_agree_with_the_definition(a in matrices(5), b in matrices(5)) {
             let c = a.matmul(&b).unwrap();
             for i in 0..5 {

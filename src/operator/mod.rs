@@ -1,5 +1,5 @@
 //! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums, products
-//! and adjoints. No physics here: `lattice` and `manybody` say what the matrices mean.
+//! and adjoints. What the matrices mean is said in `lattice` and `manybody`; the one operator of a field here is Wilson's.
 //!
 //! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle to both
 //! with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and applies them to all

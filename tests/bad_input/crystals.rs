@@ -302,7 +302,11 @@ fn polarisabilities_that_cannot_be() {
                 "a frequency of 0",
                 "",
             ),
-            ("kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.5], vectors: 0 })", "0 vectors", ""),
+            (
+                "kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.5], vectors: 0 })",
+                "option `vectors` is 0",
+                "it must be at least 1",
+            ),
             (
                 "kpm::polarizability(sparse([0], [0], [1.0]), [0.1], #{ frequencies: [0.5], moments: 8 })",
                 "",

@@ -291,7 +291,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("plot(t, #{ marks: [\"none\"], file: \"a.svg\" })", "no curve `none`", ""),
             ("plot(t, #{ right: 1, file: \"a.svg\" })", "option `right`", ""),
             ("plot(t, #{ ticks: [[1]], file: \"a.svg\" })", "option `ticks`", ""),
-            ("plot(t, #{ style: \"bar\", file: \"a.svg\" })", "no style `bar`", "`bars`"),
+            ("plot(t, #{ style: \"bar\", file: \"a.svg\" })", "no style `bar`", "did you mean \"bars\""),
             ("plot(t, #{ cm: [8.6], file: \"a.svg\" })", "option `cm` takes width and height", ""),
             ("plot(t, #{ cm: [8.6, 0.1], file: \"a.svg\" })", "8.6 x 0.1 centimetres", "8.6 wide"),
             (

@@ -484,12 +484,12 @@ mod model_functions {
     /// The operator of the model.
     ///
     /// # Options
-    /// - `format` ("auto"): "stencil" (matrix-free), "csr", "ell", "sell", "dense", or "auto": a stencil where all but the
+    /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" is without a matrix; "auto" is a stencil where all but the
     ///   diagonal is translation invariant, compressed rows otherwise.
     /// - `C` (int, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
     /// - `sigma` (64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is the part
     ///   that is no padding.
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
     ///   reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own phase: "antiperiodic"
     ///   without it is `k: 0.5`.

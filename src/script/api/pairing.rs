@@ -59,7 +59,7 @@ mod pairing_functions {
     /// those of the quasiparticles; the conductivities made of them are not those of charge.
     ///
     /// # Options
-    /// - `spin` ("singlet"): "singlet" (`D_ij = D_ji`: s and d waves), "triplet" (opposite spins, `D_ij = -D_ji`) or "none" (orbitals
+    /// - `spin` ("singlet" or "triplet" or "none"): "singlet" (`D_ij = D_ji`: s and d waves), "triplet" (opposite spins, `D_ij = -D_ji`) or "none" (orbitals
     ///   as they are, `D_ij = -D_ji`: p waves, Kitaev's chain).
     ///
     /// # Example

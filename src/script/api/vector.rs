@@ -198,7 +198,7 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto"): "sign", "phase" or "gaussian".
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and "phase" of complex ones.
     /// - `first` (0): the number of the first column; columns of the same number and seed are equal.
     ///
     /// # Example
