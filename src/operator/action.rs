@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{LinearOperator, ONE, Operator};
-use crate::backend::{BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, Random, Rows, Update};
+use crate::backend::{
+    BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, KernelShape, Random, Update,
+};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
@@ -43,12 +45,8 @@ pub trait Action: Send + Sync {
 }
 
 impl<T: Action> Kernel for T {
-    fn rows(&self) -> Rows {
-        self.like().rows()
-    }
-
-    fn dtype(&self) -> DType {
-        self.scalar()
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.like().rows(), self.scalar())
     }
 
     fn info(&self) -> KernelInfo {

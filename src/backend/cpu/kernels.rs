@@ -15,7 +15,7 @@ use super::stored::{Index, Stored};
 use super::{Isa, Threads};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{
-    BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, step_by_step,
+    BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update, check_update, step_by_step,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -205,16 +205,8 @@ impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
 }
 
 impl<T: Fused, M: Walk<T>> Kernel for PreparedMatrix<T, M> {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.cols
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
+    fn shape(&self) -> KernelShape {
+        KernelShape { rows: self.rows, cols: self.cols, dtype: T::DTYPE }
     }
 
     fn info(&self) -> KernelInfo {
