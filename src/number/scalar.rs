@@ -121,6 +121,18 @@ pub trait Scalar:
     fn im(self) -> Self::Real;
 }
 
+/// `a^H b`.
+pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
+    let mut sum = T::default();
+    a.iter().zip(b).for_each(|(a, b)| sum += a.conj() * *b);
+    sum
+}
+
+/// The root of `a^H a`.
+pub fn norm<T: Scalar>(a: &[T]) -> f64 {
+    a.iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>().sqrt()
+}
+
 /// A real scalar.
 pub trait Real: Scalar<Real = Self> + PartialOrd {
     fn from_f64(x: f64) -> Self;
