@@ -1,7 +1,7 @@
 //! The four scalar types that vectors and operators are made of.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Mul, Neg, Sub};
+use std::ops::{Add, AddAssign, Mul, Neg, RangeInclusive, Sub};
 
 use num_complex::Complex;
 
@@ -52,6 +52,11 @@ impl DType {
     pub fn tolerance(self, double: f64) -> f64 {
         let digits = |dtype: DType| -dtype.epsilon().log2();
         double.powf(digits(self) / digits(DType::F64))
+    }
+
+    /// Sizes of numbers whose squares, and those of their rounding, this type can hold.
+    pub fn squared(self) -> RangeInclusive<f64> {
+        if self.is_single() { 1e-15..=1e15 } else { 1e-140..=1e140 }
     }
 
     /// The type with the given precision and kind.

@@ -12,8 +12,6 @@ use crate::number::{C64, DType};
 
 /// Random vectors of a probe.
 const PROBES: usize = 4;
-/// Sizes of numbers whose squares, and those of their rounding, single precision can hold.
-const SINGLE: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 
 /// An operator given by its product alone, on vectors like those of another operator. It is a [`Kernel`].
 pub trait Action: Send + Sync {
@@ -120,7 +118,7 @@ pub(super) fn check_precision(a: &Operator) -> Result<()> {
     let (g, scale) = probe(a)?;
     let size = scale / (a.cols() as f64).sqrt();
     let finite = g.iter().all(|z| z.re.is_finite() && z.im.is_finite());
-    if finite && (size == 0.0 || SINGLE.contains(&size)) {
+    if finite && (size == 0.0 || a.dtype().squared().contains(&size)) {
         return Ok(());
     }
     Err(Error::input(format!("an operator with numbers of about {size:.0e} in single precision"))
