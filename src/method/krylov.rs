@@ -2,13 +2,11 @@
 //! Numer. Anal. 34 (1997) 1911). No spectral window is needed, and few products where |z| times the width of the spectrum is
 //! small: the steps of a time evolution on small effective Hamiltonians.
 
-use faer::Mat;
-
 use super::solve::of_about_one;
-use super::window::require_hermitian;
+use super::window::{require_hermitian, tridiagonal};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
-use crate::number::{C64, hermitian, scalar};
+use crate::number::{C64, scalar};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -37,13 +35,7 @@ pub struct Exponential {
 /// so that no number is too large.
 fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
     let n = alpha.len();
-    let t = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
-        0 => alpha[i],
-        1 => beta[i.min(j)],
-        _ => 0.0,
-    });
-    let (s, u) = hermitian::eigh(t.as_ref(), faer::Par::Seq)
-        .ok_or_else(|| Error::numeric("the eigenvalues of a Krylov space did not converge"))?;
+    let (s, u) = tridiagonal(alpha, beta)?;
     let shift = if z.re > 0.0 { s[n - 1] } else { s[0] };
     let mut c = vec![C64::ZERO; n];
     for k in 0..n {

@@ -27,6 +27,9 @@ use crate::task::Task;
 /// Momenta computed between two checks for interruption.
 const CHUNK: usize = 64;
 
+/// What helps where bands touch.
+const GAPPED: &str = "topology is that of bands with a gap everywhere: look at the bands on a path";
+
 /// The results of a function at each momentum, in order, computed in parallel.
 fn at_each<T: Send>(
     momenta: &[Vec<f64>],
