@@ -76,6 +76,16 @@ pub struct Random {
     pub distribution: Distribution,
 }
 
+impl Random {
+    /// Refuses phases for real vectors.
+    fn fits(&self, dtype: DType) -> Result<()> {
+        if self.distribution == Distribution::Phase && !dtype.is_complex() {
+            return Err(Error::input("random phases need a complex vector"));
+        }
+        Ok(())
+    }
+}
+
 /// Memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Memory {

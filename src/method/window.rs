@@ -8,7 +8,7 @@ use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType, hermitian};
-use crate::operator::Operator;
+use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
 /// The interval [center - half_width, center + half_width], in the units of the operator.
@@ -184,8 +184,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
         h.update(crate::backend::Update { alpha: 1.0, beta: 0.0, gamma: -last }, &v, &mut before, None)?;
         let a = device.dots(&v, &before)?[0].re;
         if !a.is_finite() {
-            return Err(Error::numeric("the operator gives numbers that are not finite")
-                .hint("look for NaN or infinite entries"));
+            return Err(not_finite());
         }
         device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::new(1.0, 0.0)], &mut before)?;
         alpha.push(a);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{LinearOperator, ONE, Operator};
+use super::{LinearOperator, ONE, Operator, not_finite};
 use crate::backend::{
     BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, KernelShape, Random, Update,
 };
@@ -101,8 +101,7 @@ fn probe(a: &Operator) -> Result<(Vec<C64>, f64)> {
 pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
     let (g, scale) = probe(a)?;
     if g.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
-        return Err(Error::numeric("the operator gives numbers that are not finite")
-            .hint("look for NaN or infinite entries"));
+        return Err(not_finite());
     }
     let eps = a.dtype().tolerance(1e-11);
     let differ = |i: usize, j: usize| (g[i * PROBES + j] - g[j * PROBES + i].conj()).norm();

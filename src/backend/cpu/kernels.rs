@@ -342,9 +342,6 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
             sliced(common(csr.rows, csr.cols), csr, chunk, 1, "ELL".into())
         }
         MatrixSpec::Sell { csr, chunk, sigma } => {
-            if chunk == 0 || sigma == 0 {
-                return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
-            }
             let padded = chunk.min(csr.rows.max(1));
             sliced(common(csr.rows, csr.cols), csr, padded, sigma, format!("SELL-{chunk}-{sigma}"))
         }
@@ -390,10 +387,6 @@ fn sliced(
     sigma: usize,
     format: String,
 ) -> Result<Arc<dyn Kernel>> {
-    csr.validate()?;
-    if csr.rows > u32::MAX as usize {
-        return Err(Error::input(format!("{format}: {} rows are too many for one slice order", csr.rows))
-            .hint("use the CSR format or a stencil"));
-    }
+    csr.check_slices((chunk, sigma), &format)?;
     by_types!(csr, |T, J| common.sliced::<T, J>(&csr, (chunk, sigma), format))
 }

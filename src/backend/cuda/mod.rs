@@ -257,9 +257,7 @@ impl Backend for Cuda {
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
-        if random.distribution == Distribution::Phase && !v.dtype.is_complex() {
-            return Err(Error::input("random phases need a complex vector"));
-        }
+        random.fits(v.dtype)?;
         let (rows, columns) = (v.rows.local as u64, v.columns as u32);
         let kind: u32 = match random.distribution {
             Distribution::Sign => SIGN,

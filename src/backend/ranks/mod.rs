@@ -29,8 +29,8 @@ use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Memory, Random,
-    Recording, Region, Rows, Storage, conformal, cpu, split,
+    Backend, BlockVector, DenseSolver, Device, Dots, Grid, Kernel, MatrixSpec, Memory, Random, Recording,
+    Region, Rows, Storage, conformal, cpu, split,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -355,9 +355,7 @@ impl Backend for Ranks {
             block.rows = rows;
             return filled;
         }
-        if random.distribution == Distribution::Phase && !dtype.is_complex() {
-            return Err(Error::input("random phases need a complex vector"));
-        }
+        random.fits(dtype)?;
         for first in (0..columns).step_by(TOGETHER) {
             let width = TOGETHER.min(columns - first);
             let mut numbers = Vec::with_capacity(cut.local() * width);
