@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::merge;
-use crate::backend::exchange::HALF;
 use crate::backend::{Grid, KernelInfo, KernelShape, Region, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -156,7 +155,7 @@ impl WilsonSpec {
     /// What is told of the operator on so many rows, whose links take `bytes`.
     pub fn info(&self, rows: usize, bytes: usize) -> KernelInfo {
         // A row of D: the diagonal, and in every direction and sense two spins of three colours.
-        let entries = rows * (1 + 8 * HALF);
+        let entries = rows * (1 + 8 * 6);
         KernelInfo { format: format!("Wilson, {} links", self.compression.name()), bytes, entries }
     }
 
