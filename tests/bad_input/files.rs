@@ -56,7 +56,7 @@ fn gauge_files_that_are_damaged() {
     let sum = words.fold(0u32, u32::wrapping_add);
     let header = text[..head].replace(&old, &format!("CHECKSUM = {sum:x}"));
     let header: String = header.split_inclusive('\n').filter(|line| !line.starts_with("CRC32")).collect();
-    folder.file("rough.nersc", &[header.as_bytes(), &rough].concat());
+    folder.file("rough.nersc", [header.as_bytes(), &rough].concat());
     prepare(
         &mut engine,
         "let near = load(\"rough.nersc\", #{ reunitarise: true });
@@ -134,7 +134,7 @@ fn vector_files_that_are_damaged_or_foreign() {
         ("negative", vec![vectors, values, ("residuals", [2].as_slice(), -0.5)]),
         ("nan", vec![("vectors", [4, 2].as_slice(), f64::NAN), values, residuals]),
     ] {
-        folder.file(&format!("{name}.npz"), &npz(&arrays));
+        folder.file(&format!("{name}.npz"), npz(&arrays));
     }
     // What others wrote well is read.
     prepare(
@@ -184,8 +184,8 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
         let whole = std::fs::read(folder.join(format!("whole.{kind}"))).unwrap();
         whole[..whole.len() - whole.len() / 3].to_vec()
     };
-    folder.file("cut.json", &cut("json"));
-    folder.file("cut.npz", &cut("npz"));
+    folder.file("cut.json", cut("json"));
+    folder.file("cut.npz", cut("npz"));
     folder.file("cut.csv", b"a,b\n1.0,2.0\n3.0\n");
     folder.file("none.csv", b"");
     folder.file("cut.mtx", b"%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1.0\n");
@@ -349,10 +349,10 @@ fn a_full_disk() {
 fn arrays_of_other_programs() {
     let folder = Folder::new("arrays");
     let mut engine = engine(Some(folder.to_path_buf()));
-    folder.file("several.npz", &npz(&[("m", &[2, 3], 0.5), ("x", &[4], 1.5), ("z", &[], 2.5)]));
-    folder.file("lengths.npz", &npz(&[("x", &[4], 1.5), ("y", &[3], 2.0)]));
-    folder.file("columns.npz", &npz(&[("x", &[4], 1.5), ("y", &[4], 2.0)]));
-    folder.file("cube.npz", &npz(&[("x", &[4], 1.5), ("cube", &[2, 2, 2], 0.5)]));
+    folder.file("several.npz", npz(&[("m", &[2, 3], 0.5), ("x", &[4], 1.5), ("z", &[], 2.5)]));
+    folder.file("lengths.npz", npz(&[("x", &[4], 1.5), ("y", &[3], 2.0)]));
+    folder.file("columns.npz", npz(&[("x", &[4], 1.5), ("y", &[4], 2.0)]));
+    folder.file("cube.npz", npz(&[("x", &[4], 1.5), ("cube", &[2, 2, 2], 0.5)]));
     prepare(
         &mut engine,
         "let all = load(\"several.npz\");

@@ -8,7 +8,7 @@ fn crystals_and_orbitals() {
     let folder = Folder::new("orbitals");
     folder.file("cut.npz", b"PK\x03\x04 nothing");
     folder.file("bwfn.data", b"GEOMETRY\n Primitive lattice vectors (au)\n 1.0 0.0 zero\n");
-    folder.file("binary.bwfn.data", &[0, 159, 146, 150]);
+    folder.file("binary.bwfn.data", [0, 159, 146, 150]);
     folder.file("numbers.data", b"1 2\n3 4\n");
     let mut engine = engine(Some(folder.to_path_buf()));
     let set_up = "let si = crystal::silicon(1); let gas = crystal::electron_gas(2, 1.0); \

@@ -138,7 +138,7 @@ pub(super) fn with_bond(
     each: impl FnOnce(&mut Model, &mut OfBond<'_>, &Task) -> Result<()>,
 ) -> Fallible<()> {
     with_term(ctx, model, value, same, |model, call, task| {
-        each(model, &mut |a, b| call(a, &|| floats(b).into()), task)
+        each(model, &mut |a, b| call(a, &|| floats(b)), task)
     })
 }
 
