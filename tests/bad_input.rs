@@ -22,27 +22,6 @@ use umklapp::script::Settings;
 use umklapp::script::diagnostics::Report;
 use umklapp::task::Interrupt;
 
-/// A folder that goes away with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("umklapp-bad-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, content: &[u8]) {
-        std::fs::write(self.0.join(name), content).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn engine(out: Option<PathBuf>) -> Engine {
     Engine::with(Settings { out, quiet: true, ..Settings::default() }, Interrupt::default()).unwrap()
 }

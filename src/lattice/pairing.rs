@@ -155,7 +155,8 @@ impl Model {
     /// A bond between two sites; pairs on one site are no bond.
     fn paired_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
         if from == to && shift.iter().all(|x| *x == 0) {
-            return Err(Error::input("a pairing over no distance").hint("`pairing(D)` pairs on each site"));
+            return Err(Error::input("a pairing over no distance")
+                .hint("pairs on each site are given without a displacement"));
         }
         self.checked_bond(shift, from, to)
     }

@@ -30,8 +30,12 @@ pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 const ONE: C64 = C64::new(1.0, 0.0);
 
 /// What helps where a vector has another size than its operator.
-pub(crate) const TAKE_SIZES: &str =
-    "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator";
+pub(crate) const TAKE_SIZES: &str = "make vectors of the operator's size";
+
+/// The error for a product that is not finite.
+pub(crate) fn not_finite() -> Error {
+    Error::numeric("the operator gives numbers that are not finite").hint("look for NaN or infinite entries")
+}
 
 /// The diagonal of an operator on its device, as a real column.
 pub struct DiagonalThere {

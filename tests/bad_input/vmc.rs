@@ -1,20 +1,21 @@
 //! Crystals, orbitals, wave functions and walks.
 
-use super::{Folder, engine, fail, prepare};
+use super::{engine, fail, prepare};
+use crate::common::Folder;
 
 #[test]
 fn crystals_and_orbitals() {
     let folder = Folder::new("orbitals");
     folder.file("cut.npz", b"PK\x03\x04 nothing");
     folder.file("bwfn.data", b"GEOMETRY\n Primitive lattice vectors (au)\n 1.0 0.0 zero\n");
-    folder.file("binary.bwfn.data", &[0, 159, 146, 150]);
+    folder.file("binary.bwfn.data", [0, 159, 146, 150]);
     folder.file("numbers.data", b"1 2\n3 4\n");
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     let set_up = "let si = crystal::silicon(1); let gas = crystal::electron_gas(2, 1.0); \
                   let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); spline.save(\"k.npz\"); \
                   let cube = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]];";
     prepare(&mut engine, set_up);
-    std::fs::rename(folder.0.join("k.npz"), folder.0.join("k.NPZ")).unwrap();
+    std::fs::rename(folder.join("k.npz"), folder.join("k.NPZ")).unwrap();
     prepare(&mut engine, "assert(load(\"k.NPZ\").count == 1, \"capitals\");");
     fail(
         &mut engine,

@@ -9,7 +9,7 @@ use super::kpm::{kernel, orders, some_of};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{DoubleMoments, Record, Window};
+use crate::method::{Averaged, DoubleMoments, Record, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;

@@ -133,7 +133,7 @@ fn norms(v: &Vector) -> Result<Vec<f64>> {
         Ok(v.device.dots(block, block)?.iter().map(|z| root(z.re)).collect())
     };
     let mut norms = of(&v.block)?;
-    let known = |norm: &f64| (1e-140..1e140).contains(norm) || norm.is_nan();
+    let known = |norm: &f64| v.block.dtype().squared().contains(norm) || norm.is_nan();
     for power in [500, -500] {
         if norms.iter().all(known) || v.block.dtype().is_single() {
             break;
