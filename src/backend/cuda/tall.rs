@@ -31,6 +31,11 @@ fn lanes(v: &BlockVector) -> Option<usize> {
     }
 }
 
+/// Whether `X^H Y` is a product of this file.
+pub(super) fn takes(x: &BlockVector, y: &BlockVector) -> bool {
+    lanes(x).zip(lanes(y)).is_some_and(|(p, q)| p.min(q) >= WIDE)
+}
+
 /// `X^H Y`, or nothing where other kernels serve better.
 pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Option<Vec<C64>>> {
     let (Some(p), Some(q)) = (lanes(x), lanes(y)) else { return Ok(None) };

@@ -4,9 +4,9 @@
 use clap::Args;
 
 use super::{Bench, fastest, kpm};
-use crate::backend::Device;
 use crate::backend::exchange::{HostMemory, Plain};
 use crate::backend::ranks::least_surface;
+use crate::backend::{Device, Part};
 use crate::error::{Error, Result};
 use crate::lattice::{Lattice, Model};
 use crate::method::Window;
@@ -165,9 +165,13 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
     }
     let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
     let parts = device.parts();
-    if parts.iter().any(|part| part.device.name() != parts[0].device.name()) {
-        return Err(Error::input(format!("`bench scale` shares rows out to equal backends, not to {}", device.name()))
-            .hint("`bench kpm` compares backends of several kinds with each of them alone"));
+    let kind = |part: &Part| (part.device.name(), part.share);
+    if parts.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
+        let text =
+            format!("`bench scale` is for equal backends with equal shares, not {}", device.describe());
+        return Err(Error::input(text).hint(
+            "give equal weights, as in `--backend cuda+cuda --weights 1:1`; `bench kpm` compares others",
+        ));
     }
     let alone = device.alone().or_else(|| parts.first().map(|part| part.device.clone()));
     let alone = alone.unwrap_or_else(|| device.clone());
