@@ -234,6 +234,16 @@ mod tests {
         assert!(labels("h.veloc").contains(&"velocity".to_string()));
         assert!(labels("kpm::d").contains(&"dos".to_string()));
         assert!(labels("kpm::dos(h, #{\n    ker").contains(&"kernel".to_string()));
+        // What functions of the stdlib give: their columns and keys, and the methods of their type.
+        let of_table = labels("d.");
+        assert!(
+            ["density", "with_column"].iter().all(|name| of_table.contains(&name.to_string())),
+            "{of_table:?}"
+        );
+        assert!(!of_table.contains(&"velocity".to_string()));
+        let of_map = labels("let e = models::exponentials(|r| 1.0 / r);\ne.");
+        assert!(of_map.contains(&"ratios".to_string()) && of_map.len() < 60, "{of_map:?}");
+        assert!(labels("models::exponentials(|r| 1.0 / r).ratios.").contains(&"cumsum".to_string()));
     }
 
     #[test]

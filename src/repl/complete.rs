@@ -4,11 +4,11 @@ use std::any::TypeId;
 use std::collections::BTreeSet;
 
 use super::input::COMMANDS;
-use crate::number::Table;
 use crate::script::declared::OptionDoc;
 use crate::script::device::BACKENDS;
 use crate::script::lex::{self, Kind};
 use crate::script::registry::{self, Entry, Form};
+use crate::script::signature::Field;
 
 /// A variable as completion sees it.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct Variable {
     /// Its type, for its methods.
     pub id: TypeId,
     /// Fields of its own: keys of a map, columns of a table.
-    pub fields: Vec<String>,
+    pub fields: Vec<Field>,
 }
 
 /// What completion knows.
@@ -123,57 +123,69 @@ fn general(names: &Names) -> Vec<Proposal> {
 /// Methods, properties and fields of the value that these tokens end in.
 fn fields(names: &Names, before: &[String]) -> Vec<Proposal> {
     let own = |e: &&Entry| e.form != Form::Function;
-    match receiver(names, before) {
-        Some(Receiver::Variable(v)) => {
-            let of_type = names.entries.iter().filter(own).filter(|e| e.receiver == Some(v.id));
-            v.fields.iter().map(|f| plain(f, f)).chain(of_type.map(callable)).collect()
+    let Some(value) = receiver(names, before) else {
+        return names.entries.iter().filter(own).filter(|e| !e.standard).map(callable).collect();
+    };
+    let of_type = |e: &&Entry| match &value.kind {
+        Kinded::Id(id) => e.receiver == Some(*id),
+        Kinded::Name(name) => e.of_type() == Some(name),
+    };
+    let methods = names.entries.iter().filter(own).filter(of_type).map(callable);
+    value.fields.iter().map(|f| plain(&f.name, &f.name)).chain(methods).collect()
+}
+
+/// What is known of a value that stands before a point.
+pub struct Receiver<'a> {
+    kind: Kinded,
+    pub fields: &'a [Field],
+}
+
+enum Kinded {
+    Id(TypeId),
+    Name(String),
+}
+
+impl<'a> Receiver<'a> {
+    fn named(kind: &str, fields: &'a [Field]) -> Self {
+        // Of several types the first is the usual one.
+        let kind = kind.split(" or ").next().unwrap_or_default();
+        Receiver { kind: Kinded::Name(kind.to_string()), fields }
+    }
+
+    /// Its type, by which entries are found.
+    pub fn id(&self, names: &Names) -> Option<TypeId> {
+        match &self.kind {
+            Kinded::Id(id) => Some(*id),
+            Kinded::Name(kind) => names.entries.iter().find(|e| e.of_type() == Some(kind))?.receiver,
         }
-        Some(Receiver::Type(kind)) => {
-            names.entries.iter().filter(own).filter(|e| e.of_type() == Some(&kind)).map(callable).collect()
-        }
-        None => names.entries.iter().filter(own).filter(|e| !e.standard).map(callable).collect(),
     }
 }
 
-enum Receiver<'a> {
-    Variable(&'a Variable),
-    Type(String),
-}
-
-fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>> {
+/// What is known of the value that tokens end in.
+pub fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>> {
     let last = before.last()?;
     let ahead = |n: usize| before.len().checked_sub(n + 1).and_then(|i| before.get(i)).map(String::as_str);
     if last == ")" {
         let open = opening(before, before.len() - 1)?;
         let path = path_before(&before[..open])?;
         let entry = names.entries.iter().find(|e| !e.returns.is_empty() && e.path() == path)?;
-        return Some(Receiver::Type(entry.returns.clone()));
+        return Some(Receiver::named(&entry.returns, &entry.fields));
     }
     if last.starts_with(['"', '`']) {
-        return Some(Receiver::Type("string".into()));
+        return Some(Receiver::named("string", &[]));
     }
     if ahead(1) == Some(".") {
-        let table = |v: &&Variable| ahead(2) == Some(v.name.as_str()) && v.id == TypeId::of::<Table>();
-        if names.variables.iter().find(table).is_some_and(|v| v.fields.contains(last)) {
-            return Some(Receiver::Type("Series".into()));
+        let inner = receiver(names, &before[..before.len() - 2]);
+        if let Some(field) = inner.and_then(|value| value.fields.iter().find(|f| f.name == *last)) {
+            return (!field.kind.is_empty()).then(|| Receiver::named(&field.kind, &[]));
         }
         let entry = names.entries.iter().find(|e| e.form == Form::Property && e.name == *last)?;
-        return Some(Receiver::Type(entry.returns.clone()));
+        return Some(Receiver::named(&entry.returns, &entry.fields));
     }
     // Nothing is known of a variable without a type.
     let known = |v: &&Variable| v.name == *last && v.id != TypeId::of::<()>();
-    names.variables.iter().find(known).map(Receiver::Variable)
-}
-
-/// The type of the value that tokens end in, as scripts name it, where a call or a property tells it.
-pub fn type_of(names: &Names, tokens: &[String]) -> Option<String> {
-    match receiver(names, tokens)? {
-        Receiver::Type(kind) => Some(kind),
-        Receiver::Variable(variable) => {
-            let of_type = names.entries.iter().find(|e| e.receiver == Some(variable.id));
-            of_type.and_then(|e| e.of_type()).map(str::to_string)
-        }
-    }
+    let variable = names.variables.iter().rfind(known)?;
+    Some(Receiver { kind: Kinded::Id(variable.id), fields: &variable.fields })
 }
 
 /// The call that is open at the end of these tokens, and which of its arguments is being written, from 0.
@@ -302,6 +314,7 @@ pub fn parameters(names: &Names, line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::Table;
     use crate::script::{Engine, registry};
 
     fn names() -> Names {
@@ -309,7 +322,7 @@ mod tests {
         let table = Variable {
             name: "dos".into(),
             id: TypeId::of::<Table>(),
-            fields: vec!["energy".into(), "density".into()],
+            fields: ["energy", "density"].map(Field::column).into(),
         };
         Names { entries, variables: vec![table] }
     }

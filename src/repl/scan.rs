@@ -60,15 +60,13 @@ pub fn with_text(mut names: Names, text: &str) -> Names {
         // The type of what the variable is set to, where it is a call.
         let end = (k..tokens.len()).find(|&j| word(j) == ";").unwrap_or(tokens.len());
         let value: Vec<String> = (k + 3..end).map(|j| word(j).to_string()).collect();
-        let kind = complete::type_of(&names, &value);
-        let id = kind.and_then(|kind| {
-            names.entries.iter().find(|e| e.of_type() == Some(&kind)).and_then(|e| e.receiver)
-        });
-        names.variables.push(Variable {
-            name: word(k + 1).into(),
-            id: id.unwrap_or(TypeId::of::<()>()),
-            fields: vec![],
-        });
+        let known = complete::receiver(&names, &value);
+        let (id, fields) = match &known {
+            Some(known) => (known.id(&names), known.fields.to_vec()),
+            None => (None, Vec::new()),
+        };
+        let id = id.unwrap_or(TypeId::of::<()>());
+        names.variables.push(Variable { name: word(k + 1).into(), id, fields });
     }
     names
 }

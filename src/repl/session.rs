@@ -19,7 +19,8 @@ use crate::ranks;
 use crate::script::diagnostics::{Report, Section};
 use crate::script::lex::{self, Kind as Piece};
 use crate::script::manual::Style;
-use crate::script::registry::{self, Entry, Form, Parameter};
+use crate::script::registry;
+use crate::script::signature::Field;
 use crate::script::{Engine, Outcome, api};
 
 /// How many values `Out` keeps: each may hold much memory.
@@ -400,24 +401,11 @@ impl Session {
             .map(|(name, _, value)| Variable {
                 name: name.to_string(),
                 id: value.type_id(),
-                fields: fields(&value),
+                fields: fields(&self.engine, &value),
             })
             .collect();
         names.entries.truncate(self.builtin);
-        let own = self.engine.functions().map(|f| Entry {
-            module: String::new(),
-            name: f.name.to_string(),
-            parameters: f
-                .params
-                .iter()
-                .map(|name| Parameter { name: name.to_string(), kind: String::new() })
-                .collect(),
-            returns: String::new(),
-            form: Form::Function,
-            receiver: None,
-            doc: registry::doc(f.comments.iter().copied()),
-            standard: false,
-        });
+        let own = self.engine.functions().map(|f| registry::of_script(&f));
         names.entries.extend(own.filter(|e| !e.name.starts_with("anon$")));
     }
 }
@@ -438,11 +426,12 @@ fn silent(text: &str) -> bool {
     tokens.last().is_some_and(|t| &text[t.range.clone()] == ";")
 }
 
-fn fields(value: &Dynamic) -> Vec<String> {
+fn fields(engine: &Engine, value: &Dynamic) -> Vec<Field> {
     if let Some(map) = value.read_lock::<Map>() {
-        return map.keys().map(|key| key.to_string()).collect();
+        let kinds = map.iter().map(|(key, value)| (key.to_string(), engine.type_of(value)));
+        return kinds.map(|(name, kind)| Field { name, kind, optional: false }).collect();
     }
-    value.read_lock::<Table>().map_or(Vec::new(), |table| table.names().map(str::to_string).collect())
+    value.read_lock::<Table>().map_or(Vec::new(), |table| table.names().map(Field::column).collect())
 }
 
 /// A text cut to 4000 characters, more than a screen shows.

@@ -4,20 +4,43 @@ use std::cell::OnceCell;
 
 use rhai::{Dynamic, Engine, Map};
 
-use super::declared::{OptionDoc, in_words, items, resolve, shown, unknown_key};
+use super::declared::{OptionDoc, all_in_words, in_words, is_or_are, items, resolve, shown, unknown_key};
 use super::registry;
+use super::signature::{self, Signature};
 use crate::error::{Error, Result};
 
 /// What a function declares, read when it is first called.
 pub(crate) struct Declared {
     doc: String,
     options: OnceCell<Vec<OptionDoc>>,
+    /// The types of the parameters, of a function written in Rhai that tells them.
+    types: OnceCell<Option<Signature>>,
 }
 
 impl Declared {
     /// What this doc comment declares.
     pub fn new(doc: String) -> Self {
-        Declared { doc, options: OnceCell::new() }
+        Declared { doc, options: OnceCell::new(), types: OnceCell::new() }
+    }
+
+    /// Refuses arguments of types that the function does not take; `argument` gives the value of a parameter.
+    pub fn fits<'a>(&self, engine: &Engine, argument: impl Fn(&str) -> Option<&'a Dynamic>) -> Result<()> {
+        let Some(types) = self.types.get_or_init(|| Signature::read(&self.doc)) else { return Ok(()) };
+        for (name, kind) in &types.parameters {
+            let Some(value) = argument(name) else { continue };
+            let of_type = registry::type_name(engine, value.type_name());
+            if !signature::takes(kind, &of_type) {
+                let given = match of_type.as_str() {
+                    "" => "()".to_string(),
+                    of_type => {
+                        shown(value, of_type).map_or_else(|| in_words(of_type), |text| format!("`{text}`"))
+                    }
+                };
+                let text = format!("the argument `{name}` takes {}, not {given}", all_in_words(kind));
+                return Err(Error::input(text).hint(remedy(engine, types, name, &of_type)));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a call must give an option.
@@ -95,4 +118,20 @@ impl Declared {
 pub(super) fn missing(option: &OptionDoc) -> Error {
     let meaning = option.meaning.trim_end_matches('.').to_string();
     Error::input(format!("option `{}` is needed", option.key)).hint(meaning)
+}
+
+/// What an error says where the argument `name` is of type `given`, which the function does not take: all arguments, and what makes
+/// such a value, from the one given or from others.
+fn remedy(engine: &Engine, types: &Signature, name: &str, given: &str) -> String {
+    let wanted = || types.kind(name).split(" or ").filter(|kind| kind.starts_with(char::is_uppercase));
+    let made = |kind: &str| {
+        let makers: Vec<String> =
+            registry::makers(engine, kind).iter().map(|path| format!("`{path}`")).collect();
+        (!makers.is_empty()).then(|| format!("; {} made by {}", is_or_are(kind), makers.join(", ")))
+    };
+    let made = match wanted().find_map(|kind| registry::maker_of(engine, given, kind)) {
+        Some(method) => format!("; `.{method}()` of {} makes one", in_words(given)),
+        None => wanted().find_map(made).unwrap_or_default(),
+    };
+    format!("the arguments are {}{made}", types.arguments())
 }

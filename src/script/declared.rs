@@ -56,7 +56,7 @@ impl OptionDoc {
 
     /// What it may be, for a message.
     fn wanted(&self) -> String {
-        self.kind.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")
+        all_in_words(&self.kind)
     }
 
     /// A value given for the option, as the function reads it; `of_type` is its type as scripts name it.
@@ -96,9 +96,25 @@ impl OptionDoc {
 pub(super) fn in_words(kind: &str) -> String {
     match PLAIN.iter().find(|(name, _)| *name == kind) {
         Some((_, words)) => (*words).to_string(),
-        None if kind.starts_with(['A', 'E', 'I', 'O', 'U']) => format!("an {kind}"),
+        None if of_many(kind) => kind.to_string(),
+        None if kind.starts_with(['A', 'E', 'I', 'O']) => format!("an {kind}"),
         None => format!("a {kind}"),
     }
+}
+
+/// Whether a type is named after the many that its value holds.
+fn of_many(kind: &str) -> bool {
+    kind.ends_with('s') && !matches!(kind, "Series" | "Basis" | "BlockBasis")
+}
+
+/// "an Operator is", "Moments are".
+pub(super) fn is_or_are(kind: &str) -> String {
+    format!("{} {}", in_words(kind), if of_many(kind) { "are" } else { "is" })
+}
+
+/// Kinds like "int or array" as a message names them.
+pub(super) fn all_in_words(kinds: &str) -> String {
+    kinds.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")
 }
 
 /// A value for a message. None of arrays and maps, which may be long, and of functions, whose names nobody gave them.

@@ -53,7 +53,11 @@ fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
         for doc in entry.doc.lines() {
             let _ = writeln!(text, "{}", format!("/// {doc}").trim_end());
         }
-        let returns = if matches!(entry.returns.as_str(), "" | "RhaiResult") { "?" } else { &entry.returns };
+        let returns = if matches!(entry.returns.as_str(), "" | "RhaiResult") {
+            "?"
+        } else {
+            &entry.returns.replace(" or ", " | ")
+        };
         let _ = writeln!(text, "{way} -> {returns};");
     }
     Definitions { file, text }
@@ -61,7 +65,7 @@ fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
 
 /// The definition of a function without what it gives: `fn linspace(a: ?, b: ?, n: int)`.
 fn head(entry: &Entry) -> String {
-    let kind = |kind: &str| if kind.is_empty() { "?".to_string() } else { kind.to_string() };
+    let kind = |kind: &str| if kind.is_empty() { "?".to_string() } else { kind.replace(" or ", " | ") };
     let mut used = BTreeSet::new();
     let parameters = entry.parameters.iter().enumerate().map(|(i, parameter)| {
         let plain = parameter.name.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -149,7 +153,10 @@ mod tests {
             assert!(found.iter().any(|f| same(&f)), "{}", entry.signature());
         }
         let kpm = files.iter().find(|f| f.file == "kpm.d.rhai").unwrap();
-        assert!(kpm.text.starts_with("module kpm;\n") && kpm.text.contains("\nfn dos(x: ?, opts: ?) -> "));
+        assert!(
+            kpm.text.starts_with("module kpm;\n")
+                && kpm.text.contains("\nfn dos(x: Operator | Model | Moments, opts: ?) -> Table")
+        );
         assert!(files[0].text.contains("\nfn linspace(a: ?, b: ?, n: int) -> Series;\n"));
         assert!(files[0].text.contains("\nfn get rows(") && files[0].text.contains("\nconst PI: float;\n"));
     }

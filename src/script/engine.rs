@@ -16,7 +16,7 @@ use super::direct::{self, Direct};
 use super::modules::Files;
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
-use super::{Failure, api, comparison, lint, options, recover, registry, stdlib, types};
+use super::{Failure, api, comparison, lint, options, recover, registry, signature, stdlib, types};
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::output::tell;
@@ -306,9 +306,11 @@ fn shorter_forms(rhai: &rhai::Engine, ast: AST) -> Result<AST> {
         let Some((last, first)) = f.params.split_last() else { continue };
         let takes = *last == "opts" && !ast.iter_functions().any(|g| g.name == f.name && g.params == first);
         let doc = registry::doc(f.comments.iter().copied());
-        if takes && !doc.is_empty() && !Declared::new(doc).requires() {
+        if takes && !doc.is_empty() && !Declared::new(doc.clone()).requires() {
             let names = first.join(", ");
             let separator = if first.is_empty() { "" } else { ", " };
+            // Types are the same without options; everything else that is to be said is said of the longer form.
+            text.extend(signature::section(&doc).lines().map(|line| format!("/// {line}\n")));
             text.push_str(&format!("fn {0}({names}) {{ {0}({names}{separator}#{{}}) }}\n", f.name));
         }
     }

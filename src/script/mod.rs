@@ -31,6 +31,7 @@ pub mod registry;
 mod rooms;
 pub mod search;
 mod session;
+pub mod signature;
 mod stack;
 pub mod stdlib;
 mod types;

@@ -30,6 +30,8 @@ pub(super) fn register(engine: &mut Engine) {
         |ctx, inputs, reading| {
             let given = ctx.eval_expression_tree(&inputs[0])?;
             let Some(reading) = reading.read_lock::<Reading>() else { return Ok(Dynamic::UNIT) };
+            let fits = reading.declared.fits(ctx.engine(), |name| ctx.scope().get(name));
+            fits.map_err(|e| failure(e, reading.position))?;
             let all = reading.declared.all(ctx.engine(), given);
             Ok(all.map_err(|e| failure(e, reading.position))?.into())
         },

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use rhai::{Engine, FnAccess, FnNamespace};
 
 use super::declared::{self, OptionDoc};
+use super::signature::{self, Field, Signature};
 use super::{habits, rooms};
 use crate::error::nearest;
 
@@ -40,6 +41,10 @@ pub struct Entry {
     pub parameters: Vec<Parameter>,
     /// The type it returns, empty for none or any.
     pub returns: String,
+    /// The keys of the map or the columns of the Table that it returns, where its doc comment tells them.
+    pub fields: Vec<Field>,
+    /// Whether some of these maps and Tables have others, too.
+    pub more_fields: bool,
     /// How it is called.
     pub form: Form,
     /// The type of the value that a method or property belongs to.
@@ -185,6 +190,9 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
     if !named || hidden || matches!(name, "to_string" | "to_debug") {
         return None;
     }
+    if let Some(script) = &info.script {
+        return Some(Entry { module: room_of(info).to_string(), ..of_script(script) });
+    }
     let parameters: Vec<&str> =
         meta.params_info.iter().map(|p| p.as_str()).filter(|p| !p.contains("NativeCallContext")).collect();
     let changes = parameters.first().is_some_and(|p| p.contains("&mut "));
@@ -202,14 +210,32 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         name: name.to_string(),
         parameters,
         returns: type_name(engine, &meta.return_type),
+        fields: Vec::new(),
+        more_fields: false,
         form,
         receiver: if form == Form::Function { None } else { meta.param_types.first().copied() },
-        doc: match &info.script {
-            Some(script) => doc(script.comments.iter().copied()),
-            None => doc(meta.comments.iter().map(|c| c.as_str())),
-        },
+        doc: doc(meta.comments.iter().map(|c| c.as_str())),
         standard: false,
     })
+}
+
+/// A function written in Rhai, as a function of no module.
+pub fn of_script(function: &rhai::ScriptFnMetadata) -> Entry {
+    let told = doc(function.comments.iter().copied());
+    let types = Signature::read(&told).unwrap_or_default();
+    let parameter = |name: &&str| Parameter { name: name.to_string(), kind: types.kind(name).to_string() };
+    Entry {
+        module: String::new(),
+        name: function.name.to_string(),
+        parameters: function.params.iter().map(parameter).collect(),
+        doc: signature::without(&told),
+        returns: types.returns,
+        fields: types.fields,
+        more_fields: types.more,
+        form: Form::Function,
+        receiver: None,
+        standard: false,
+    }
 }
 
 fn parameter(engine: &Engine, text: &str) -> Parameter {
@@ -296,6 +322,27 @@ pub(crate) fn doc<'a>(comments: impl Iterator<Item = &'a str>) -> String {
 fn strip(line: &str) -> &str {
     let line = line.trim_start();
     line.strip_prefix("/// ").or_else(|| line.strip_prefix("///")).unwrap_or(line)
+}
+
+/// The method that makes a value of the second type from one of the first, without anything but options.
+pub(super) fn maker_of(engine: &Engine, given: &str, kind: &str) -> Option<String> {
+    let makes =
+        |e: &Entry| e.form == Form::Method && e.parameters.len() == 1 && e.returns == kind && given != kind;
+    let found = entries(engine, false).into_iter().find(|e| e.of_type() == Some(given) && makes(e));
+    found.map(|e| e.name)
+}
+
+/// Functions that make a value of this type from others, three at most, those without a module first.
+pub(super) fn makers(engine: &Engine, kind: &str) -> Vec<String> {
+    let makes = |e: &Entry| {
+        e.form == Form::Function && e.returns == kind && e.parameters.iter().all(|p| p.kind != kind)
+    };
+    let paths: BTreeSet<(bool, String)> = entries(engine, false)
+        .iter()
+        .filter(|e| makes(e))
+        .map(|e| (!e.module.is_empty(), e.path()))
+        .collect();
+    paths.into_iter().map(|(_, path)| path).take(3).collect()
 }
 
 /// All names that can be called, modules' members with their path.
@@ -444,7 +491,7 @@ mod tests {
             "Table.rows -> int",
             "lattice::chain(n: int) -> Lattice",
             "plot(value, options)",
-            "kpm::dos(x, opts)",
+            "kpm::dos(x: Operator or Model or Moments, opts) -> Table",
         ] {
             assert!(signatures.iter().any(|s| s == expected), "{expected}");
         }

@@ -63,7 +63,7 @@ fn blocks_and_sweeps() {
             ),
             ("dmrg::finite(h, c, #{ sector: z, strategy: \"RL\" })", "no strategy `RL`", "l-1-1-r"),
             ("dmrg::finite(h, sites(\"S=1/2\", 1))", "a chain of 1 site", "two"),
-            ("dmrg::finite(c, h)", "a chain of type OpSum", "`dmrg::finite(h, chain)`"),
+            ("dmrg::finite(c, h)", "the argument `h` takes an OpSum, not Sites", "`opsum`"),
             ("dmrg::finite(opsum(), c)", "without terms", "`this`"),
             ("dmrg::finite(h, c, #{ noise: -1e-3 })", "`noise` is -0.001", "not negative"),
             ("dmrg::finite(h, c, #{ residual: 0.0 })", "`residual` is 0", "positive"),

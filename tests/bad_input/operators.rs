@@ -66,7 +66,11 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("davidson(h, #{ count: 0 })", "option `count` is 0", "at least 1"),
             ("sqrt(\"a\")", "no function `sqrt(string)`", "can be called as"),
             ("kpm::dos(h, 7)", "options are given as a map, not as 7", "#{ key"),
-            ("kpm::dos(7)", "an Operator, not of 7", "tight_binding"),
+            (
+                "kpm::dos(7)",
+                "the argument `x` takes an Operator or a Model or Moments, not `7`",
+                "tight_binding",
+            ),
             ("kpm::dos(h, #{ range: [1.0] })", "range of 1 numbers", "two"),
             ("kpm::dos(h, #{ range: [0.0 / 0.0, 3.0] })", "range from NaN to 3", "finite"),
             ("kpm::green(h, 0, 0, #{ range: [0, 1.0 / 0.0] })", "range from 0 to inf", "finite"),

@@ -142,7 +142,11 @@ fn mean_fields_that_cannot_be() {
         &mut engine,
         &[
             ("meanfield::hubbard(m, #{})", "U", "repulsion"),
-            ("meanfield::hubbard(h, #{ U: 1.0 })", "mean fields are those of a Model", "model(..)"),
+            (
+                "meanfield::hubbard(h, #{ U: 1.0 })",
+                "the argument `m` takes a Model, not an Operator",
+                "made by `model`",
+            ),
             ("meanfield::hubbard(two, #{ U: 1.0 })", "2 rows a site", "one orbital"),
             ("meanfield::hubbard(m, #{ U: series([1.0]) })", "1 numbers of the repulsion for 6 sites", "one"),
             ("meanfield::hubbard(m, #{ U: 0.0 / 0.0 })", "", "division"),
@@ -169,7 +173,11 @@ fn mean_fields_that_cannot_be() {
             ("meanfield::density_matrix(I * h, #{})", "Hermitian", ""),
             ("kpm::correlations(h, [0, 1], [0])", "2 rows and 1 columns", "one length"),
             ("kpm::correlations(h, [9], [0])", "row 9", ""),
-            ("kpm::occupations(m)", "levels of an Operator", "build"),
+            (
+                "kpm::occupations(m)",
+                "the argument `h` takes an Operator, not a Model",
+                "`.build()` of a Model makes one",
+            ),
             ("kpm::occupations(h, #{ temperature: 0.1, moments: 64 })", "is for zero temperature", "leave"),
             ("kpm::occupations(h, #{ temperature: -0.1 })", "a temperature of -0.1", "zero"),
             ("kpm::occupations(h, #{ potential: 1.0 / 0.0 })", "", ""),

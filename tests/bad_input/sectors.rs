@@ -129,7 +129,11 @@ fn sectors_that_cannot_be() {
             ("exact::entanglement(v, basis, [-1])", "site -1 is negative", "from 0"),
             ("exact::entanglement(v * 0.0, basis, [0])", "a vector of zeros", ""),
             ("exact::entanglement(v, basis, [0], #{ alpha: -1.0 })", "an entropy of order -1", ""),
-            ("exact::evolve(op, v, 1.0)", "an evolution of type BlockVector by type Operator", "kpm::evolve"),
+            (
+                "exact::evolve(op, v, 1.0)",
+                "the argument `h` takes a function, not an Operator",
+                "h: function",
+            ),
             (
                 "exact::evolve(|t| 1.0, v, 1.0)",
                 "the Hamiltonian at a time is of type f64",

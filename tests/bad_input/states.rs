@@ -40,8 +40,16 @@ fn states_as_vectors_and_in_time() {
             ("psi.reduced([2, 1])", "ascending", "from 0 to 3"),
             ("psi.reduced([9])", "ascending", "from 0 to 3"),
             ("psi * (1.0 / 0.0)", "not finite", ""),
-            ("dmrg::evolve(h, psi, 1.0)", "dmrg::evolve of a OpSum", "DmrgState"),
-            ("dmrg::evolve(psi, h, \"late\")", "a time is a number", "imaginary"),
+            (
+                "dmrg::evolve(h, psi, 1.0)",
+                "the argument `psi` takes a DmrgState, not an OpSum",
+                "dmrg::finite",
+            ),
+            (
+                "dmrg::evolve(psi, h, \"late\")",
+                "the argument `t` takes a number or a Complex, not `late`",
+                "t: float or Complex",
+            ),
             ("dmrg::evolve(psi, h, 1.0, #{ step: 0.0 })", "`step` is 0", "positive"),
             ("dmrg::evolve(psi, h, 1e9)", "in steps of 0.05", "too many"),
             ("dmrg::evolve(psi, h, 0.0 / 0.0)", "over the time", ""),
@@ -77,7 +85,11 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::metts(h, c, #{ beta: 1.0, samples: 1 })", "1 samples", "two"),
             ("dmrg::metts(h, c, #{ beta: 1.0, warmup: -1 })", "-1 samples", "none or more"),
             ("dmrg::metts(h, c, #{ beta: -1.0 })", "inverse temperatures", "not negative"),
-            ("dmrg::metts(c, h, #{ beta: 1.0 })", "a chain of type OpSum", "dmrg::metts(h"),
+            (
+                "dmrg::metts(c, h, #{ beta: 1.0 })",
+                "the argument `h` takes an OpSum, not Sites",
+                "chain: Sites",
+            ),
             ("dmrg::metts(h, c, #{ beta: 1.0, bases: \"x\" })", "no bases `x`", "random"),
             (
                 "dmrg::metts(h, c, #{ beta: 1.0, sector: #{ Sz: 0 }, bases: \"random\" })",

@@ -77,7 +77,7 @@ fn infinite_chains() {
             ("psi.folded(sites(\"S=1/2\", 3), z)", "cannot hold Sz = 0", ""),
             ("psi.folded(sites(\"S=1\", 1), z)", "is not several of", "copies"),
             ("psi.repeated(0)", "without sites", ""),
-            ("dmrg::uniform(h, 4)", "a cell of type i64", "dmrg::uniform(h, cell)"),
+            ("dmrg::uniform(h, 4)", "the argument `cell` takes Sites, not `4`", "made by `sites`"),
             (
                 "dmrg::uniform(h, c, #{ start: [\"Up\"], sector: z })",
                 "1 local states for a cell of 2",
@@ -124,8 +124,8 @@ fn infinite_chains() {
             ("psi.fidelity(dmrg::uniform_product(one, [\"Up\"], #{}))", "other cells", "same sites"),
             (
                 "dmrg::uniform_excitations(h, psi)",
-                "excitations of OpSum and UniformState",
-                "uniform_excitations(psi, h)",
+                "the argument `psi` takes a UniformState, not an OpSum",
+                "psi: UniformState",
             ),
             ("dmrg::uniform_excitations(psi, h, #{ count: 0 })", "0 excitations", "one at least"),
             (

@@ -286,7 +286,11 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("vmc::optimise(psi, ham, #{ shift: -1.0 })", "option `shift` is -1", "not negative"),
             ("vmc::optimise(psi, ham, #{ rate: 1.0 / 0.0 })", "option `rate` is inf", "finite"),
             ("vmc::run(four, ham, #{})", "of the continuum for a wave function on a lattice", "OpSum"),
-            ("vmc::run(four, 3.0, #{})", "a Hamiltonian for walkers cannot be", "electrons"),
+            (
+                "vmc::run(four, 3.0, #{})",
+                "the argument `hamiltonian` takes a Hamiltonian or an OpSum",
+                "electrons",
+            ),
             (
                 "vmc::run(four, models::tj_chain(4, #{}), #{})",
                 "allows two electrons on a site",

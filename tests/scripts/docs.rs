@@ -1,12 +1,15 @@
 //! Every example of every doc comment that scripts can see, native and of the stdlib, a case each.
 
 use libtest_mimic::{Failed, Trial};
+use rhai::Map;
 use umklapp::Engine;
+use umklapp::number::Table;
 use umklapp::script::registry::{Entry, entries, examples};
 use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
-fn run(path: &str, number: usize, example: &str) -> Result<(), Failed> {
+fn run(entry: &Entry, number: usize, example: &str) -> Result<(), Failed> {
+    let path = entry.path();
     let name = path.replace("::", "-");
     let folder = std::env::temp_dir().join(format!("umklapp-docs-{}-{name}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
@@ -15,12 +18,60 @@ fn run(path: &str, number: usize, example: &str) -> Result<(), Failed> {
     engine.session().set_printer(Box::new(|_| {}));
     // An example is checked as a user would check it, then run.
     let found: Vec<String> = engine.check(example, None).iter().map(|report| report.render(false)).collect();
-    let outcome = engine.eval(example).map(|_| ()).map_err(|report| report.render(false));
+    let outcome = engine
+        .eval(example)
+        .map_err(|report| Failed::from(report.render(false)))
+        .and_then(|_| is_as_told(&mut engine, entry, example));
     std::fs::remove_dir_all(folder)?;
     match (found.is_empty(), outcome) {
-        (_, Err(why)) => Err(Failed::from(why)),
+        (_, Err(why)) => Err(why),
         (false, Ok(())) => Err(Failed::from(found.join("\n"))),
         (true, Ok(())) => Ok(()),
+    }
+}
+
+/// What the example makes with the function is of the type that help tells, with the keys and columns that it names and no
+/// others. An example of a function written in Rhai has such a line.
+fn is_as_told(engine: &mut Engine, entry: &Entry, example: &str) -> Result<(), Failed> {
+    let call = format!(" = {}(", entry.path());
+    // The whole of the right-hand side is the call.
+    let named = |line: &&str| {
+        let arguments =
+            line.strip_prefix("let ").and_then(|rest| rest.split_once(&call)).map(|(_, rest)| rest);
+        let mut open = 1;
+        let closed = arguments.and_then(|text| {
+            text.find(|c| {
+                open += i32::from(c == '(') - i32::from(c == ')');
+                open == 0
+            })
+        });
+        arguments.zip(closed).is_some_and(|(text, end)| text[end + 1..].starts_with(';'))
+    };
+    let Some(line) = example.lines().find(named) else {
+        let told = entry.parameters.last().is_none_or(|p| p.name != "opts") || entry.returns.is_empty();
+        return if told { Ok(()) } else { Err(Failed::from(format!("no line `let ..{call}..`"))) };
+    };
+    let name = line[4..].split(' ').next().unwrap_or_default();
+    let value = engine.eval(name).map_err(|report| report.render(false))?;
+    let kind = engine.type_of(&value);
+    if !entry.returns.is_empty() && entry.returns.split(" or ").all(|told| told != kind) {
+        return Err(Failed::from(format!("help tells {}, and a {kind} comes", entry.returns)));
+    }
+    let found: Vec<String> = match (value.read_lock::<Map>(), value.read_lock::<Table>()) {
+        (Some(map), _) => map.keys().map(|key| key.to_string()).collect(),
+        (_, Some(table)) => table.names().map(str::to_string).collect(),
+        _ => Vec::new(),
+    };
+    if found.is_empty() {
+        return Ok(());
+    }
+    let lacks = entry.fields.iter().find(|f| !f.optional && !found.contains(&f.name));
+    let told = |name: &&String| entry.fields.is_empty() || entry.fields.iter().any(|f| f.name == **name);
+    let untold = found.iter().find(|name| !entry.more_fields && !told(name));
+    match (lacks, untold) {
+        (Some(field), _) => Err(Failed::from(format!("`{}` is told and missing", field.name))),
+        (_, Some(name)) => Err(Failed::from(format!("`{name}` is there and not told"))),
+        _ => Ok(()),
     }
 }
 
@@ -41,7 +92,8 @@ pub fn trials() -> Vec<Trial> {
             let same =
                 trials.iter().filter(|t: &&Trial| t.name().starts_with(&format!("doc/{path} "))).count();
             let id = number + 100 * same;
-            trials.push(Trial::test(format!("doc/{path} {id}"), move || run(&path, id, &example)));
+            let entry = entry.clone();
+            trials.push(Trial::test(format!("doc/{path} {id}"), move || run(&entry, id, &example)));
         }
     }
     assert!(trials.len() > 100, "the examples are gone");
