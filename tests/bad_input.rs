@@ -22,27 +22,6 @@ use umklapp::script::Settings;
 use umklapp::script::diagnostics::Report;
 use umklapp::task::Interrupt;
 
-/// A folder that goes away with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("umklapp-bad-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, content: &[u8]) {
-        std::fs::write(self.0.join(name), content).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn engine(out: Option<PathBuf>) -> Engine {
     Engine::with(Settings { out, quiet: true, ..Settings::default() }, Interrupt::default()).unwrap()
 }
@@ -60,17 +39,27 @@ fn is_for_people(script: &str, report: &Report) {
 
 /// Every script fails; its message and its hint contain the words given.
 fn fail(engine: &mut Engine, cases: &[(&str, &str, &str)]) {
+    let mut wrong = Vec::new();
     for (script, message, hint) in cases {
         let report = match engine.eval(script) {
-            Ok(value) => panic!("`{script}` gave {}", engine.show(&value)),
+            Ok(value) => {
+                wrong.push(format!("`{script}` gave {}", engine.show(&value)));
+                continue;
+            }
             Err(report) => report,
         };
         is_for_people(script, &report);
         let text = report.render(false);
-        assert!(report.message.contains(message), "`{message}` is not in the message of `{script}`:\n{text}");
-        let found = report.hint.unwrap_or_else(|| panic!("`{script}` has no hint:\n{text}"));
-        assert!(found.contains(hint), "`{hint}` is not in the hint of `{script}`:\n{text}");
+        let found = report.hint.unwrap_or_default();
+        if !report.message.contains(message) {
+            wrong.push(format!("`{message}` is not in the message of `{script}`:\n{text}"));
+        } else if found.is_empty() {
+            wrong.push(format!("`{script}` has no hint:\n{text}"));
+        } else if !found.contains(hint) {
+            wrong.push(format!("`{hint}` is not in the hint of `{script}`:\n{text}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Runs what the cases to come need.

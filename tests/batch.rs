@@ -1,9 +1,10 @@
 //! Jobs of batch systems: what the program says of them, results of several runs as one, runs that are begun anew.
 
-use std::path::PathBuf;
 use std::process::Command;
 
-struct Place(PathBuf);
+use crate::common::Folder;
+
+struct Place(Folder);
 
 /// Signs of a batch system that the tests themselves may run under.
 const SIGNS: [&str; 8] = [
@@ -19,9 +20,7 @@ const SIGNS: [&str; 8] = [
 
 impl Place {
     fn new(name: &str) -> Place {
-        let folder = std::env::temp_dir().join(format!("umklapp-batch-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Place(folder)
+        Place(Folder::new(name))
     }
 
     /// Exit code, standard output, standard error.
@@ -37,13 +36,7 @@ impl Place {
     }
 
     fn script(&self, name: &str, text: &str) {
-        std::fs::write(self.0.join(name), text).unwrap();
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.file(name, text);
     }
 }
 

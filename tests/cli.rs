@@ -1,22 +1,19 @@
 //! The program as a user starts it: what it writes where, and its exit codes.
 
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use crate::common::Folder;
+
 /// A folder that goes away with the value, and the program started in it.
-struct Place(PathBuf);
+struct Place(Folder);
 
 impl Place {
     fn new(name: &str) -> Place {
-        let folder = std::env::temp_dir().join(format!("umklapp-cli-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Place(folder)
+        Place(Folder::new(name))
     }
 
     fn with(self, name: &str, content: &str) -> Place {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
+        self.0.file(name, content);
         self
     }
 
@@ -36,12 +33,6 @@ impl Place {
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
         }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -245,7 +236,7 @@ chebyshev(h);
         "warning: the minus sign binds before `**`, so that `-x**2` is `(-x)**2`",
         "  = hint: write `-(x**2)`",
         "error: no function `kpm::dso`",
-        "  = hint: did you mean `kpm::dos(x, opts)`?",
+        "  = hint: did you mean `kpm::dos(x: Operator or Model or Moments, opts) -> Table`?",
         "error: no function `daggr`",
         "  = hint: did you mean `Operator.dagger() -> Operator`?",
         "error: no function `twise`",

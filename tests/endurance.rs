@@ -3,22 +3,21 @@
 #![cfg(unix)]
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::common::Folder;
+
 /// A folder that goes away with the value, and the program started in it.
-struct Place(PathBuf);
+struct Place(Folder);
 
 impl Place {
     fn new(name: &str) -> Place {
-        let folder = std::env::temp_dir().join(format!("umklapp-endurance-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Place(folder)
+        Place(Folder::new(name))
     }
 
     fn with(self, name: &str, content: &str) -> Place {
-        std::fs::write(self.0.join(name), content).unwrap();
+        self.0.file(name, content);
         self
     }
 
@@ -57,12 +56,6 @@ impl Place {
             .collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -5,6 +5,8 @@
 //! `UMKLAPP_FUZZ_PATIENCE=50` interrupts each script after so many milliseconds. What was found lies in `tests/fuzz/corpus`
 //! and runs first.
 
+#[allow(dead_code)]
+mod common;
 mod fuzz {
     pub mod files;
     pub mod random;
@@ -16,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use common::Folder;
 use fuzz::random::Random;
 use umklapp::Engine;
 use umklapp::error::Kind;
@@ -42,23 +45,6 @@ const AMPLE: Duration = Duration::from_secs(600);
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
-/// A folder that goes away with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("umklapp-fuzz-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// An engine on a stack as deep as the program's, whose scripts somebody watches.
@@ -209,7 +195,7 @@ fn run_all(watcher: &mut Watcher, scripts: impl Iterator<Item = (String, String)
 fn scripts() {
     as_the_program(|| {
         let folder = Folder::new("scripts");
-        let mut watcher = Watcher::new(folder.0.clone());
+        let mut watcher = Watcher::new(folder.to_path_buf());
         let material = fuzz::scripts::Material::new(&watcher.engine);
         let (count, seed) = (number("UMKLAPP_FUZZ_SCRIPTS", 250), number("UMKLAPP_FUZZ_SEED", 1));
         let first = number("UMKLAPP_FUZZ_FIRST", 0);
@@ -226,7 +212,7 @@ fn scripts() {
 fn each_number_in_turn() {
     as_the_program(|| {
         let folder = Folder::new("numbers");
-        let mut watcher = Watcher::new(folder.0.clone());
+        let mut watcher = Watcher::new(folder.to_path_buf());
         let material = fuzz::scripts::Material::new(&watcher.engine);
         let (first, step) = (number("UMKLAPP_FUZZ_FIRST", 0), number("UMKLAPP_FUZZ_STEP", 500));
         let all = fuzz::scripts::each_number(&material).skip(first as usize).step_by(step.max(1) as usize);
@@ -238,14 +224,14 @@ fn each_number_in_turn() {
 fn damaged_files() {
     as_the_program(|| {
         let folder = Folder::new("files");
-        let mut watcher = Watcher::new(folder.0.clone());
+        let mut watcher = Watcher::new(folder.to_path_buf());
         let (count, seed) = (number("UMKLAPP_FUZZ_FILES", 400), number("UMKLAPP_FUZZ_SEED", 1));
         let kinds = fuzz::files::kinds();
         let mut wrong = Vec::new();
         let (mut refused, mut same) = (0, 0);
         for kind in &kinds {
             let _ = watcher.run_whole(&kind.make);
-            let path = folder.0.join(kind.file);
+            let path = folder.join(kind.file);
             let whole = std::fs::read(&path).unwrap();
             let right = watcher.run_whole(kind.read);
             let right = watcher.engine.show(&right);

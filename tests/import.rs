@@ -5,17 +5,14 @@ use umklapp::script::Settings;
 use umklapp::script::diagnostics::Report;
 use umklapp::task::Interrupt;
 
+use crate::common::Folder;
+
 /// Runs a script in a folder of its own that holds one file.
 fn with_file(name: &str, content: &str, script: &str) -> Result<(), Box<Report>> {
-    static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    let call = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("umklapp-import-{}-{call}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join(name), content).unwrap();
-    let settings = Settings { out: Some(folder.clone()), quiet: true, ..Settings::default() };
-    let result = Engine::with(settings, Interrupt::default()).unwrap().eval(script);
-    std::fs::remove_dir_all(folder).unwrap();
-    result.map(|_| ())
+    let folder = Folder::new("import");
+    folder.file(name, content);
+    let settings = Settings { out: Some(folder.to_path_buf()), quiet: true, ..Settings::default() };
+    Engine::with(settings, Interrupt::default()).unwrap().eval(script).map(|_| ())
 }
 
 fn runs(name: &str, content: &str, script: &str) {

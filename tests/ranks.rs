@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::common::Folder;
+
 /// The launchers that start ranks here.
 fn launchers() -> &'static [PathBuf] {
     static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
@@ -32,17 +34,15 @@ fn dealt<T: Copy>(runs: &[T]) -> Vec<(&'static PathBuf, Vec<T>)> {
 }
 
 /// A folder that goes away with the value.
-struct Place(PathBuf);
+struct Place(Folder);
 
 impl Place {
     fn new(name: &str) -> Place {
-        let folder = std::env::temp_dir().join(format!("umklapp-ranks-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Place(folder)
+        Place(Folder::new(name))
     }
 
     fn with(self, name: &str, content: &str) -> Place {
-        std::fs::write(self.0.join(name), content).unwrap();
+        self.0.file(name, content);
         self
     }
 
@@ -71,12 +71,6 @@ impl Place {
         let said = self.run(launcher, &args);
         assert_eq!(said.code, Some(0), "{launcher:?}, {ranks} ranks {more:?}: {said:?}");
         said.out
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -5,30 +5,15 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use crate::common::Folder;
+
 /// A session that hangs fails its test after this long; nothing is asserted about speed.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A folder that goes away with the value: the session's state and working directory.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("umklapp-repl-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
@@ -162,7 +147,7 @@ fn pipe(folder: &Path, input: &str) -> Output {
 #[test]
 fn values_are_shown_and_kept() {
     let folder = Folder::new("values");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     assert!(t.text().contains("cpu: 1 thread, "), "{}", t.text());
     t.line("let x = 1 + 1", "x = 2\n");
     t.line("x * 21", "42\n");
@@ -180,7 +165,7 @@ fn values_are_shown_and_kept() {
 #[test]
 fn input_goes_on_until_it_is_complete() {
     let folder = Folder::new("lines");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.keys("fn twice(y) {\r");
     t.keys("2 * y\r");
     t.keys("}\r");
@@ -194,7 +179,7 @@ fn input_goes_on_until_it_is_complete() {
 #[test]
 fn help_is_at_hand() {
     let folder = Folder::new("help");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.line("?linspace", "linspace(a, b, n: int) -> Series\n");
     t.expect("Example\n");
     t.line("help(kpm::dos)", "kpm::dos(");
@@ -220,7 +205,7 @@ fn help_is_at_hand() {
 #[test]
 fn errors_point_and_the_session_goes_on() {
     let folder = Folder::new("errors");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.line("linspce(0, 1, 2)", "error: no function `linspce(int, int, int)`\n");
     t.expect("1 | linspce(0, 1, 2)\n");
     t.expect("  | ^^^^^^^\n");
@@ -250,8 +235,8 @@ fn errors_point_and_the_session_goes_on() {
 #[test]
 fn tab_completes() {
     let folder = Folder::new("tab");
-    std::fs::write(folder.0.join("measured.csv"), "x\n1.0\n").unwrap();
-    let mut t = Terminal::open(&folder.0, &[]);
+    std::fs::write(folder.join("measured.csv"), "x\n1.0\n").unwrap();
+    let mut t = Terminal::open(&folder, &[]);
     t.keys("linsp\t0, 1, 3)\r");
     t.expect("\nSeries of 3: 0.0, 0.5, 1.0\n");
     t.keys("lattice::honey\t2, 2).sites\r");
@@ -272,7 +257,7 @@ fn tab_completes() {
 #[test]
 fn ctrl_c_stops_work_and_keeps_the_variables() {
     let folder = Folder::new("interrupt");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.line("let kept = 17;", "> ");
     t.line("let h = tight_binding(lattice::cubic(32, 32, 32));", "> ");
     for work in
@@ -292,7 +277,7 @@ fn ctrl_c_stops_work_and_keeps_the_variables() {
 #[test]
 fn a_signal_to_end_ends_the_session_at_the_prompt() {
     let folder = Folder::new("term");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     let settings = |t: &Terminal| {
         let mut settings = unsafe { std::mem::zeroed::<libc::termios>() };
         let got = unsafe { libc::tcgetattr(std::os::fd::AsRawFd::as_raw_fd(&t.keyboard), &mut settings) };
@@ -316,7 +301,7 @@ fn a_signal_to_end_ends_the_session_at_the_prompt() {
 #[test]
 fn a_session_becomes_a_script() {
     let folder = Folder::new("save");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.line("let x = 20", "x = 20\n");
     t.line("x + 1", "21\n");
     t.line("nonsense", "error: no variable `nonsense`");
@@ -331,7 +316,7 @@ fn a_session_becomes_a_script() {
     t.leave();
     let run = Command::new(env!("CARGO_BIN_EXE_umklapp"))
         .arg("run")
-        .arg(folder.0.join("session.rhai"))
+        .arg(folder.join("session.rhai"))
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&run.stdout), "21\n42\n");
@@ -345,7 +330,7 @@ fn pasted(text: &str) -> String {
 #[test]
 fn blocks_are_pasted() {
     let folder = Folder::new("paste");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.keys(&pasted("let a = 5\nfn f(x) {\n    x + a_b\n}\n\na * 3"));
     t.expect("\na = 5\n15\n");
     // An error points into the block.
@@ -365,7 +350,7 @@ fn blocks_are_pasted() {
 #[test]
 fn lines_within_brackets_are_indented() {
     let folder = Folder::new("indent");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.keys("let t = `a {\rb`\r");
     t.expect("t = \"a {\\nb\"\n");
     // What is typed before the prompt is there comes as a terminal passes on whole lines, which are not indented.
@@ -379,8 +364,8 @@ fn lines_within_brackets_are_indented() {
 #[test]
 fn the_session_has_its_commands() {
     let folder = Folder::new("commands");
-    std::fs::write(folder.0.join("note.txt"), "from a file\n").unwrap();
-    let mut t = Terminal::open(&folder.0, &[("EDITOR", "sed -i s/20/21/")]);
+    std::fs::write(folder.join("note.txt"), "from a file\n").unwrap();
+    let mut t = Terminal::open(&folder, &[("EDITOR", "sed -i s/20/21/")]);
     t.line("let x = 20", "x = 20\n");
     t.line("x + 1", "21\n");
     t.line("x * 2", "40\n");
@@ -413,35 +398,35 @@ fn the_session_has_its_commands() {
 #[test]
 fn a_session_begins_with_the_users_own_script() {
     let folder = Folder::new("startup");
-    std::fs::create_dir_all(folder.0.join("umklapp")).unwrap();
-    let own = folder.0.join("umklapp/startup.rhai");
+    std::fs::create_dir_all(folder.join("umklapp")).unwrap();
+    let own = folder.join("umklapp/startup.rhai");
     std::fs::write(&own, "let t_graphene = -2.7;\nfn twice(x) { 2 * x }\n").unwrap();
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.line("twice(t_graphene)", "-5.4\n");
     t.leave();
     std::fs::write(&own, "let = 3;").unwrap();
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     assert!(t.text().contains("startup.rhai:1"), "{}", t.text());
     t.line("1 + 1", "2\n");
     t.leave();
-    assert_eq!(pipe(&folder.0, "1\n").stdout, b"1\n", "a pipe has no start-up script");
+    assert_eq!(pipe(&folder, "1\n").stdout, b"1\n", "a pipe has no start-up script");
 }
 
 #[test]
 fn inputs_are_remembered() {
     let folder = Folder::new("history");
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     t.line("6 * 7", "42\n");
     t.leave();
-    let mut t = Terminal::open(&folder.0, &[]);
+    let mut t = Terminal::open(&folder, &[]);
     // The arrow up brings `exit` back, and then what was before it.
     t.keys("\x1b[A\x1b[A\r");
     t.expect("\n42\n");
     t.leave();
     // A place that cannot be written is a note, no more.
-    let blocked = folder.0.join("file");
+    let blocked = folder.join("file");
     std::fs::write(&blocked, "").unwrap();
-    let mut t = Terminal::open(&folder.0, &[("XDG_STATE_HOME", blocked.to_str().unwrap())]);
+    let mut t = Terminal::open(&folder, &[("XDG_STATE_HOME", blocked.to_str().unwrap())]);
     assert!(t.text().contains("note: inputs are not remembered"), "{}", t.text());
     t.line("6 * 7", "42\n");
     t.leave();
@@ -451,7 +436,7 @@ fn inputs_are_remembered() {
 fn no_colours_where_none_are_wanted() {
     let folder = Folder::new("colours");
     let typed = |settings: &[(&str, &str)]| {
-        let mut t = Terminal::open(&folder.0, settings);
+        let mut t = Terminal::open(&folder, settings);
         t.line("let x = 12", "x = 12\n");
         let raw = String::from_utf8_lossy(&t.raw).into_owned();
         t.leave();
@@ -464,19 +449,18 @@ fn no_colours_where_none_are_wanted() {
 #[test]
 fn a_pipe_is_read_statement_by_statement() {
     let folder = Folder::new("pipe");
-    let done =
-        pipe(&folder.0, "let x = 3\nfn f(a) {\n  a * 2\n}\nf(x)\nprint(\"a\");\n?no_such_thing_at_all");
+    let done = pipe(&folder, "let x = 3\nfn f(a) {\n  a * 2\n}\nf(x)\nprint(\"a\");\n?no_such_thing_at_all");
     assert_eq!(String::from_utf8_lossy(&done.stdout), "x = 3\n6\na\n");
     assert_eq!(done.status.code(), Some(1));
-    let failed = pipe(&folder.0, "1\n\n\nf(2)\n5\n");
+    let failed = pipe(&folder, "1\n\n\nf(2)\n5\n");
     assert_eq!(String::from_utf8_lossy(&failed.stdout), "1\n");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("4 | f(2)"), "the line of the whole input");
     assert_eq!(failed.status.code(), Some(1));
-    let earlier = pipe(&folder.0, "fn f(a) {\n  a.nothing()\n}\n2\nf(3)\n");
+    let earlier = pipe(&folder, "fn f(a) {\n  a.nothing()\n}\n2\nf(3)\n");
     let text = String::from_utf8_lossy(&earlier.stderr).into_owned();
     assert!(text.contains("2 |   a.nothing()") && text.contains("called at line 5"), "{text}");
-    let open = pipe(&folder.0, "let x = [1,\n");
+    let open = pipe(&folder, "let x = [1,\n");
     assert_eq!(open.status.code(), Some(1));
-    assert_eq!(pipe(&folder.0, "2\nexit\n3\n").stdout, b"2\n");
-    assert_eq!(pipe(&folder.0, "").status.code(), Some(0));
+    assert_eq!(pipe(&folder, "2\nexit\n3\n").stdout, b"2\n");
+    assert_eq!(pipe(&folder, "").status.code(), Some(0));
 }

@@ -7,6 +7,7 @@ mod backends;
 mod bad_input;
 mod batch;
 mod cli;
+mod common;
 mod endurance;
 mod examples;
 mod import;

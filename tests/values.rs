@@ -4,6 +4,8 @@ use umklapp::script::Settings;
 use umklapp::task::Interrupt;
 use umklapp::{Engine, script::diagnostics::Report};
 
+use crate::common::Folder;
+
 fn engine(out: Option<std::path::PathBuf>) -> Engine {
     Engine::with(Settings { out, quiet: true, ..Settings::default() }, Interrupt::default()).unwrap()
 }
@@ -18,23 +20,6 @@ fn fails(script: &str) -> Box<Report> {
     match engine(None).eval(script) {
         Ok(value) => panic!("`{script}` gave {value}"),
         Err(report) => report,
-    }
-}
-
-/// A folder of this process that goes away with the value.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("umklapp-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -171,8 +156,8 @@ fn tables_have_columns_rows_and_reports() {
 #[test]
 fn files_hold_what_was_saved_and_say_how_it_was_made() {
     let folder = Folder::new("files");
-    let mut engine = engine(Some(folder.0.clone()));
-    let script = folder.0.join("script.rhai");
+    let mut engine = engine(Some(folder.to_path_buf()));
+    let script = folder.join("script.rhai");
     std::fs::write(
         &script,
         "set_seed(5);
@@ -192,11 +177,11 @@ fn files_hold_what_was_saved_and_say_how_it_was_made() {
     if let Err(report) = engine.run_file(&script) {
         panic!("{}", report.render(false));
     }
-    let text = std::fs::read_to_string(folder.0.join("t.txt")).unwrap();
+    let text = std::fs::read_to_string(folder.join("t.txt")).unwrap();
     for line in ["# program: umklapp", "# seed: 5", "# backend: cpu", "# script_hash: fnv1a-"] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
-    let beside = std::fs::read_to_string(folder.0.join("t.csv-metadata.json")).unwrap();
+    let beside = std::fs::read_to_string(folder.join("t.csv-metadata.json")).unwrap();
     for word in [r#""program":"umklapp""#, r#""seed":5"#, r#""backend":"cpu""#, r#""script_hash":"fnv1a-"#] {
         assert!(beside.contains(word), "{word} in\n{beside}");
     }
@@ -209,7 +194,7 @@ fn files_hold_what_was_saved_and_say_how_it_was_made() {
 fn pictures_are_drawn_and_bad_options_refused() {
     let folder = Folder::new("pictures");
     // A folder that is not there yet is made.
-    let out = folder.0.join("new/out");
+    let out = folder.join("new/out");
     let mut engine = engine(Some(out.clone()));
     let script = "let x = linspace(0.1, 6, 50);
          let t = table([[\"x\", x], [\"sine\", sin(x)], [\"cosine\", cos(x)]]);

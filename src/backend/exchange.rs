@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::matrix::{Csr, Indices, Values};
 use super::{BlockVector, Device, Dots, Grid, Kernel, KernelInfo, Update};
@@ -215,6 +216,27 @@ impl VectorShape {
     /// Bytes of so many rows.
     pub fn bytes(&self, rows: usize) -> usize {
         rows * self.columns * self.dtype.bytes()
+    }
+}
+
+/// What passes need besides vectors, for those of one shape; kept from one pass to the next.
+pub(super) struct Kept<T>(Mutex<Option<(VectorShape, T)>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Kept(Mutex::new(None))
+    }
+}
+
+impl<T> Kept<T> {
+    /// That of vectors of this shape, if it is here: a pass that fails, or runs at the same time, leaves none.
+    pub fn take(&self, shape: VectorShape) -> Option<T> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.filter(|(of, _)| *of == shape).map(|(_, what)| what)
+    }
+
+    pub fn put(&self, shape: VectorShape, what: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, what));
     }
 }
 

@@ -101,18 +101,40 @@ pub struct KernelInfo {
     pub entries: usize,
 }
 
+/// What vectors a prepared matrix takes and gives.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelShape {
+    pub rows: Rows,
+    /// Columns in all: as many as rows for all but rectangular matrices.
+    pub cols: usize,
+    pub dtype: DType,
+}
+
+impl KernelShape {
+    /// As many columns as rows.
+    pub fn square(rows: Rows, dtype: DType) -> KernelShape {
+        KernelShape { rows, cols: rows.global, dtype }
+    }
+}
+
 /// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator beyond
 /// its product is told by `operator::LinearOperator`.
 pub trait Kernel: Send + Sync {
+    fn shape(&self) -> KernelShape;
+    fn info(&self) -> KernelInfo;
+
     /// Rows held and in all.
-    fn rows(&self) -> Rows;
-    /// Columns in all: as many as rows for all but rectangular matrices.
+    fn rows(&self) -> Rows {
+        self.shape().rows
+    }
+    /// Columns in all.
     fn cols(&self) -> usize {
-        self.rows().global
+        self.shape().cols
     }
     /// Scalar type of the entries; a real matrix acts on complex vectors too.
-    fn dtype(&self) -> DType;
-    fn info(&self) -> KernelInfo;
+    fn dtype(&self) -> DType {
+        self.shape().dtype
+    }
 
     /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both column-wise
     /// products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
@@ -132,16 +154,13 @@ pub trait Kernel: Send + Sync {
     /// One fused pass with both products, which need not be known when the call returns: a backend that queues its work
     /// overrides this.
     fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
+        let dots = with_dots(self, c, v, w)?;
         Ok(Box::new(|| Ok(dots)))
     }
 
     /// One fused pass with both products, which of several ranks may be partial.
     fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
-        Ok(dots)
+        with_dots(self, c, v, w)
     }
 
     /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
@@ -189,6 +208,18 @@ pub trait Kernel: Send + Sync {
     }
 }
 
+/// One fused pass with both products, which are summed when the call returns.
+pub(super) fn with_dots<K: Kernel + ?Sized>(
+    kernel: &K,
+    c: Update,
+    v: &BlockVector,
+    w: &mut BlockVector,
+) -> Result<Dots> {
+    let mut dots = Dots::default();
+    kernel.update(c, v, w, Some(&mut dots))?;
+    Ok(dots)
+}
+
 /// [`Kernel::recurrence`] by passes `update(c, v, w, dots)`.
 pub(crate) fn step_by_step(
     update: &dyn Fn(Update, &BlockVector, &mut BlockVector, &mut Dots) -> Result<()>,
@@ -213,23 +244,22 @@ pub(in crate::backend) fn check_update(
     w: &BlockVector,
     dots: bool,
 ) -> Result<()> {
-    let fits = v.rows().global == kernel.cols()
-        && w.rows().global == kernel.rows().global
+    let KernelShape { rows, cols, dtype } = kernel.shape();
+    let fits = v.rows().global == cols
+        && w.rows().global == rows.global
         && v.columns() == w.columns()
         && v.dtype() == w.dtype()
-        && w.rows().grid == kernel.rows().grid
-        && (v.rows().grid == w.rows().grid || kernel.cols() != kernel.rows().global)
-        && v.dtype().is_single() == kernel.dtype().is_single()
-        && (v.dtype().is_complex() || !kernel.dtype().is_complex())
+        && w.rows().grid == rows.grid
+        && (v.rows().grid == w.rows().grid || cols != rows.global)
+        && v.dtype().is_single() == dtype.is_single()
+        && (v.dtype().is_complex() || !dtype.is_complex())
         && (!dots || v.rows() == w.rows());
     if fits {
         return Ok(());
     }
     Err(Error::input(format!(
-        "product of a {} x {} {} operator: {} cannot go in and {} out",
-        kernel.rows().global,
-        kernel.cols(),
-        kernel.dtype(),
+        "product of a {} x {cols} {dtype} operator: {} cannot go in and {} out",
+        rows.global,
         v.shape(),
         w.shape()
     )))

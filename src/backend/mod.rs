@@ -36,9 +36,9 @@ use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::ranks::Alike;
 use exchange::{Assembly, Faced, Halo, HostMemory, Link, Port, Ranges, VectorShape};
-pub(in crate::backend) use kernel::check_update;
 pub(crate) use kernel::step_by_step;
-pub use kernel::{Dots, Kernel, KernelInfo, MatrixSpec, Update};
+pub use kernel::{Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Update};
+pub(in crate::backend) use kernel::{check_update, with_dots};
 use matrix::held::Keeper;
 use matrix::outer::OuterSums;
 use matrix::records::{Handling, Records, Turn};
@@ -74,6 +74,16 @@ pub struct Random {
     /// The column number of the block's first column.
     pub first_column: u32,
     pub distribution: Distribution,
+}
+
+impl Random {
+    /// Refuses phases for real vectors.
+    fn fits(&self, dtype: DType) -> Result<()> {
+        if self.distribution == Distribution::Phase && !dtype.is_complex() {
+            return Err(Error::input("random phases need a complex vector"));
+        }
+        Ok(())
+    }
 }
 
 /// Memory of a device, in bytes.

@@ -7,7 +7,7 @@ use crate::backend::cuda::DeviceBlock;
 use crate::backend::ranks::Own;
 use crate::backend::split::Pieces;
 use crate::error::{Error, Result};
-use crate::number::DType;
+use crate::number::{C64, DType};
 
 /// A hypercubic lattice of sites with the same number of rows each: row = site * per_site + component, the first
 /// direction fastest. Rows that live on one may be laid out by a backend as its kernels like.
@@ -97,6 +97,17 @@ impl Rows {
             .hint(format!("{what} by one process that holds all of its rows")))
     }
 
+    /// Refuses another count of numbers than a block of these rows has.
+    ///
+    /// # Errors
+    /// When there are more or fewer.
+    pub(in crate::backend) fn check_numbers(&self, columns: usize, count: usize) -> Result<()> {
+        if count == self.local * columns {
+            return Ok(());
+        }
+        Err(Error::internal(format!("{count} numbers for a block of {} x {columns}", self.local)))
+    }
+
     /// Refuses rows of two different lattices; rows that live on none go with any.
     pub fn meet(&self, other: &Rows) -> Result<()> {
         let (Some(a), Some(b)) = (self.grid, other.grid) else { return Ok(()) };
@@ -148,6 +159,32 @@ impl BlockVector {
     /// Shape and type, for messages.
     pub fn shape(&self) -> String {
         format!("{} x {} {}", self.rows.global, self.columns, self.dtype)
+    }
+
+    /// Refuses entries outside the block.
+    pub(in crate::backend) fn check_entries(&self, entries: &[(usize, usize, C64)]) -> Result<()> {
+        let (rows, columns) = (self.rows.local, self.columns);
+        let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) else {
+            return Ok(());
+        };
+        Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")))
+    }
+
+    /// Refuses columns that the block does not have.
+    pub(in crate::backend) fn check_columns(&self, range: &Range<usize>) -> Result<()> {
+        if range.start <= range.end && range.end <= self.columns {
+            return Ok(());
+        }
+        Err(Error::input(format!("columns {range:?} of a block with {} columns", self.columns)))
+    }
+
+    /// Refuses columns that cannot stand in the block from `at` on.
+    pub(in crate::backend) fn check_holds(&self, at: usize, source: &BlockVector) -> Result<()> {
+        if self.rows == source.rows && self.dtype == source.dtype && at + source.columns <= self.columns {
+            return Ok(());
+        }
+        let (own, other) = (self.shape(), source.shape());
+        Err(Error::input(format!("columns from {at} on of {own} cannot hold {other}")))
     }
 
     /// Name of the backend that holds the block.

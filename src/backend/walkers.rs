@@ -5,8 +5,20 @@
 use std::sync::Arc;
 
 use super::splines::Splines;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::C64;
+
+/// The error for a wave function that is NaN where a walker might go.
+pub fn no_number() -> Error {
+    Error::numeric("the wave function is not a number (NaN) at a trial point")
+        .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters")
+}
+
+/// The error for moves that have led to where the wave function vanishes.
+pub fn on_node(what: &str) -> Error {
+    Error::numeric(format!("{what} put the electrons of a walker on a node of the wave function"))
+        .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")
+}
 
 /// A function u(r) of a distance in bohr, of which Jastrow factors are made (`montecarlo::jastrow` computes it on the host,
 /// `kernels/walkers.cuh` on a GPU). Those with a cutoff vanish there with two derivatives.

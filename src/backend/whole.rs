@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::exchange::Later;
-use super::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use super::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Update, check_update, with_dots};
 use crate::error::Result;
-use crate::number::DType;
 
 /// Where such an operator lives.
 pub(super) trait Home: Send + Sync {
@@ -33,17 +32,31 @@ pub(super) struct Whole<H> {
     pub inner: Arc<dyn Kernel>,
 }
 
+impl<H: Home> Whole<H> {
+    /// Both vectors as this place has them, if both are there.
+    fn both<'a>(
+        &self,
+        v: &'a BlockVector,
+        w: &'a mut BlockVector,
+    ) -> Result<Option<(&'a BlockVector, &'a mut BlockVector)>> {
+        Ok(self.home.there(v)?.zip(self.home.there_mut(w)?))
+    }
+
+    /// The same, to change both.
+    fn both_mut<'a>(
+        &self,
+        v: &'a mut BlockVector,
+        w: &'a mut BlockVector,
+    ) -> Result<Option<(&'a mut BlockVector, &'a mut BlockVector)>> {
+        Ok(self.home.there_mut(v)?.zip(self.home.there_mut(w)?))
+    }
+}
+
+/// Every way of a kernel that takes vectors is one of `inner` for vectors that are there. Of links there is none: they would be given
+/// vectors as the layers above hold them.
 impl<H: Home> Kernel for Whole<H> {
-    fn rows(&self) -> Rows {
-        self.inner.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.inner.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.inner.dtype()
+    fn shape(&self) -> KernelShape {
+        self.inner.shape()
     }
 
     fn info(&self) -> KernelInfo {
@@ -72,19 +85,24 @@ impl<H: Home> Kernel for Whole<H> {
         w: &mut BlockVector,
         plus: &[(f64, &BlockVector)],
     ) -> Option<Result<()>> {
-        let v = self.home.there(v).ok()??;
-        let w = self.home.there_mut(w).ok()??;
+        let (v, w) = self.both(v, w).ok()??;
         let plus: Option<Vec<_>> = plus.iter().map(|(f, x)| Some((*f, self.home.there(x).ok()??))).collect();
         self.inner.update_plus(c, v, w, &plus?)
     }
 
     fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
-        if let (Some(v), Some(w)) = (self.home.there(v)?, self.home.there_mut(w)?) {
+        if let Some((v, w)) = self.both(v, w)? {
             return self.inner.update_later(c, v, w);
         }
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
+        let dots = with_dots(self, c, v, w)?;
         Ok(Box::new(|| Ok(dots)))
+    }
+
+    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
+        match self.both(v, w)? {
+            Some((v, w)) => self.inner.update_partial(c, v, w),
+            None => with_dots(self, c, v, w),
+        }
     }
 
     fn recurrence(
@@ -97,7 +115,7 @@ impl<H: Home> Kernel for Whole<H> {
         out: &mut Vec<Dots>,
     ) -> Result<()> {
         check_update(self, v, w, true)?;
-        if let (Some(v), Some(w)) = (self.home.there_mut(v)?, self.home.there_mut(w)?) {
+        if let Some((v, w)) = self.both_mut(v, w)? {
             return self.inner.recurrence(alpha, beta, v, w, steps, out);
         }
         let (mut x, mut y) = (self.home.bring(v)?, self.home.bring(w)?);

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use super::lattice::no_axis;
 use super::model::{HopValue, Model};
 use super::plan::{Plan, Rows};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
@@ -64,8 +65,7 @@ impl Model {
         let space = self.lattice.space();
         match axes.iter().find(|&&axis| axis >= space) {
             None => Ok(()),
-            Some(axis) => Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
-                .hint("axes are numbered from 0")),
+            Some(axis) => Err(no_axis(axis, space)),
         }
     }
 

@@ -4,12 +4,12 @@
 use std::f64::consts::TAU;
 use std::sync::{Arc, OnceLock};
 
-use super::lattice::pseudo_inverse;
+use super::lattice::{no_axis, pseudo_inverse};
 use super::model::Model;
 use super::unrolled::Beyond;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
-use crate::number::{C64, Matrix, Series, memory};
+use crate::number::{C64, Matrix, Series, memory, scalar};
 
 /// Most rows of a cell: its matrix is diagonalised dense.
 const MOST_ROWS: usize = 1 << 14;
@@ -75,7 +75,7 @@ impl Bloch {
         let places = (0..rows)
             .map(|row| {
                 let at = geometry.position(row)?;
-                Ok(dual.iter().map(|b| dot(b, &at)).collect())
+                Ok(dual.iter().map(|b| scalar::dot(b, &at)).collect())
             })
             .collect::<Result<_>>()?;
         let reciprocal = dual.iter().map(|b| b.iter().map(|x| TAU * x).collect()).collect();
@@ -147,9 +147,7 @@ impl Bloch {
     /// As [`Bloch::hamiltonian`], and for an axis that the lattice does not have.
     pub fn velocity(&self, k: &[f64], axis: usize) -> Result<Matrix> {
         let Some(kept) = self.velocities.get(axis) else {
-            let space = self.velocities.len();
-            return Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
-                .hint("axes are numbered from 0"));
+            return Err(no_axis(axis, self.velocities.len()));
         };
         match kept.get() {
             Some(parts) => self.at(k, parts),
@@ -222,8 +220,4 @@ impl Model {
             && !self.lattice.has_removed()
             && self.hops.iter().all(|hop| hop.is_uniform())
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -97,7 +97,7 @@ impl OrbitalBlock {
                 "{what} is a {0} x {0} matrix, but the model has {n} orbitals a site",
                 self.n
             ))
-            .hint("`model(lattice, n)` has n orbitals a site, with both spins twice as many"));
+            .hint("a model made with n orbitals has n a site, with both spins twice as many"));
         }
         if let Some(z) = self.entries.iter().find(|z| !z.re.is_finite() || !z.im.is_finite()) {
             let shown = if z.re.is_finite() { z.im } else { z.re };
@@ -119,7 +119,7 @@ impl OrbitalBlock {
             return Err(Error::input(format!(
                 "{what} is not Hermitian (it differs from its conjugate by {off:.3e})"
             ))
-            .hint("an on-site energy is real, an on-site matrix equals its own `dagger()`"));
+            .hint("an on-site energy is real, an on-site matrix equals its own adjoint"));
         }
         let entries = self.entries.iter().zip(&dagger.entries).map(|(a, b)| (a + b) * 0.5).collect();
         Ok(OrbitalBlock { n: self.n, entries })

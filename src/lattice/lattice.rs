@@ -78,6 +78,11 @@ pub(super) struct Landing {
     pub wrapped: bool,
 }
 
+/// The error for an axis that a space of so many dimensions does not have.
+pub fn no_axis(axis: impl std::fmt::Display, space: usize) -> Error {
+    Error::input(format!("axis {axis} in a space of {space} dimensions")).hint("axes are numbered from 0")
+}
+
 impl Lattice {
     /// A lattice from its Bravais vectors, the sites of a cell, nearest-neighbour bonds and the number of cells in each
     /// direction; periodic in all of them.
@@ -283,8 +288,7 @@ impl Lattice {
     /// When there is no such axis, or no memory for them.
     pub fn along(&self, axis: usize) -> Result<Vec<f64>> {
         if axis >= self.space() {
-            return Err(Error::input(format!("axis {axis} in a space of {} dimensions", self.space()))
-                .hint("axes are numbered from 0"));
+            return Err(no_axis(axis, self.space()));
         }
         let sites = self.sites();
         memory::ensure(8 * sites as u128, &format!("a coordinate of {sites} sites"))?;

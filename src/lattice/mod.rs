@@ -42,7 +42,7 @@ pub use bloch::Bloch;
 pub use block::OrbitalBlock;
 pub use defects::{Defect, Place, Places};
 pub use geometry::Geometry;
-pub use lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site};
+pub use lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site, no_axis};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};

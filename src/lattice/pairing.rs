@@ -23,7 +23,9 @@ impl Model {
             Some(own) if own == holes => return Ok(()),
             Some(_) => {
                 return Err(Error::input("pairs of opposite spins and pairs without spin in one model")
-                    .hint("give the model orbitals for both spins, and all pairing as of orbitals without"));
+                    .hint(
+                        "use a model with both spins as orbitals, and `spin: \"none\"` for every pairing",
+                    ));
             }
             None => {}
         }
@@ -153,7 +155,8 @@ impl Model {
     /// A bond between two sites; pairs on one site are no bond.
     fn paired_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
         if from == to && shift.iter().all(|x| *x == 0) {
-            return Err(Error::input("a pairing over no distance").hint("`pairing(D)` pairs on each site"));
+            return Err(Error::input("a pairing over no distance")
+                .hint("pairs on each site are given without a displacement"));
         }
         self.checked_bond(shift, from, to)
     }
@@ -181,9 +184,8 @@ impl Model {
             Some(Holes::OtherSpin) => Ok(()),
             Some(Holes::Own) => Err(Error::input("a Zeeman term where orbitals have their own holes")
                 .hint("give the model orbitals for both spins: the term is an on-site matrix then")),
-            None => Err(Error::input("a Zeeman term in a model without spins").hint(
-                "a pairing, be it zero, makes electrons of one spin and holes of the other; or give the model two orbitals",
-            )),
+            None => Err(Error::input("a Zeeman term in a model without spins")
+                .hint("a pairing, even of zero, gives the model spins; or use two orbitals a site")),
         }
     }
 

@@ -40,15 +40,10 @@ impl Model {
         self.not_a_stencil().is_none() && self.hops.len() <= MOST_HOPS
     }
 
-    /// The matrix-free form.
+    /// The matrix-free form of the commutators that [`Model::assemble_along`] makes; without axes, of the model.
     ///
     /// # Errors
     /// When the model is not translation invariant but for its diagonal.
-    pub fn to_stencil(&self, single: bool) -> Result<Stencil> {
-        self.stencil_along(&[], single)
-    }
-
-    /// The matrix-free form of the commutators that [`Model::assemble_along`] makes.
     pub(super) fn stencil_along(&self, axes: &[usize], single: bool) -> Result<Stencil> {
         if let Some(why) = self.not_a_stencil() {
             return Err(Error::input(format!("the model is no stencil: {why}"))

@@ -225,7 +225,7 @@ fn quasiperiodic_on_site_energies() {
 fn disorder_has_its_variance() {
     let mut model = nearest(Lattice::cubic(32, 32, 32).unwrap());
     model.disorder(1.0, 7).unwrap();
-    let h = model.to_stencil(false).unwrap();
+    let h = model.stencil_along(&[], false).unwrap();
     let d = h.diagonal.unwrap().numbers().unwrap();
     let second = d.iter().map(|x| x * x).sum::<f64>() / d.len() as f64;
     assert!((second - 1.0 / 12.0).abs() < 2e-3 && d.iter().all(|x| x.abs() < 0.5));
@@ -342,7 +342,7 @@ proptest! {
                 model.hop(shift, &OrbitalBlock::new(orbitals, entries).unwrap()).unwrap();
             }
         }
-        let (stencil, csr) = (model.to_stencil(false).unwrap(), model.to_csr(false).unwrap());
+        let (stencil, csr) = (model.stencil_along(&[], false).unwrap(), model.to_csr(false).unwrap());
         prop_assert_eq!(stencil.dim(), csr.rows);
         let full = dense(&csr);
         prop_assert!((&full - full.adjoint()).norm_max() < 1e-13);

@@ -234,6 +234,7 @@ mod tests {
         assert!(labels("h.veloc").contains(&"velocity".to_string()));
         assert!(labels("kpm::d").contains(&"dos".to_string()));
         assert!(labels("kpm::dos(h, #{\n    ker").contains(&"kernel".to_string()));
+        assert_eq!(labels("kpm::dos(h, #{ kernel: \"l"), ["lorentz", "lanczos"]);
         // What functions of the stdlib give: their columns and keys, and the methods of their type.
         let of_table = labels("d.");
         assert!(
@@ -252,9 +253,12 @@ mod tests {
         let text = "plot(dos, #{ title: \"a\", st";
         let found = answers.completion(text, text.len());
         let [style] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(style.detail.as_deref(), Some("string, default \"lines\""));
+        assert_eq!(
+            style.detail.as_deref(),
+            Some("\"lines\" or \"points\" or \"both\" or \"bars\", default \"lines\"")
+        );
         let Some(lsp::Documentation::String(meaning)) = &style.documentation else { panic!("{style:?}") };
-        assert!(meaning.contains("\"points\""), "{meaning}");
+        assert!(meaning.contains("curves"), "{meaning}");
     }
 
     #[test]

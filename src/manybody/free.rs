@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::rows::Rows as RowSource;
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, Rows, Update};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update};
 use crate::error::Result;
 use crate::number::{C64, DType, memory};
 use crate::operator::{LinearOperator, Operator, update_by};
@@ -131,12 +131,9 @@ impl Generated {
 }
 
 impl Kernel for Generated {
-    fn rows(&self) -> Rows {
-        Rows::all(self.source.shape().0)
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of(self.single, self.source.complex())
+    fn shape(&self) -> KernelShape {
+        let dtype = DType::of(self.single, self.source.complex());
+        KernelShape::square(Rows::all(self.source.shape().0), dtype)
     }
 
     fn info(&self) -> KernelInfo {

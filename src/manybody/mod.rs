@@ -17,6 +17,8 @@ mod site;
 mod sites;
 pub mod symmetric;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 mod wigner;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::testing::{chain, dense, sector};
 use super::*;
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
@@ -13,10 +14,6 @@ use crate::method::{DavidsonOptions, davidson};
 use crate::number::C64;
 use crate::operator::Format;
 use crate::task::{Interrupt, Task};
-
-fn chain(kind: &str, n: usize) -> Sites {
-    Sites::uniform(Site::named(kind, None).unwrap(), n).unwrap()
-}
 
 fn bosons(n: usize, nmax: usize) -> Sites {
     Sites::uniform(Site::named("Boson", Some(nmax)).unwrap(), n).unwrap()
@@ -34,10 +31,6 @@ fn one(name: &str, i: usize) -> OpSum {
     sum(&[(C64::ONE, &[(name, i)])])
 }
 
-fn sector(numbers: &[(&str, f64)]) -> Sector {
-    numbers.iter().map(|(name, q)| (name.to_string(), *q)).collect()
-}
-
 fn built(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)]) -> Csr {
     let csr = matrix(h, &Basis::new(sites, &sector(numbers)).unwrap(), false, &Task::default()).unwrap();
     csr.validate().unwrap();
@@ -46,16 +39,6 @@ fn built(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)]) -> Csr {
         assert!(range.clone().skip(1).all(|k| csr.columns.get(k - 1) < csr.columns.get(k)), "ascending");
     }
     csr
-}
-
-fn dense(csr: &Csr) -> faer::Mat<C64> {
-    let mut m = faer::Mat::zeros(csr.rows, csr.cols);
-    for i in 0..csr.rows {
-        for k in csr.row_start[i]..csr.row_start[i + 1] {
-            m[(i, csr.columns.get(k))] += csr.values.get(k);
-        }
-    }
-    m
 }
 
 fn full(h: &OpSum, sites: &Sites) -> faer::Mat<C64> {

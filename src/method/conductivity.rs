@@ -14,6 +14,8 @@ use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
+use super::fermi::fermi;
+use super::kernel::beside_edge;
 use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
@@ -186,13 +188,8 @@ impl Cold {
         }
         let mut values = [0.0; N];
         for l in 0..N {
-            // 1/s^2 comes from two densities of states. It is cut off at the distance from the window's end that the
-            // moments resolve.
-            let ends = (self.count as f64 * s[l]).powi(2);
-            let inverse =
-                if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
             let below = self.sea[0] * (PI - phi[l]) - s[l] * b1[l];
-            values[l] = (self.surface[0] + c[l] * a1[l] - a2[l]) * inverse + below;
+            values[l] = (self.surface[0] + c[l] * a1[l] - a2[l]) * beside_edge(self.count, s[l]) + below;
         }
         values
     }
@@ -229,8 +226,7 @@ impl Cold {
                 weight * sigma / (4.0 * temperature * half * half)
             })
             .sum();
-        let above = 1.0 / (((self.window.upper() - mu) / temperature).exp() + 1.0);
-        inside + above * self.all()
+        inside + fermi(self.window.upper(), mu, temperature) * self.all()
     }
 }
 

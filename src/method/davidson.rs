@@ -11,10 +11,10 @@ use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::method::olsen::{Diagonal, basis_states, olsen};
 use crate::method::subspace::{Subspace, orthonormal};
-use crate::method::units::{Units, positive};
+use crate::method::units::{Units, countable, positive, too_many};
 use crate::number::philox::Stream;
 use crate::number::{C64, root};
-use crate::operator::Operator;
+use crate::operator::{Operator, not_finite};
 use crate::task::{Steps, Task};
 
 /// Spaces up to this dimension are diagonalised completely.
@@ -164,7 +164,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
     let avoided = avoid.as_ref().map_or(0, BlockVector::columns);
     let count = options.count;
     if count + avoided > h.dim() {
-        return Err(too_many(count, h.dim()));
+        return Err(too_many(count, h));
     }
     let start = options.start.take().map(accept).transpose()?;
     let own = matches!(options.preconditioner, Preconditioner::User(_));
@@ -327,8 +327,7 @@ impl Search<'_, '_> {
             let (r, x) = space.residuals(&s, &targets, &theta)?;
             let norms: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
             if norms.iter().any(|n| !n.is_finite()) {
-                return Err(Error::numeric("the operator gives numbers that are not finite")
-                    .hint("look for NaN or infinite entries"));
+                return Err(not_finite());
             }
             let worst = norms[..found].iter().copied().fold(0.0, f64::max);
             self.products = before + space.products;
@@ -468,20 +467,13 @@ fn joined(h: &Operator, blocks: &[&BlockVector]) -> Result<BlockVector> {
     Ok(all)
 }
 
-fn too_many(count: usize, dim: usize) -> Error {
-    Error::input(format!("{count} eigenpairs of an operator with {dim} rows"))
-        .hint("ask for fewer with the option `count`")
-}
-
 fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {
     let dim = h.dim();
     if dim != h.cols() || !h.is_hermitian()? {
         return Err(Error::input("eigenpairs are found of Hermitian operators, and this one is not")
             .hint("`h + h.dagger()` is Hermitian"));
     }
-    if options.count == 0 || options.count > dim {
-        return Err(too_many(options.count, dim));
-    }
+    countable(options.count, h)?;
     positive(options.tolerance)
 }
 

@@ -355,18 +355,6 @@ impl DoubleMoments {
         self.with(chosen.to_vec(), self.record.select(vectors))
     }
 
-    /// Moments of more vectors between the same operators, averaged with these.
-    ///
-    /// # Errors
-    /// Moments that differ in window, dimension, orders, volume, label or operators; vectors that both have.
-    pub fn merge(&self, other: &DoubleMoments) -> Result<Self> {
-        self.must_fit(other)?;
-        self.record.must_be_of(&other.record)?;
-        self.must_be_apart(other)?;
-        let columns = self.columns.iter().chain(&other.columns).cloned().collect();
-        self.with(columns, self.record.joined(&other.record, self.vectors()))
-    }
-
     /// Moments of the same sample and operators, of other vectors.
     fn with(&self, columns: Vec<Vec<C64>>, record: Record) -> Result<Self> {
         let of = Self::of_vectors(self.window, self.dim, self.count, columns)?;

@@ -9,7 +9,7 @@
 
 use super::folded::Folded;
 use super::subspace::Subspace;
-use super::units::{Units, positive};
+use super::units::{Units, countable, positive};
 use super::window::require_hermitian;
 use super::{Chebyshev, DampingKernel, Eigen, Ended, Window};
 use crate::backend::{BlockVector, Distribution, Random};
@@ -48,11 +48,7 @@ pub struct InteriorOptions {
 
 impl InteriorOptions {
     fn check(&self, h: &Operator) -> Result<()> {
-        let count = self.count;
-        if count == 0 || count > h.dim() {
-            return Err(Error::input(format!("{count} eigenpairs of an operator with {} rows", h.dim()))
-                .hint("ask for fewer with the option `count`"));
-        }
+        countable(self.count, h)?;
         positive(self.tolerance)?;
         if !self.near.is_finite() {
             return Err(

@@ -2,13 +2,11 @@
 //! Numer. Anal. 34 (1997) 1911). No spectral window is needed, and few products where |z| times the width of the spectrum is
 //! small: the steps of a time evolution on small effective Hamiltonians.
 
-use faer::Mat;
-
 use super::solve::of_about_one;
-use super::window::require_hermitian;
+use super::window::{require_hermitian, tridiagonal};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
-use crate::number::{C64, hermitian};
+use crate::number::{C64, scalar};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -37,13 +35,7 @@ pub struct Exponential {
 /// so that no number is too large.
 fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
     let n = alpha.len();
-    let t = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
-        0 => alpha[i],
-        1 => beta[i.min(j)],
-        _ => 0.0,
-    });
-    let (s, u) = hermitian::eigh(t.as_ref(), faer::Par::Seq)
-        .ok_or_else(|| Error::numeric("the eigenvalues of a Krylov space did not converge"))?;
+    let (s, u) = tridiagonal(alpha, beta)?;
     let shift = if z.re > 0.0 { s[n - 1] } else { s[0] };
     let mut c = vec![C64::ZERO; n];
     for k in 0..n {
@@ -51,10 +43,6 @@ fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
         (0..n).for_each(|i| c[i] += weight * u[(i, k)]);
     }
     Ok((c, shift))
-}
-
-fn length(c: &[C64]) -> f64 {
-    c.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt()
 }
 
 /// exp(z H) v for one column v. `tol` bounds the estimated error of the whole evolution, relative to the norm of the
@@ -132,7 +120,8 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             }
             let ends = rest <= INVARIANT * largest || k >= h.dim();
             // Error of ending the basis here, relative to the result (Saad, SIAM J. Numer. Anal. 29 (1992) 209).
-            let error = |fraction: f64, c: &[C64]| rest * (z * fraction).norm() * c[k - 1].norm() / length(c);
+            let error =
+                |fraction: f64, c: &[C64]| rest * (z * fraction).norm() * c[k - 1].norm() / scalar::norm(c);
             if ends || k >= 2 {
                 let c = small(&alpha, &beta, z * left)?;
                 if ends || error(left, &c.0) <= tol * left {
@@ -154,7 +143,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             device.axpby(&[(1.0 / rest).into()], &next, &[C64::ZERO], &mut scaled)?;
             basis.push(scaled);
         };
-        let (grown, own) = (z * step * shift, length(&c));
+        let (grown, own) = (z * step * shift, scalar::norm(&c));
         size += grown.re + own.ln();
         let mut factor = C64::from(1.0 / own);
         if grown.im != 0.0 {

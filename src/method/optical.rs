@@ -17,6 +17,7 @@ use rayon::prelude::*;
 
 use super::conductivity::{check_sample, gauss_legendre};
 use super::fermi::fermi;
+use super::kernel::beside_edge;
 use crate::error::{Error, Result};
 use crate::method::barycentric::shares;
 use crate::method::moments::standard_error;
@@ -296,13 +297,10 @@ impl Interpolation {
     }
 }
 
-/// 1/sqrt(1 - y^2), which comes from a density of states; it is cut off at the distance from the window's end that the moments
-/// resolve. (dE takes that of x away.)
+/// 1/sqrt(1 - y^2), which comes from a density of states. (dE takes that of x away.)
 fn inverse(count: usize, y: f64) -> f64 {
     let s = (1.0 - y * y).sqrt();
-    let ends = (count as f64 * s).powi(2);
-    let damped = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends };
-    s * damped * (count as f64).powi(2)
+    s * beside_edge(count, s)
 }
 
 /// Frequencies side by side: each alone would wait for its own sum.

@@ -103,8 +103,7 @@ pub fn k_path(corners: &[Vec<f64>], points: usize) -> (Vec<Vec<f64>>, Vec<f64>) 
 /// # Errors
 /// An operator that knows none.
 pub fn geometry(h: &Operator) -> Result<&Geometry> {
-    h.geometry().map(AsRef::as_ref).ok_or_else(|| {
-        Error::input("this operator knows no lattice")
-            .hint("make it with `model(..).build()` or `tight_binding(..)`")
-    })
+    h.geometry()
+        .map(AsRef::as_ref)
+        .ok_or_else(|| Error::input("this operator knows no lattice").hint("make it from a model"))
 }

@@ -6,11 +6,11 @@
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
 use crate::method::subspace::{hermitian_eigen, orthonormal};
-use crate::method::units::{Units, positive};
+use crate::method::units::{Units, countable, positive};
 use crate::method::{Eigen, Ended, Window};
 use crate::number::philox::Stream;
 use crate::number::{C64, root};
-use crate::operator::Operator;
+use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
@@ -74,10 +74,7 @@ impl RitzOptions {
 pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
     super::window::require_hermitian(a)?;
     let count = options.count;
-    if count == 0 || count > a.dim() {
-        return Err(Error::input(format!("{count} eigenpairs of an operator with {} rows", a.dim()))
-            .hint("ask for fewer with the option `count`"));
-    }
+    countable(count, a)?;
     positive(options.tolerance)?;
     let sure = options.sure;
     if sure == 0 || sure > count {
@@ -206,8 +203,7 @@ impl Span {
         let n = self.x.columns();
         let projected = device.gram(&self.x, &y)?;
         if projected.iter().any(|z| !z.is_finite()) {
-            return Err(Error::numeric("the operator gives numbers that are not finite")
-                .hint("look for NaN or infinite entries"));
+            return Err(not_finite());
         }
         let (values, rotation) = hermitian_eigen(n, &projected, self.a.dtype().is_complex())?;
         let mut x = device.zeros(self.x.dtype(), self.x.rows(), n)?;
@@ -376,7 +372,7 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
         tangent(&x, &mut g)?;
         gg = norm2(&g)?;
         if !gg.is_finite() {
-            return Err(Error::numeric("the operator gives numbers that are not finite"));
+            return Err(not_finite());
         }
         if steps % 1000 == 0 {
             // A restart, for directions that rounding has made meaningless.

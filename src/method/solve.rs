@@ -4,7 +4,7 @@
 use crate::backend::{BlockVector, Device, Dots, Update};
 use crate::error::{Error, Result};
 use crate::number::{C64, complex};
-use crate::operator::Operator;
+use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
@@ -143,8 +143,7 @@ fn check_hermitian(a: &Operator) -> Result<()> {
 fn squares(device: &Device, v: &BlockVector) -> Result<Vec<f64>> {
     let squares: Vec<f64> = device.dots(v, v)?.iter().map(|z| if z.re < 0.0 { 0.0 } else { z.re }).collect();
     if squares.iter().any(|x| !x.is_finite()) {
-        return Err(Error::numeric("the operator gives numbers that are not finite")
-            .hint("look for NaN or infinite entries"));
+        return Err(not_finite());
     }
     Ok(squares)
 }

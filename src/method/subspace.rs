@@ -4,7 +4,7 @@
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
-use crate::operator::Operator;
+use crate::operator::{Operator, not_finite};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
@@ -91,8 +91,7 @@ impl Subspace {
         let known: Vec<&BlockVector> = self.basis.iter().collect();
         let overlaps = self.overlaps(&known, &self.images[self.images.len() - 1])?;
         if overlaps.iter().any(|z| !z.is_finite()) {
-            return Err(Error::numeric("the operator gives numbers that are not finite")
-                .hint("look for NaN or infinite entries"));
+            return Err(not_finite());
         }
         for i in 0..new {
             for j in 0..added {

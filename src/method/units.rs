@@ -46,6 +46,17 @@ pub(super) fn positive(tolerance: Option<f64>) -> Result<()> {
     }
 }
 
+/// The error for more eigenpairs than there are.
+pub(super) fn too_many(count: usize, h: &Operator) -> Error {
+    Error::input(format!("{count} eigenpairs of an operator with {} rows", h.dim()))
+        .hint("ask for fewer with the option `count`")
+}
+
+/// An error for more eigenpairs than there are, or none.
+pub(super) fn countable(count: usize, h: &Operator) -> Result<()> {
+    if (1..=h.dim()).contains(&count) { Ok(()) } else { Err(too_many(count, h)) }
+}
+
 impl Units {
     /// Units of the size of a Hermitian operator: the norm of its product with a random vector, which overlaps with every level.
     pub fn of(h: &Operator) -> Result<Units> {

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use faer::Mat;
+
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType, hermitian};
-use crate::operator::Operator;
+use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
 /// The interval [center - half_width, center + half_width], in the units of the operator.
@@ -35,7 +37,7 @@ impl Window {
             return Ok(());
         }
         Err(Error::numeric(format!("the spectrum leaves the window {self}: the moments grow without bound"))
-            .hint("use a wider window, or `spectral_window(h)` to find one"))
+            .hint(WIDER))
     }
 
     /// An error if the spectrum of a Hermitian operator certainly leaves the window. If Gershgorin's theorem does not
@@ -61,7 +63,7 @@ impl Window {
                 self.shown(low),
                 self.shown(high)
             ))
-            .hint("use a wider window, or `spectral_window(h)` to find one")),
+            .hint(WIDER)),
             _ => Ok(()),
         }
     }
@@ -145,6 +147,9 @@ pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
         .hint("`h + h.dagger()` is Hermitian"))
 }
 
+/// What helps where the spectrum leaves its window.
+const WIDER: &str = "use a wider window, or one that Lanczos' method finds";
+
 /// Lanczos steps of [`Window::must_hold`].
 const LOOK: usize = 24;
 
@@ -179,8 +184,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
         h.update(crate::backend::Update { alpha: 1.0, beta: 0.0, gamma: -last }, &v, &mut before, None)?;
         let a = device.dots(&v, &before)?[0].re;
         if !a.is_finite() {
-            return Err(Error::numeric("the operator gives numbers that are not finite")
-                .hint("look for NaN or infinite entries"));
+            return Err(not_finite());
         }
         device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::new(1.0, 0.0)], &mut before)?;
         alpha.push(a);
@@ -198,22 +202,21 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
     }
     let n = alpha.len();
     let residual = beta[n - 1];
-    let (values, last) = tridiagonal(&alpha, &beta[..n - 1])?;
+    let (values, vectors) = tridiagonal(&alpha, &beta[..n - 1])?;
     let reached = (values[0], values[n - 1]);
-    let safe = (reached.0 - residual * last[0], reached.1 + residual * last[n - 1]);
+    let off = |k: usize| residual * vectors[(n - 1, k)].abs();
+    let safe = (reached.0 - off(0), reached.1 + off(n - 1));
     Ok(Limits { reached, safe })
 }
 
-/// Eigenvalues of a symmetric tridiagonal matrix, ascending, and the modulus of each eigenvector's last entry.
-fn tridiagonal(diagonal: &[f64], off: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+/// Eigenvalues of the tridiagonal matrix that Lanczos' method makes, ascending, and its eigenvectors as columns.
+pub(super) fn tridiagonal(diagonal: &[f64], off: &[f64]) -> Result<(Vec<f64>, Mat<f64>)> {
     let n = diagonal.len();
-    let t = faer::Mat::<f64>::from_fn(n, n, |i, j| match i.abs_diff(j) {
+    let t = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
         0 => diagonal[i],
         1 => off[i.min(j)],
         _ => 0.0,
     });
-    let (values, vectors) = hermitian::eigh(t.as_ref(), faer::Par::Seq)
-        .ok_or_else(|| Error::numeric("the tridiagonal matrix of Lanczos' method has no eigenvalues"))?;
-    let last = (0..n).map(|i| vectors[(n - 1, i)].abs()).collect();
-    Ok((values, last))
+    hermitian::eigh(t.as_ref(), faer::Par::Seq)
+        .ok_or_else(|| Error::numeric("the eigenvalues of a Krylov space did not converge"))
 }

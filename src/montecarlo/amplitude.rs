@@ -157,14 +157,19 @@ fn odd(order: &[usize]) -> bool {
     swaps % 2 == 1
 }
 
+/// The error for orbitals of which one is not finite.
+pub(super) fn no_orbital() -> Error {
+    Error::numeric("an orbital is not a finite number")
+        .hint("look for NaN among the coefficients of the orbitals")
+}
+
 /// Determinant and inverse of an n x n matrix, row-major.
 ///
 /// # Errors
 /// When the matrix is singular to working precision or an entry is not finite.
 pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
     if a.iter().any(|x| !x.finite()) {
-        return Err(Error::numeric("an orbital is not a finite number")
-            .hint("look for NaN among the coefficients of the orbitals"));
+        return Err(no_orbital());
     }
     if n < LARGE {
         return inverse_of(a, n);
@@ -174,12 +179,13 @@ pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
 }
 
 fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
+    let singular = || Error::numeric(format!("the {n} x {n} Slater matrix is singular"));
     let lu = MatRef::from_row_major_slice(a, n, n).partial_piv_lu();
     let pivots = (0..n).map(|i| lu.U().get(i, i).modulus());
     let (low, high) = pivots.fold((f64::INFINITY, 0.0_f64), |(l, h), p| (l.min(p), h.max(p)));
     let (log, phase) = of_factors(&lu, n);
     if !log.is_finite() || (n > 1 && low <= high * 1e-300) {
-        return Err(Error::numeric(format!("the {n} x {n} Slater matrix is singular")));
+        return Err(singular());
     }
     let inverse = lu.solve(faer::Mat::<S>::identity(n, n));
     let mut transposed = vec![S::default(); n * n];
@@ -189,7 +195,7 @@ fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
         }
     }
     if transposed.iter().any(|x| !x.finite()) {
-        return Err(Error::numeric(format!("the {n} x {n} Slater matrix is singular")));
+        return Err(singular());
     }
     Ok(Inverse { log, phase, transposed })
 }

@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use super::vectors::{cross, dot, length};
 use crate::backend::walkers::Images;
 use crate::error::{Error, Result};
 
@@ -16,16 +17,6 @@ pub struct SimulationCell {
 
 /// Most cells in Ewald's sum over images; only vectors whose lengths differ by some factor of 10^4 need more.
 const MOST_IMAGES: f64 = 2e7;
-
-/// `a . b`.
-pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-/// `a x b`.
-pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
 
 fn combine(f: [f64; 3], v: &[[f64; 3]; 3]) -> [f64; 3] {
     std::array::from_fn(|i| f[0] * v[0][i] + f[1] * v[1][i] + f[2] * v[2][i])
@@ -83,14 +74,14 @@ impl SimulationCell {
     /// When they are not finite, lie in a plane, or differ in length by so much that sums over images never end.
     pub fn new(vectors: [[f64; 3]; 3]) -> Result<SimulationCell> {
         let signed = dot(vectors[0], cross(vectors[1], vectors[2]));
-        let scale: f64 = vectors.iter().map(|v| dot(*v, *v).sqrt()).product();
+        let scale: f64 = vectors.iter().map(|v| length(*v)).product();
         if !(signed.abs() > 1e-9 * scale) || !scale.is_finite() {
             return Err(Error::input("the three vectors of a cell do not span a volume")
                 .hint("give three finite vectors that do not lie in a plane"));
         }
         let volume = signed.abs();
         let reciprocal = duals(&vectors, signed).map(|v| v.map(|x| 2.0 * PI * x));
-        let reach = volume.cbrt() + 0.5 * vectors.iter().map(|v| dot(*v, *v).sqrt()).sum::<f64>();
+        let reach = volume.cbrt() + 0.5 * vectors.iter().map(|v| length(*v)).sum::<f64>();
         let images: f64 = reciprocal.iter().map(|g| reach * dot(*g, *g).sqrt() / PI + 1.0).product();
         if !(images < MOST_IMAGES) {
             return Err(Error::input(format!("a cell so thin that sums over it take {images:.0e} images"))

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use super::SimulationCell;
-use super::waves::{Phases, square, upper, wave_vector, within};
+use super::vectors::square;
+use super::waves::{Phases, upper, wave_vector, within};
 use crate::error::{Error, Result, nearest};
-use crate::number::C64;
+use crate::number::{BOHR, C64};
 
-/// Bohr in an angstrom (CODATA 2018).
-const ANGSTROM: f64 = 1.0 / 0.529_177_210_903;
+/// An angstrom in bohr.
+const ANGSTROM: f64 = 1.0 / BOHR;
 
 /// Hartree in a rydberg.
 const RYDBERG: f64 = 0.5;
@@ -137,7 +138,7 @@ impl Crystal {
             let near = |other: &&Ion| square(primitive.minimum_image(apart(other))).sqrt() < ONE_POINT;
             if let Some(other) = basis[..k].iter().position(|other| near(&other)) {
                 return Err(Error::input(format!("ions {other} and {k} of a cell are at one point"))
-                    .hint("positions are in bohr; those a vector of the cell apart are one"));
+                    .hint("positions are in bohr; two that differ by a vector of the cell are the same"));
             }
         }
         let a = *primitive.vectors();
@@ -307,7 +308,7 @@ mod tests {
         let si = Crystal::semiconductor("Si", [2; 3]).unwrap();
         assert_eq!((si.ions().len(), si.electrons()), (16, 64));
         // Two ions in a quarter of a^3; bonds of a sqrt(3)/4.
-        let a = 5.43 / 0.529_177_210_903;
+        let a = 5.43 / BOHR;
         assert!((si.primitive().volume() - a * a * a / 4.0).abs() < 1e-9);
         let bond = si
             .cell()

@@ -1,6 +1,7 @@
 //! Orbitals in closed form, for exactly solved cases: the harmonic oscillator in one to three dimensions, and
 //! exponentials at nuclei.
 
+use super::vectors::{length, minus};
 use super::{Derivatives, Orbitals, SimulationCell};
 use crate::error::{Error, Result};
 
@@ -160,7 +161,7 @@ impl Orbitals<f64> for Exponentials {
     fn values(&self, points: &[[f64; 3]], out: &mut [f64]) {
         for (point, row) in points.iter().zip(out.chunks_exact_mut(self.centres.len())) {
             for ((centre, zeta), value) in self.centres.iter().zip(row) {
-                *value = (-zeta * distance(*point, *centre)).exp();
+                *value = (-zeta * length(minus(*point, *centre))).exp();
             }
         }
     }
@@ -169,7 +170,7 @@ impl Orbitals<f64> for Exponentials {
         let count = self.centres.len();
         for (p, point) in points.iter().enumerate() {
             for (l, (centre, zeta)) in self.centres.iter().enumerate() {
-                let r = distance(*point, *centre).max(1e-300);
+                let r = length(minus(*point, *centre)).max(1e-300);
                 let (at, value) = (p * count + l, (-zeta * r).exp());
                 out.value[at] = value;
                 for k in 0..3 {
@@ -184,11 +185,6 @@ impl Orbitals<f64> for Exponentials {
         let zetas: Vec<String> = self.centres.iter().map(|(_, zeta)| zeta.to_string()).collect();
         format!("{} exponential orbitals, zeta {}", self.centres.len(), zetas.join(", "))
     }
-}
-
-fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    let d: f64 = (0..3).map(|k| (a[k] - b[k]) * (a[k] - b[k])).sum();
-    d.sqrt()
 }
 
 #[cfg(test)]

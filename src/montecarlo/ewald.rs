@@ -3,7 +3,8 @@
 use std::f64::consts::PI;
 
 use super::SimulationCell;
-use super::waves::{Phases, square, upper, wave_vector, within};
+use super::vectors::square;
+use super::waves::{Phases, upper, wave_vector, within};
 use crate::backend::walkers::EwaldSums;
 
 /// Where both sums are cut: erfc(5.8) = 2e-16, exp(-5.8^2) = 2e-15.

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::amplitude::Amplitude;
 use super::jastrow::Jastrow;
 use super::resident::OnDevice;
+use super::vectors::{length, minus};
 use super::walkers::Walkers;
 use super::wavefunction::{Configuration, SlaterJastrow};
 use super::{Ewald, Potential, SimulationCell};
@@ -148,7 +149,7 @@ impl Nuclei {
         let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
         pairs
             .map(|(i, j)| {
-                self.nuclei[i].1 * self.nuclei[j].1 / norm(minus(self.nuclei[i].0, self.nuclei[j].0))
+                self.nuclei[i].1 * self.nuclei[j].1 / length(minus(self.nuclei[i].0, self.nuclei[j].0))
             })
             .sum()
     }
@@ -156,7 +157,7 @@ impl Nuclei {
 
 impl External for Nuclei {
     fn at(&self, point: [f64; 3]) -> f64 {
-        -self.nuclei.iter().map(|(place, z)| z / norm(minus(point, *place))).sum::<f64>()
+        -self.nuclei.iter().map(|(place, z)| z / length(minus(point, *place))).sum::<f64>()
     }
 
     fn dimension(&self) -> Option<usize> {
@@ -215,7 +216,7 @@ pub struct Truncated {
 
 impl Repulsion for Truncated {
     fn between(&self, difference: [f64; 3]) -> f64 {
-        let r = norm(self.cell.minimum_image(difference));
+        let r = length(self.cell.minimum_image(difference));
         let left = 1.0 - r / self.cell.wigner_seitz_radius();
         if left <= 0.0 { 0.0 } else { left * left * left / r }
     }
@@ -227,14 +228,6 @@ impl Repulsion for Truncated {
     fn spec(&self, cell: &SimulationCell) -> Option<Pairs> {
         (self.cell == *cell).then_some(Pairs::Truncated)
     }
-}
-
-fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn norm(d: [f64; 3]) -> f64 {
-    (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
 }
 
 /// Kinetic energy, potentials and a repulsion.
@@ -370,7 +363,7 @@ impl Hamiltonian {
         }
         if slope != 0.0 {
             return Err(Error::input(format!(
-                "a kink of slope {slope:.3} where electrons of opposite spin meet on a line: their local energy misses it"
+                "a kink of slope {slope:.3} where opposite spins meet on a line: the local energy lacks its delta function"
             ))
             .hint(format!("a factor `polynomial` has no slope there; {apart}, slope and all")));
         }

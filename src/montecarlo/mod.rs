@@ -19,6 +19,7 @@ pub mod scheme;
 pub mod statistics;
 #[cfg(test)]
 mod tests;
+mod vectors;
 mod walkers;
 mod wavefunction;
 mod waves;

@@ -4,8 +4,8 @@
 use std::f64::consts::PI;
 
 use super::SimulationCell;
-use super::cell::dot;
 use super::jastrow::Setting;
+use super::vectors::dot;
 use crate::error::{Error, Result};
 use crate::number::{Series, Table, memory, student};
 

@@ -1,6 +1,7 @@
 //! Plane waves of a cell at a point, for all Fourier sums, from potentials to orbitals.
 
 use super::SimulationCell;
+use super::vectors::square;
 use crate::number::C64;
 
 /// The powers `exp(2 pi i n t_a)` of the three phases of a point, |n| up to a reach along each reciprocal vector.
@@ -53,11 +54,6 @@ impl Phases {
 pub(super) fn wave_vector(cell: &SimulationCell, n: [f64; 3]) -> [f64; 3] {
     let b = cell.reciprocal();
     std::array::from_fn(|d| n[0] * b[0][d] + n[1] * b[1][d] + n[2] * b[2][d])
-}
-
-/// `|G|^2`.
-pub(super) fn square(g: [f64; 3]) -> f64 {
-    g[0] * g[0] + g[1] * g[1] + g[2] * g[2]
 }
 
 /// All n with `|sum (n_a + shift_a) b_a|^2 <= most`, by length, then by n.

@@ -4,6 +4,7 @@
 use faer::MatRef;
 
 use super::C64;
+use super::scalar::dot;
 use crate::error::{Error, Result};
 
 /// Largest |a v - value v| of a unit vector, per row and relative to the largest element of a.
@@ -51,10 +52,6 @@ pub(super) fn some_parallel(values: &[C64], vectors: &[Vec<C64>]) -> bool {
             .take_while(|&j| values[j].re - values[i].re <= 1e-3 * size)
             .any(|j| close(i, j) && dot(&vectors[i], &vectors[j]).norm() > PARALLEL)
     })
-}
-
-fn dot(a: &[C64], b: &[C64]) -> C64 {
-    a.iter().zip(b).map(|(x, y)| x.conj() * y).sum()
 }
 
 /// The vector scaled to length one; none if it is zero or not finite.

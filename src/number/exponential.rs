@@ -51,7 +51,9 @@ impl Matrix {
                 "expm: elements of the exponential of this {} matrix are larger than any number",
                 self.shape()
             ))
-            .hint("take a multiple of the identity off first: `(m - c).expm()` is `exp(-c)` times it"));
+            .hint(
+                "take a multiple c of the identity off first, which divides the exponential by that of c",
+            ));
         }
         Ok(result)
     }

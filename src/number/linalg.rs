@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::element::Element;
 use super::philox::{normals, words};
-use super::{Arithmetic, C64, Matrix, Number, Series, eigenvectors, hermitian, solve};
+use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, solve};
 use crate::error::{Error, Result};
 
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
@@ -221,9 +221,17 @@ impl Matrix {
     /// The thin singular value decomposition (U, s, V), `self = U diag(s) V^dagger`, s descending.
     pub fn svd(&self) -> Result<(Matrix, Series, Matrix)> {
         self.need_finite("svd")?;
-        each!(self, a => {
+        // Products of columns neither vanish nor overflow near one; a power of two changes no digit.
+        let size = complex::exponent(C64::new(self.max_abs(), 0.0)).unwrap_or(0);
+        let data = match self.data() {
+            Series::Real(x) => Series::Real(x.iter().map(|x| complex::scaled(*x, -size)).collect()),
+            Series::Complex(z) => Series::Complex(z.iter().map(|z| complex::scale(*z, -size)).collect()),
+        };
+        let near_one = Matrix::new(self.rows(), self.cols(), data)?;
+        each!(near_one, a => {
             let d = a.thin_svd().map_err(|_| failed("svd", self))?;
-            let values = d.S().column_vector().iter().map(|x| Number::from(*x).re()).collect::<Vec<f64>>();
+            let values = d.S().column_vector().iter().map(|x| complex::scaled(Number::from(*x).re(), size));
+            let values = values.collect::<Vec<f64>>();
             Ok((collect(d.U())?, Series::Real(values), collect(d.V())?))
         })
     }
@@ -286,12 +294,6 @@ impl Matrix {
 fn solved<T: Element>(a: &Matrix, left: &[T], b: &Matrix, right: &[T]) -> Result<Matrix> {
     let left = MatRef::from_row_major_slice(left, a.rows(), a.cols());
     collect(solve::solved(left, MatRef::from_row_major_slice(right, b.rows(), b.cols()))?.as_ref())
-}
-
-/// The matrix that is diagonal in the basis of the columns of `vectors`: `V diag(values) V^dagger`.
-pub fn from_eigen(values: &Series, vectors: &Matrix) -> Result<Matrix> {
-    let diagonal = Matrix::diagonal_of(values)?;
-    vectors.matmul(&diagonal)?.matmul(&vectors.dagger())
 }
 
 /// `a b - b a`.
@@ -371,7 +373,9 @@ mod tests {
             prop_assert!(close(&q.dagger().matmul(&q).unwrap(), &one, 1e-13));
             let h = hermitian(&a);
             let (values, vectors) = h.eigh().unwrap();
-            prop_assert!(close(&from_eigen(&values, &vectors).unwrap(), &h, 1e-12));
+            let diagonal = Matrix::diagonal_of(&values).unwrap();
+            let back = vectors.matmul(&diagonal).unwrap().matmul(&vectors.dagger()).unwrap();
+            prop_assert!(close(&back, &h, 1e-12));
             prop_assert!(close(&vectors.dagger().matmul(&vectors).unwrap(), &one, 1e-12));
         }
 
@@ -488,5 +492,24 @@ mod tests {
         assert!(none.eigh().is_ok() && none.matmul(&none).is_ok() && none.expm().is_ok());
         assert!(none.svd().is_ok() && none.qr().is_ok() && none.det().is_ok() && none.inverse().is_ok());
         assert!(Matrix::zeros(3, 0).unwrap().svd().is_ok());
+    }
+
+    #[test]
+    fn singular_values_have_any_unit() {
+        for unit in [1e-320, 1e-200, 1.0, 1e200, 1e307] {
+            // The squares of the singular values sum up to 5, their product is 2: 3 and 2 times 1, over 1.
+            let a = Matrix::new(2, 2, Series::Real(vec![0.0, -2.0 * unit, unit, -unit])).unwrap();
+            let (u, s, v) = a.svd().unwrap();
+            let Series::Real(s) = s else { panic!() };
+            let exact = [(3.0 + 5f64.sqrt()).sqrt(), (3.0 - 5f64.sqrt()).sqrt()];
+            // Numbers that small have few digits.
+            let digits = if unit < 1e-300 { 1e-3 } else { 1e-14 };
+            assert!(s.iter().zip(exact).all(|(s, e)| (s / unit - e).abs() < digits), "{unit}: {s:?}");
+            let one = Matrix::identity(2).unwrap();
+            assert!(
+                close(&u.dagger().matmul(&u).unwrap(), &one, 1e-14)
+                    && close(&v.dagger().matmul(&v).unwrap(), &one, 1e-14)
+            );
+        }
     }
 }

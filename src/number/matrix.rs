@@ -276,11 +276,6 @@ impl Matrix {
         self.elementwise(Arithmetic::Sub, other)
     }
 
-    /// The product element by element; shapes must agree.
-    pub fn hadamard(&self, other: &Matrix) -> Result<Matrix> {
-        self.elementwise(Arithmetic::Mul, other)
-    }
-
     /// Every element times a number.
     pub fn scale(&self, factor: Number) -> Matrix {
         self.with_data(self.data.with(Arithmetic::Mul, factor))

@@ -17,7 +17,7 @@ pub mod memory;
 pub mod merge;
 pub mod philox;
 mod reduce;
-mod scalar;
+pub mod scalar;
 mod series;
 mod solve;
 pub mod student;
@@ -32,6 +32,9 @@ pub use scalar::{C64, DType, Real, Scalar};
 pub use series::Series;
 pub use table::Table;
 pub use value::{Arithmetic, Number};
+
+/// A bohr in angstrom (CODATA 2018).
+pub const BOHR: f64 = 0.529_177_210_903;
 
 /// The root of a square that rounding may have made negative; NaN stays NaN, which `f64::max` would turn into zero.
 pub fn root(square: f64) -> f64 {

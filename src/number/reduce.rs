@@ -1,6 +1,6 @@
 //! What a `Series` comes to: sums, means, extremes, integrals; and its running forms.
 
-use super::{C64, Number, Series};
+use super::{C64, DType, Number, Series};
 use crate::error::{Error, Result};
 
 impl Series {
@@ -54,7 +54,8 @@ impl Series {
             pairwise(&squares).sqrt() / scale
         };
         let plain = norm(1.0);
-        if plain > 1e-140 && plain < 1e140 || plain.is_nan() {
+        let squared = DType::F64.squared();
+        if squared.contains(&plain) || plain.is_nan() {
             return plain;
         }
         let parts = |z: C64| z.re.abs().max(z.im.abs());
@@ -62,7 +63,7 @@ impl Series {
         match largest {
             0.0 => 0.0,
             x if x.is_infinite() => f64::INFINITY,
-            x if x < 1e-140 => norm(2f64.powi(600)),
+            x if x < *squared.start() => norm(2f64.powi(600)),
             _ => norm(2f64.powi(-600)),
         }
     }

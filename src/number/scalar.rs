@@ -1,7 +1,7 @@
 //! The four scalar types that vectors and operators are made of.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Mul, Neg, Sub};
+use std::ops::{Add, AddAssign, Mul, Neg, RangeInclusive, Sub};
 
 use num_complex::Complex;
 
@@ -52,6 +52,11 @@ impl DType {
     pub fn tolerance(self, double: f64) -> f64 {
         let digits = |dtype: DType| -dtype.epsilon().log2();
         double.powf(digits(self) / digits(DType::F64))
+    }
+
+    /// Sizes of numbers whose squares, and those of their rounding, this type can hold.
+    pub fn squared(self) -> RangeInclusive<f64> {
+        if self.is_single() { 1e-15..=1e15 } else { 1e-140..=1e140 }
     }
 
     /// The type with the given precision and kind.
@@ -119,6 +124,18 @@ pub trait Scalar:
     fn re(self) -> Self::Real;
     /// Imaginary part, zero for real types.
     fn im(self) -> Self::Real;
+}
+
+/// `a^H b`.
+pub fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
+    let mut sum = T::default();
+    a.iter().zip(b).for_each(|(a, b)| sum += a.conj() * *b);
+    sum
+}
+
+/// The root of `a^H a`.
+pub fn norm<T: Scalar>(a: &[T]) -> f64 {
+    a.iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>().sqrt()
 }
 
 /// A real scalar.

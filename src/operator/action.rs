@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{LinearOperator, ONE, Operator};
-use crate::backend::{BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, Random, Rows, Update};
+use super::{LinearOperator, ONE, Operator, not_finite};
+use crate::backend::{
+    BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, KernelShape, Random, Update,
+};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 
 /// Random vectors of a probe.
 const PROBES: usize = 4;
-/// Sizes of numbers whose squares, and those of their rounding, single precision can hold.
-const SINGLE: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 
 /// An operator given by its product alone, on vectors like those of another operator. It is a [`Kernel`].
 pub trait Action: Send + Sync {
@@ -43,12 +43,8 @@ pub trait Action: Send + Sync {
 }
 
 impl<T: Action> Kernel for T {
-    fn rows(&self) -> Rows {
-        self.like().rows()
-    }
-
-    fn dtype(&self) -> DType {
-        self.scalar()
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.like().rows(), self.scalar())
     }
 
     fn info(&self) -> KernelInfo {
@@ -105,8 +101,7 @@ fn probe(a: &Operator) -> Result<(Vec<C64>, f64)> {
 pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
     let (g, scale) = probe(a)?;
     if g.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
-        return Err(Error::numeric("the operator gives numbers that are not finite")
-            .hint("look for NaN or infinite entries"));
+        return Err(not_finite());
     }
     let eps = a.dtype().tolerance(1e-11);
     let differ = |i: usize, j: usize| (g[i * PROBES + j] - g[j * PROBES + i].conj()).norm();
@@ -122,7 +117,7 @@ pub(super) fn check_precision(a: &Operator) -> Result<()> {
     let (g, scale) = probe(a)?;
     let size = scale / (a.cols() as f64).sqrt();
     let finite = g.iter().all(|z| z.re.is_finite() && z.im.is_finite());
-    if finite && (size == 0.0 || SINGLE.contains(&size)) {
+    if finite && (size == 0.0 || a.dtype().squared().contains(&size)) {
         return Ok(());
     }
     Err(Error::input(format!("an operator with numbers of about {size:.0e} in single precision"))

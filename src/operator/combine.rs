@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{LinearOperator, ONE, Operator, velocity};
 use crate::backend::matrix::merge;
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Update};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::C64;
 
 /// `sum_i A_i`, of operators without shifts; at least two.
 struct Sum {
@@ -106,16 +106,10 @@ fn together(format: String, operators: &[&Operator]) -> KernelInfo {
 }
 
 impl Kernel for Sum {
-    fn rows(&self) -> Rows {
-        self.terms[0].rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.terms[0].cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.terms.iter().map(Operator::dtype).find(|t| t.is_complex()).unwrap_or(self.terms[0].dtype())
+    fn shape(&self) -> KernelShape {
+        let first = &self.terms[0];
+        let complex = self.terms.iter().map(Operator::dtype).find(|t| t.is_complex());
+        KernelShape { rows: first.rows(), cols: first.cols(), dtype: complex.unwrap_or(first.dtype()) }
     }
 
     fn info(&self) -> KernelInfo {
@@ -247,16 +241,9 @@ impl Product {
 }
 
 impl Kernel for Product {
-    fn rows(&self) -> Rows {
-        self.left.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.right.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.left.dtype().join(self.right.dtype())
+    fn shape(&self) -> KernelShape {
+        let dtype = self.left.dtype().join(self.right.dtype());
+        KernelShape { rows: self.left.rows(), cols: self.right.cols(), dtype }
     }
 
     fn info(&self) -> KernelInfo {

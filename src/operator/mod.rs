@@ -1,5 +1,5 @@
 //! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums, products
-//! and adjoints. No physics here: `lattice` and `manybody` say what the matrices mean.
+//! and adjoints. What the matrices mean is said in `lattice` and `manybody`; the one operator of a field here is Wilson's.
 //!
 //! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle to both
 //! with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and applies them to all
@@ -30,8 +30,12 @@ pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 const ONE: C64 = C64::new(1.0, 0.0);
 
 /// What helps where a vector has another size than its operator.
-pub(crate) const TAKE_SIZES: &str =
-    "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator";
+pub(crate) const TAKE_SIZES: &str = "make vectors of the operator's size";
+
+/// The error for a product that is not finite.
+pub(crate) fn not_finite() -> Error {
+    Error::numeric("the operator gives numbers that are not finite").hint("look for NaN or infinite entries")
+}
 
 /// The diagonal of an operator on its device, as a real column.
 pub struct DiagonalThere {

@@ -71,8 +71,11 @@ impl Operator {
             Some(origin) => origin.velocity(&self.device, axis)?,
             None => {
                 let derived = self.derived_velocity(axis)?.ok_or_else(|| {
-                    Error::input(format!("velocities need the hoppings of a model, not a {}", self.describe()))
-                        .hint("make operators with `model(..).build()` or `tight_binding(..)`; their sums and products have velocities too")
+                    Error::input(format!(
+                        "velocities need the hoppings of a model, not a {}",
+                        self.describe()
+                    ))
+                    .hint("make operators from a model; their sums and products have velocities too")
                 })?;
                 derived.on(self.geometry.clone())
             }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::{LinearOperator, Operator};
 use crate::backend::matrix::su3::check_links;
 use crate::backend::matrix::wilson::{Compression, Sites, WilsonSpec, error8};
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::C64;
 
 /// Largest error of a link from 8 reals that is accepted, double and single.
 const EIGHT: [f64; 2] = [1e-12, 1e-4];
@@ -132,12 +132,8 @@ impl EvenOdd {
 }
 
 impl Kernel for EvenOdd {
-    fn rows(&self) -> Rows {
-        self.even.rows()
-    }
-
-    fn dtype(&self) -> DType {
-        self.even.dtype()
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.even.rows(), self.even.dtype())
     }
 
     fn info(&self) -> KernelInfo {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::input::COMMANDS;
 use crate::script::declared::OptionDoc;
 use crate::script::device::BACKENDS;
+use crate::script::kinds;
 use crate::script::lex::{self, Kind};
 use crate::script::registry::{self, Entry, Form};
 use crate::script::signature::Field;
@@ -66,7 +67,7 @@ pub fn proposals(names: &Names, line: &str) -> Proposals {
     }
     let all = lex::tokens(line);
     match all.last().map(|t| t.kind) {
-        Some(Kind::Text { closed: false }) => return Proposals::Files,
+        Some(Kind::Text { closed: false }) => return words(names, line).unwrap_or(Proposals::Files),
         Some(Kind::Comment | Kind::Number | Kind::Text { .. }) => {
             return Proposals::Words(line.len(), vec![]);
         }
@@ -277,6 +278,19 @@ fn options(names: &Names, before: &[String]) -> Option<Vec<OptionDoc>> {
 /// What the call declares whose option map is being typed at the end of a line, of the options that are not given yet.
 pub fn options_at(names: &Names, line: &str) -> Vec<OptionDoc> {
     options(names, &before(line).1).unwrap_or_default()
+}
+
+/// The words that the option may be whose text is being written at the end of a line, if it is one of words.
+fn words(names: &Names, line: &str) -> Option<Proposals> {
+    let start = lex::tokens(line).last()?.range.start;
+    let (_, mut tokens) = before(&line[..start]);
+    let (":", key) = (tokens.pop()?.as_str(), tokens.pop()?) else { return None };
+    let option = options(names, &tokens)?.into_iter().find(|option| option.key == key)?;
+    let part = &line[start + 1..];
+    let known = kinds::words(&option.kind);
+    let fit = known.iter().filter(|word| word.starts_with(part));
+    let fit: Vec<Proposal> = fit.map(|word| plain(word, word)).collect();
+    (!known.is_empty()).then_some(Proposals::Words(start + 1, fit))
 }
 
 /// Where the word begins that is being written at the end of a line, and the tokens before it.

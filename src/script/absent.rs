@@ -1,6 +1,6 @@
 //! What people look for and is not there: said as such, with the nearest way around.
 
-use super::manual::plain;
+use super::terms;
 
 /// Words, what they are, and what serves instead. Names in back-ticks exist; a test looks.
 const ABSENT: [(&[&str], &str); 14] = [
@@ -10,7 +10,7 @@ const ABSENT: [(&[&str], &str); 14] = [
     ),
     (
         &["su(2)", "su2", "non-abelian", "nonabelian", "spin-adapted", "cgc"],
-        "tensors with SU(2) or other non-abelian symmetry are not there: states have the numbers of U(1) and Z_n, as in `product_state(chain, names, #{ Sz: 0 })`; the total spin is the expectation value of a sum, and multiplets are kept whole by `dmrg::finite`. SU(3) fields are those of `gauge::heatbath`",
+        "multiplets of a total spin are those of `dmrg::finite(h, chain, #{ sector: #{ S: 0.0 } })`; infinite chains, evolution in time and states made by hand have the numbers of U(1) and Z_n alone. Other non-abelian symmetries are not there; SU(3) fields are those of `gauge::heatbath`",
     ),
     (
         &["peps", "ipeps", "mera", "ttn", "tree tensor", "ctmrg", "isotns"],
@@ -26,7 +26,7 @@ const ABSENT: [(&[&str], &str); 14] = [
     ),
     (
         &["diffusion monte carlo", "dmc", "afqmc", "projector monte carlo", "green's function monte carlo"],
-        "Monte Carlo beyond a trial wave function (diffusion, auxiliary fields) is not there; `vmc::run` is variational, `dmrg::finite` and `davidson` are not",
+        "Monte Carlo beyond a trial wave function (diffusion, auxiliary fields) is not there; `vmc::run` has the energy of a trial state, `dmrg::finite` and `davidson` need none",
     ),
     (
         &[
@@ -68,7 +68,7 @@ const ABSENT: [(&[&str], &str); 14] = [
         "neural networks as wave functions are not there; `slater_jastrow` with `vmc::optimise` is the variational state",
     ),
     (
-        &["metal", "rocm", "amd gpu", "opencl", "sycl", "vulkan", "hip"],
+        &["apple gpu", "metal backend", "rocm", "amd gpu", "opencl", "sycl", "vulkan", "hip"],
         "GPUs other than NVIDIA's are not used; the processor's vector units are (`backend()`)",
     ),
     (
@@ -79,16 +79,7 @@ const ABSENT: [(&[&str], &str); 14] = [
 
 /// What there is to say of something that is not there.
 pub fn instead(question: &str) -> Option<&'static str> {
-    let asked = plain(question.trim());
-    let asks = |word: &&str| {
-        let word = plain(word);
-        let whole = |at: usize| {
-            let free = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-            free(asked[..at].chars().next_back()) && free(asked[at + word.len()..].chars().next())
-        };
-        asked.match_indices(word.as_str()).any(|(at, _)| whole(at))
-    };
-    ABSENT.iter().find(|(words, _)| words.iter().any(asks)).map(|(_, text)| *text)
+    ABSENT.iter().find(|(words, _)| terms::means(question, words)).map(|(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -99,8 +90,8 @@ mod tests {
     fn what_is_not_there_is_said() {
         for (question, word) in [
             ("iTEBD", "dmrg::uniform"),
-            ("SU(2)", "U(1)"),
-            ("su2 symmetry", "U(1)"),
+            ("SU(2)", "dmrg::finite"),
+            ("su2 symmetry", "total spin"),
             ("iPEPS", "cylinder"),
             ("DMFT", "meanfield"),
             ("hybrid Monte Carlo", "heatbath"),

@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 
 use rhai::{Dynamic, Engine, Map};
 
-use super::declared::{OptionDoc, all_in_words, in_words, is_or_are, items, resolve, shown, unknown_key};
+use super::allowed::{Given, at_odds};
+use super::declared::{OptionDoc, items, resolve, shown, unknown_key};
+use super::kinds::{all_in_words, in_words, is_or_are};
 use super::registry;
 use super::signature::{self, Signature};
 use crate::error::{Error, Result};
@@ -72,6 +74,10 @@ impl Declared {
                 checked.insert(key, option.accept(value, &of_type)?);
             }
         }
+        let of = |key: &str| checked.get(key).map_or(Given::No, |value| Given::Value(value.clone()));
+        if let Some((_, error)) = at_odds(options, of) {
+            return Err(error);
+        }
         Ok(checked)
     }
 
@@ -106,12 +112,21 @@ impl Declared {
         Ok(all)
     }
 
-    /// Those of a map's entries that the function takes, without what is `()`.
+    /// Those of a map's entries that the function takes, without what is `()` or the default all the same: an option that was not
+    /// given is not given to the next function either.
     pub fn pick(&self, engine: &Engine, from: Map) -> Map {
         let options = self.options(engine);
-        let takes = |key: &str| options.iter().any(|option| option.key == key);
-        from.into_iter().filter(|(key, value)| takes(key) && !value.is_unit()).collect()
+        let takes = |key: &str, value: &Dynamic| {
+            options.iter().any(|option| option.key == key && !option.value().is_some_and(|x| same(&x, value)))
+        };
+        from.into_iter().filter(|(key, value)| takes(key, value) && !value.is_unit()).collect()
     }
+}
+
+/// Whether two values are the same number, text or truth value.
+fn same(a: &Dynamic, b: &Dynamic) -> bool {
+    let plain = ["i64", "f64", "bool", "string"].contains(&a.type_name());
+    plain && a.type_name() == b.type_name() && a.to_string() == b.to_string()
 }
 
 /// The error for an option that must be given and is not; what it means is the remedy.

@@ -3,10 +3,11 @@
 
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use crate::error::{Error, Result, nearest};
+use super::kinds;
+use crate::error::{Error, nearest};
 
 /// An option as a doc comment declares it: ``- `key` (kind, default): meaning``.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptionDoc {
     pub key: String,
     /// What it may be: "int", "float or function", "Window", "any"; empty where the doc does not tell.
@@ -15,27 +16,16 @@ pub struct OptionDoc {
     pub default: String,
     /// What it does.
     pub meaning: String,
+    /// The text that says which options it goes with; empty where it goes with all.
+    pub rules: String,
 }
-
-/// The kinds that are no types of this program.
-const PLAIN: [(&str, &str); 9] = [
-    ("int", "a whole number"),
-    ("float", "a number"),
-    ("bool", "true or false"),
-    ("string", "a text"),
-    ("array", "an array"),
-    ("range", "a range"),
-    ("map", "a map"),
-    ("function", "a function"),
-    ("any", "any value"),
-];
 
 impl OptionDoc {
     /// The default as a value; none where it is told in words.
     pub fn value(&self) -> Option<Dynamic> {
         let value = literal(&self.default)?;
-        match (self.kind.as_str(), value.as_int()) {
-            ("float", Ok(whole)) => Some((whole as FLOAT).into()),
+        match (kinds::may_be(&self.kind, "int"), value.as_int()) {
+            (false, Ok(whole)) => Some((whole as FLOAT).into()),
             _ => Some(value),
         }
     }
@@ -53,68 +43,6 @@ impl OptionDoc {
             default => format!("{}, default {default}", self.kind),
         }
     }
-
-    /// What it may be, for a message.
-    fn wanted(&self) -> String {
-        all_in_words(&self.kind)
-    }
-
-    /// A value given for the option, as the function reads it; `of_type` is its type as scripts name it.
-    pub fn accept(&self, value: Dynamic, of_type: &str) -> Result<Dynamic> {
-        let kinds = || self.kind.split(" or ");
-        if of_type == "int"
-            && !kinds().any(|kind| kind == "int")
-            && kinds().any(|kind| kind == "float")
-            && let Ok(whole) = value.as_int()
-        {
-            return Ok((whole as FLOAT).into());
-        }
-        if !kinds().any(|kind| kind == of_type || matches!(kind, "any" | "")) {
-            let text =
-                format!("option `{}` takes {}, not a value of type {of_type}", self.key, self.wanted());
-            let given = match shown(&value, of_type) {
-                Some(text) => format!("`{text}`"),
-                None => in_words(of_type),
-            };
-            let meaning = self.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
-            return Err(Error::input(text).hint(format!("it was given {given}; `{}`: {meaning}", self.key)));
-        }
-        if value.as_float().is_ok_and(FLOAT::is_nan) {
-            let text = format!("option `{}` is not a number (NaN)", self.key);
-            return Err(Error::input(text).hint("a division of zero by zero gives one, say"));
-        }
-        if value.as_float().is_ok_and(FLOAT::is_infinite) {
-            return Err(
-                Error::input(format!("option `{}` is {value}", self.key)).hint("it takes a finite number")
-            );
-        }
-        Ok(value)
-    }
-}
-
-/// A kind as a message names it.
-pub(super) fn in_words(kind: &str) -> String {
-    match PLAIN.iter().find(|(name, _)| *name == kind) {
-        Some((_, words)) => (*words).to_string(),
-        None if of_many(kind) => kind.to_string(),
-        None if kind.starts_with(['A', 'E', 'I', 'O']) => format!("an {kind}"),
-        None => format!("a {kind}"),
-    }
-}
-
-/// Whether a type is named after the many that its value holds.
-fn of_many(kind: &str) -> bool {
-    kind.ends_with('s') && !matches!(kind, "Series" | "Basis" | "BlockBasis")
-}
-
-/// "an Operator is", "Moments are".
-pub(super) fn is_or_are(kind: &str) -> String {
-    format!("{} {}", in_words(kind), if of_many(kind) { "are" } else { "is" })
-}
-
-/// Kinds like "int or array" as a message names them.
-pub(super) fn all_in_words(kinds: &str) -> String {
-    kinds.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")
 }
 
 /// A value for a message. None of arrays and maps, which may be long, and of functions, whose names nobody gave them.
@@ -123,7 +51,7 @@ pub(super) fn shown(value: &Dynamic, of_type: &str) -> Option<String> {
 }
 
 /// A literal of a doc comment as a value: a number, a text, true or false, an array of such, an empty map.
-fn literal(text: &str) -> Option<Dynamic> {
+pub(super) fn literal(text: &str) -> Option<Dynamic> {
     if text == "#{}" {
         return Some(Map::new().into());
     }
@@ -188,8 +116,7 @@ fn of_item(item: &str) -> Vec<OptionDoc> {
     let (names, meaning) = match colon {
         Some((i, _)) if item.starts_with('`') => (&item[..i], item[i + 2..].trim()),
         _ => {
-            let (key, kind, default) = Default::default();
-            return vec![OptionDoc { key, kind, default, meaning: item.into() }];
+            return vec![OptionDoc { meaning: item.into(), ..OptionDoc::default() }];
         }
     };
     let mut found = Vec::new();
@@ -205,22 +132,25 @@ fn of_item(item: &str) -> Vec<OptionDoc> {
         let end = end.unwrap_or(after.len());
         let inside = after[..end].trim_start().strip_prefix('(').and_then(|d| d.rsplit_once(')'));
         let (kind, default) = kind_and_default(inside.map_or("", |(inside, _)| inside));
-        found.push(OptionDoc { key: key.into(), kind, default, meaning: meaning.into() });
+        let rules = if has_rules(meaning) { meaning.to_string() } else { String::new() };
+        found.push(OptionDoc { key: key.into(), kind, default, meaning: meaning.into(), rules });
         rest = &after[end..];
     }
     found
 }
 
-/// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default.
+/// Whether a text says which options go together.
+fn has_rules(meaning: &str) -> bool {
+    ["not with `", "only with `"].iter().any(|words| meaning.contains(words))
+}
+
+/// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default; where words are, the first one is the
+/// default.
 fn kind_and_default(inside: &str) -> (String, String) {
-    let is_kind = |word: &str| {
-        let type_name = word.starts_with(|c: char| c.is_ascii_uppercase())
-            && word.chars().all(|c| c.is_ascii_alphanumeric());
-        type_name || PLAIN.iter().any(|(name, _)| *name == word)
-    };
     let (first, rest) = inside.split_once(", ").unwrap_or((inside, ""));
-    if !first.is_empty() && first.split(" or ").all(is_kind) {
-        return (first.to_string(), rest.to_string());
+    if kinds::is_kinds(first) {
+        let default = if rest.is_empty() { kinds::first_word(first).unwrap_or_default() } else { rest };
+        return (first.to_string(), default.to_string());
     }
     let kind = literal(inside).map_or("", |value| match value.type_name() {
         "i64" => "int",
@@ -265,15 +195,18 @@ fn collect(doc: &str, docs_of: &dyn Fn(&str) -> Vec<String>, open: &mut Vec<Stri
             new.retain(|option| quoted(less).all(|key| key != option.key));
         } else {
             if let Some((_, like)) = item.meaning.split_once("as for `")
-                && (item.kind.is_empty() || item.default.is_empty())
                 && let Some((path, _)) = like.split_once('`')
                 && let Some(same) = of(path).into_iter().find(|option| option.key == item.key)
             {
                 if item.default.is_empty() {
-                    item.default = same.default;
+                    item.default = same.default.clone();
                 }
-                if item.kind.is_empty() {
-                    item.kind = same.kind;
+                // Another default says nothing of bounds and words.
+                if kinds::says_more(&same.kind, &item.kind) {
+                    item.kind = same.kind.clone();
+                }
+                if item.rules.is_empty() {
+                    item.rules = same.rules.clone();
                 }
             }
             new.push(item);

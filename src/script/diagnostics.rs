@@ -39,6 +39,14 @@ pub struct Call {
     module: Option<String>,
 }
 
+/// What the language's own names of closures begin with.
+const CLOSURE: &str = "anon$";
+
+/// A function as a note names it: closures have no name that a script knows.
+fn called(name: &str) -> String {
+    if name.starts_with(CLOSURE) { "a closure".into() } else { format!("`{name}`") }
+}
+
 impl std::fmt::Display for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "in {}", self.what)?;
@@ -145,12 +153,12 @@ impl Report {
                             if !at.is_none() {
                                 position = *at;
                             }
-                            calls.push(Call { what: format!("`{name}`"), line: at.line(), module: None });
+                            calls.push(Call { what: called(name), line: at.line(), module: None });
                         }
                         // Callers need not know how the stdlib does its work.
                         Some(module) if stdlib::MODULES.iter().any(|(name, _)| *name == module) => {}
                         Some(module) => calls.push(Call {
-                            what: format!("`{name}`"),
+                            what: called(name),
                             line: at.line(),
                             module: Some(module.to_string()),
                         }),
@@ -301,6 +309,17 @@ fn describe(
             Kind::Input,
         ),
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
+        EvalAltResult::ErrorFunctionNotFound(signature, _) if signature.starts_with(CLOSURE) => {
+            let call = tidy_types(signature);
+            let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
+            let count = given.split(", ").filter(|kind| !kind.is_empty()).count();
+            let like = ["a", "b", "c", "d"][..count.min(4)].join(", ");
+            (
+                format!("a closure is called with ({given}), and takes another number of values"),
+                Some(format!("write it like |{like}| ..")),
+                Kind::Input,
+            )
+        }
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();
             let call = tidy_types(signature);

@@ -16,7 +16,7 @@ use super::direct::{self, Direct};
 use super::modules::Files;
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
-use super::{Failure, api, comparison, lint, options, recover, registry, signature, stdlib, types};
+use super::{Failure, api, comparison, lint, options, recover, registry, signature, stdlib, traps, types};
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::output::tell;
@@ -197,7 +197,7 @@ impl Engine {
     /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`, a comment without an end.
     pub fn lint(&self, text: &str, name: Option<&str>) -> Vec<Report> {
         let text = comment_out_shebang(text);
-        let traps = lint::traps(&self.rhai, &text);
+        let traps = traps::traps(&self.rhai, &text);
         traps.iter().map(|f| Report::at(&f.error, f.position, &text, name, true)).collect()
     }
 

@@ -2,6 +2,7 @@
 
 use super::manual::{Style, columns, plain, stem};
 use super::registry::first_sentence;
+use super::terms;
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
 const SCRIPTS: [(&str, &str); 43] = [
@@ -50,32 +51,6 @@ const SCRIPTS: [(&str, &str); 43] = [
     ("examples/wave_packet.rhai", include_str!("../../examples/wave_packet.rhai")),
 ];
 
-/// What people ask for and the scripts call by another name.
-const WORDS: [(&[&str], &str); 16] = [
-    (&["band structure", "bandstructure", "dispersion", "bloch"], "bands"),
-    (&["dos", "ldos", "density of states", "spectrum"], "density of states"),
-    (&["hall effect", "quantum hall", "topology", "topological"], "chern"),
-    (&["conductance", "conductivity", "transmission", "leads"], "transport"),
-    (&["anderson", "localisation", "impurity", "defect"], "disorder"),
-    (&["defects", "holes", "missing"], "vacancy"),
-    (&["quantum dynamics", "time evolution", "real time", "evolve", "tebd"], "tdvp"),
-    (
-        &["floquet", "periodic driving", "time dependent", "ramp", "adiabatic"],
-        "hamiltonians that depend on time",
-    ),
-    (&["finite temperature", "specific heat", "thermodynamics"], "temperature"),
-    (&["exact diagonalisation", "ed", "lanczos"], "davidson"),
-    (&["matrix product states", "mps", "tensor networks"], "dmrg"),
-    (
-        &["vumps", "idmrg", "imps", "infinite mps", "uniform mps", "thermodynamic limit", "central charge"],
-        "infinite chains",
-    ),
-    (&["qmc", "quantum monte carlo", "variational monte carlo", "vmc"], "metropolis"),
-    (&["qcd", "quarks", "propagator", "lattice gauge theory", "chiral"], "overlap"),
-    (&["spin chain", "magnetism", "antiferromagnet"], "heisenberg"),
-    (&["gpu", "cuda", "benchmark", "speed"], "gpu"),
-];
-
 /// What a script says it is about: the comments that it begins with, without the line for its test.
 fn heading(text: &str) -> String {
     let lines = text.lines().take_while(|line| line.starts_with("//"));
@@ -117,14 +92,15 @@ pub fn about(question: &str, style: Style) -> Option<String> {
 /// many words there are.
 fn ranked(question: &str) -> (Vec<(usize, &'static str, String)>, usize) {
     let asked = plain(question);
-    let mut words: Vec<String> =
-        asked.split(|c: char| !c.is_alphanumeric()).map(|w| stem(w).to_string()).collect();
+    let mut words: Vec<String> = terms::words(question).iter().map(|w| stem(w).to_string()).collect();
     words.retain(|word| word.len() > 2 || word == "ed");
     words.retain(|word| {
         !["the", "how", "what", "does", "and", "for", "with", "are", "can"].contains(&word.as_str())
     });
-    let known = WORDS.iter().filter(|(names, _)| names.iter().any(|name| holds(&asked, &plain(name))));
-    let meant: Vec<String> = known.map(|(_, word)| plain(word)).collect();
+    let meant: Vec<String> = terms::meant(question)
+        .filter(|term| !term.scripts.is_empty())
+        .map(|term| plain(term.scripts))
+        .collect();
     let mut found: Vec<(usize, &str, String)> = Vec::new();
     for (path, text) in SCRIPTS {
         let (name, about, all) = (plain(path), plain(&heading(text)), plain(text));
@@ -141,13 +117,6 @@ fn ranked(question: &str) -> (Vec<(usize, &'static str, String)>, usize) {
     }
     found.sort_by_key(|(worth, ..)| std::cmp::Reverse(*worth));
     (found, words.len())
-}
-
-/// Whether a text has these words, as words.
-fn holds(text: &str, words: &str) -> bool {
-    let letter = |c: char| c.is_alphanumeric();
-    text.match_indices(words)
-        .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + words.len()..].starts_with(letter))
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-//! What can be said of a script before it runs: the traps of the language for physicists, as warnings, and calls of
-//! functions that do not exist or with misspelled options, as errors.
+//! What can be said of a script before it runs: calls of functions that do not exist or with misspelled options, as errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
+use super::allowed::{Given, at_odds};
 use super::declaration::missing;
 use super::declared::{OptionDoc, resolve, unknown_key};
-use super::lex;
 use super::registry::{self, Entry, Form};
 use crate::error::Error;
 
@@ -18,7 +17,7 @@ pub(super) struct Finding {
 }
 
 /// The tokens of a script; those inside `${...}` of texts included.
-fn tokens(engine: &Engine, source: &str) -> Vec<(Token, Position)> {
+pub(super) fn tokens(engine: &Engine, source: &str) -> Vec<(Token, Position)> {
     let texts = [source];
     let (stream, control) = engine.lex(&texts);
     let mut found = Vec::new();
@@ -48,95 +47,6 @@ fn tokens(engine: &Engine, source: &str) -> Vec<(Token, Position)> {
         found.push((token, position));
     }
     found
-}
-
-fn is_literal(token: Option<&(Token, Position)>) -> bool {
-    matches!(token, Some((Token::IntegerConstant(_) | Token::FloatConstant(_), _)))
-}
-
-/// Whether what follows belongs to a product: in `x * 2 / 3` the product is divided.
-fn is_factor(token: Option<&(Token, Position)>) -> bool {
-    matches!(token, Some((Token::Multiply | Token::Divide | Token::Modulo, _)))
-}
-
-/// A comment that does not end: the rest of the script belongs to it, and nobody else says so.
-fn open_comment(source: &str) -> Option<Finding> {
-    let from = lex::open_comment(source).then(|| lex::tokens(source).pop()).flatten()?.range.start;
-    let line = source[..from].matches('\n').count() + 1;
-    let column = source[..from].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    let position = Position::new(u16::try_from(line).ok()?, u16::try_from(column).ok()?);
-    let error = Error::input("a comment that begins here is not closed: nothing behind it is run")
-        .hint("`*/` closes it");
-    Some(Finding { position, error })
-}
-
-/// Warnings about `1/2`, `2^3`, `-x**2`, `-2**2` and a comment without an end.
-pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
-    let tokens = tokens(engine, source);
-    let mut found: Vec<Finding> = open_comment(source).into_iter().collect();
-    for (k, (token, position)) in tokens.iter().enumerate() {
-        let before = k.checked_sub(1).and_then(|k| tokens.get(k));
-        let after = tokens.get(k + 1);
-        let error = match (token, before, after) {
-            (Token::Divide, Some((Token::IntegerConstant(a), _)), Some((Token::IntegerConstant(b), _)))
-                if (*b == 0 || a % b != 0) && !is_factor(k.checked_sub(2).and_then(|k| tokens.get(k))) =>
-            {
-                let quotient = a.checked_div(*b).map_or("an error".to_string(), |q| q.to_string());
-                Error::input(format!("`{a}/{b}` divides whole numbers and gives {quotient}"))
-                    .hint(format!("write `{a}.0/{b}.0`"))
-            }
-            (Token::XOr, ..) if is_literal(before) || is_literal(after) => {
-                Error::input("`^` is the exclusive or of bits").hint("powers are written `**`")
-            }
-            // The sign is part of a literal number.
-            (Token::UnaryMinus, ..) if power_behind(&tokens, k + 1) => minus_first(),
-            (Token::IntegerConstant(_) | Token::FloatConstant(_), _, Some((Token::PowerOf, _)))
-                if token.to_string().starts_with('-') =>
-            {
-                minus_first()
-            }
-            _ => continue,
-        };
-        found.push(Finding { position: *position, error });
-    }
-    found
-}
-
-fn minus_first() -> Error {
-    Error::input("the minus sign binds before `**`, so that `-x**2` is `(-x)**2`").hint("write `-(x**2)`")
-}
-
-/// Whether an operand starts at `k` and `**` follows it.
-fn power_behind(tokens: &[(Token, Position)], mut k: usize) -> bool {
-    let closing = |mut k: usize| -> usize {
-        let mut depth = 0usize;
-        while let Some((token, _)) = tokens.get(k) {
-            match token {
-                Token::LeftParen | Token::LeftBracket => depth += 1,
-                Token::RightParen | Token::RightBracket => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            k += 1;
-            if depth == 0 {
-                break;
-            }
-        }
-        k
-    };
-    match tokens.get(k).map(|t| &t.0) {
-        Some(Token::IntegerConstant(_) | Token::FloatConstant(_) | Token::Identifier(_)) => k += 1,
-        Some(Token::LeftParen) => k = closing(k),
-        _ => return false,
-    }
-    loop {
-        match tokens.get(k).map(|t| &t.0) {
-            Some(Token::LeftParen | Token::LeftBracket) => k = closing(k),
-            Some(Token::Unit) => k += 1,
-            Some(Token::Period | Token::DoubleColon) => k += 2,
-            Some(Token::PowerOf) => return true,
-            _ => return false,
-        }
-    }
 }
 
 /// Functions of the language itself, which no registry lists.
@@ -331,6 +241,13 @@ pub(super) fn wrong_options(
             return true;
         }
         let said = found.len();
+        let known = |key: &str| match given.iter().find(|(name, ..)| name == key) {
+            None => Given::No,
+            Some((_, Some(value), _)) if value.is_unit() => Given::No,
+            Some((_, Some(value), _)) => Given::Value(value.clone()),
+            Some((_, None, _)) => Given::Something,
+        };
+        let odd = at_odds(&options, known).filter(|_| one_form);
         let is_given = |option: &OptionDoc| {
             given
                 .iter()
@@ -349,6 +266,10 @@ pub(super) fn wrong_options(
                     option.accept(value, &of_type).err()
                 }),
             };
+            let error = error.or_else(|| {
+                let (odd, error) = odd.as_ref()?;
+                (*odd == key).then(|| error.clone())
+            });
             let position = || key_of(&tokens, position, &key).unwrap_or(position);
             found.extend(error.map(|error| Finding { position: position(), error }));
         }
@@ -450,7 +371,9 @@ pub(super) fn called(ast: &AST) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Engine;
+    use super::super::allowed::named;
     use super::super::declaration::Declared;
+    use super::super::kinds::{may_be, words};
     use super::super::registry::{Entry, entries, options};
 
     /// Values of three types, one of which an option does not take.
@@ -502,6 +425,15 @@ mod tests {
                 let given = [(key.into(), value)].into_iter().collect();
                 run.check(engine.rhai(), given).map_or_else(|e| e.message().to_string(), |_| "nothing".into())
             };
+            // What an option is not to be given with may be left out where it is "as for" another function's.
+            for option in &declared {
+                let own = option.rules == option.meaning || option.rules.contains("only with `");
+                let unknown =
+                    named(&option.rules).filter(|_| own).find(|key| declared.iter().all(|o| o.key != *key));
+                wrong.extend(
+                    unknown.map(|key| format!("`{path}` has no `{key}`, which `{}` names", option.key)),
+                );
+            }
             let kindless = declared.iter().filter(|option| option.kind.is_empty());
             wrong.extend(
                 kindless.map(|option| format!("the option `{}` of `{path}` has no kind", option.key)),
@@ -520,21 +452,25 @@ mod tests {
             }
             let mut mistyped = Vec::new();
             for option in run.options(engine.rhai()).to_vec() {
-                let kinds: Vec<&str> = option.kind.split(" or ").collect();
-                let of_kind = |kind: &str| kinds.contains(&kind) || kinds.contains(&"any");
-                let Some((value, _)) = VALUES.iter().find(|(_, kind)| !of_kind(kind)) else { continue };
+                let Some((value, _)) = VALUES.iter().find(|(_, kind)| !may_be(&option.kind, kind)) else {
+                    continue;
+                };
                 // Another form of the function may take the value.
                 if declared.iter().any(|other| other.key == option.key && other.kind != option.kind) {
                     continue;
                 }
-                mistyped.push((call(entry, &option.key, value), option.key, value));
+                mistyped.push((call(entry, &option.key, value), option.key.clone(), value));
+                if !words(&option.kind).is_empty() && !may_be(&option.kind, "any") {
+                    mistyped.push((call(entry, &option.key, "\"no word\""), option.key, &"\"no word\""));
+                }
             }
             let scripts: Vec<String> = mistyped.iter().map(|(script, ..)| script.clone()).collect();
             let checked = said_of_each(&mut engine, &scripts);
             for ((script, key, value), check) in mistyped.iter().zip(checked) {
                 let value = engine.eval(value).unwrap_or_else(|e| panic!("{}", e.message));
                 let run = run_says(&engine, key, value);
-                if check != run || !check.starts_with(&format!("option `{key}` takes")) {
+                let means = [format!("option `{key}` takes"), format!("no {key} `no word`")];
+                if check != run || !means.iter().any(|text| check.starts_with(text)) {
                     wrong.push(format!("`{script}`: check says `{check}`, run `{run}`"));
                 }
             }

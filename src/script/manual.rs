@@ -309,8 +309,7 @@ mod tests {
     fn a_page_has_signature_options_and_example() {
         let page = page(&all(), "plot", STYLE).unwrap();
         assert!(page.starts_with("plot("), "{page}");
-        for part in
-            ["\n  Options\n", "    file", "(string, default: \"lines\")", "\n  Example\n", "    plot("]
+        for part in ["\n  Options\n", "    file", "(\"lines\" or \"points\" or", "\n  Example\n", "    plot("]
         {
             assert!(page.contains(part), "{part} in\n{page}");
         }

@@ -1,39 +1,54 @@
 //! All that knows Rhai: the engine, one file per script module under `api/`, the registry of names and docs, option
 //! maps and diagnostics. Script values go in here and come out as typed arguments for the layers below.
 
-pub mod absent;
-pub mod api;
+// The engine, what a script runs in, and calls between Rhai and Rust.
 mod arguments;
 mod callback;
-pub mod citations;
 mod comparison;
-mod declaration;
-pub mod declared;
-pub mod definitions;
 pub(crate) mod device;
-pub mod diagnostics;
 mod direct;
 mod engine;
-pub mod examples;
-mod failure;
-pub mod golden;
-mod habits;
-pub mod lex;
-mod lint;
-pub mod manual;
 mod modules;
 mod native;
-pub mod options;
-mod phrases;
-mod recover;
-pub mod reference;
-pub mod registry;
 mod rooms;
-pub mod search;
 mod session;
-pub mod signature;
 mod stack;
 pub mod stdlib;
+
+// The language as it is called: modules and types, a file for each.
+pub mod api;
+
+// What doc comments declare, and the options of a call.
+pub mod allowed;
+mod declaration;
+pub mod declared;
+pub mod kinds;
+pub mod options;
+pub mod signature;
+
+// Names and docs: help, manual, search.
+pub mod absent;
+pub mod citations;
+pub mod definitions;
+pub mod examples;
+pub mod manual;
+pub mod reference;
+pub mod registry;
+pub mod search;
+mod terms;
+
+// Errors in words.
+pub mod diagnostics;
+mod failure;
+mod habits;
+mod phrases;
+
+// What is said of a script before it runs, and the tests of scripts.
+pub mod golden;
+pub mod lex;
+mod lint;
+mod recover;
+mod traps;
 mod types;
 
 pub use arguments::arguments;

@@ -3,7 +3,31 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 25] = [
+const PHRASES: [(&str, &str); 37] = [
+    (
+        "make vectors of the operator's size",
+        "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator",
+    ),
+    ("make operators from a model", "make operators with `model(..).build()` or `tight_binding(..)`"),
+    ("make it from a model", "make it with `model(..).build()` or `tight_binding(..)`"),
+    ("or one that Lanczos' method finds", "or `spectral_window(h)` to find one"),
+    ("look at the bands on a path", "check `bands(..)`"),
+    ("a model made with n orbitals has n a site", "`model(lattice, n)` has n orbitals a site"),
+    ("an on-site matrix equals its own adjoint", "an on-site matrix equals its own `dagger()`"),
+    ("pairs on each site are given without a displacement", "`pairing(D)` pairs on each site"),
+    ("an edge is made of a site and a bond", "`edge_block(site, bond)` makes one"),
+    (
+        "take the basis of the block's own half",
+        "of `density_matrix(both, v, \"left\")` for the left block, of \"right\" for the right one",
+    ),
+    (
+        "of a chain that is its own mirror image, a left block and its mirror image",
+        "`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image",
+    ),
+    (
+        "take a multiple c of the identity off first, which divides the exponential by that of c",
+        "take a multiple of the identity off first: `(m - c).expm()` is `exp(-c)` times it",
+    ),
     ("a sum takes pairs of a number and a state", "like `dmrg::combine([[1.0, a], [-0.5, b]])`"),
     (
         "take a hypercubic one of four directions, like 8 x 8 x 8 x 16",

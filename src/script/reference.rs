@@ -187,7 +187,13 @@ fn listed(topics: &Topics) -> String {
         let signatures: BTreeSet<String> = topic.iter().map(|e| e.signature()).collect();
         let signatures: Vec<String> = signatures.into_iter().collect();
         text.push_str(&format!("\n### `{name}`\n\n```rhai\n{}\n```\n", signatures.join("\n")));
-        let docs: BTreeSet<&str> = topic.iter().map(|e| e.doc.as_str()).filter(|d| !d.is_empty()).collect();
+        // In the order of the registry, where forms that only refer to another one come last.
+        let mut docs: Vec<&str> = Vec::new();
+        for doc in topic.iter().map(|e| e.doc.as_str()).filter(|doc| !doc.is_empty()) {
+            if !docs.contains(&doc) {
+                docs.push(doc);
+            }
+        }
         for doc in docs {
             // Headings of a doc comment go below that of their function.
             let lines = doc.lines().map(|line| match line.strip_prefix("# ") {
@@ -235,6 +241,18 @@ mod tests {
         for page in pages(&all()) {
             let third = page.text.lines().nth(2).unwrap_or_default();
             assert!(!third.is_empty(), "say in MODULES what `{}` is for", page.title);
+        }
+    }
+
+    #[test]
+    fn a_form_that_refers_to_another_comes_after_it() {
+        let text = markdown(&all());
+        for name in ["dmrg::purified", "kpm::green", "round"] {
+            let section = text.split_once(&format!("#### `{name}`\n")).map_or("", |(_, rest)| rest);
+            let section = section.split("\n#### ").next().unwrap_or_default();
+            let first = section.split("```\n").nth(1).unwrap_or_default().trim_start();
+            assert!(!first.is_empty() && !first.starts_with("As "), "{name}: {first}");
+            assert!(section.contains("\nAs "), "{name} has such a form");
         }
     }
 

@@ -4,84 +4,11 @@ use std::collections::BTreeMap;
 
 use super::manual::{Style, called, columns, plain, stem};
 use super::registry::{Entry, Form};
+use super::terms::{self, words};
 use super::{absent, examples};
 
 /// Most lines of an answer.
 const MOST: usize = 24;
-
-/// The fields' words for what has another name here, or a text that does not say them. A test looks for the names.
-const TERMS: [(&[&str], &[&str]); 46] = [
-    (&["dos"], &["kpm::dos", "bloch::density"]),
-    (&["band structure", "dispersion", "bandstructure"], &["bands", "lattice::k_path"]),
-    (&["edge states", "surface states"], &["kpm::ldos", "Lead.surface", "bloch::wilson_loop"]),
-    (&["self energy", "surface green function"], &["Lead.surface"]),
-    (
-        &["attach lead", "attach leads", "scattering region", "landauer"],
-        &["transport::system", "transport::lead"],
-    ),
-    (
-        &["conductance", "scattering matrix", "smatrix", "s matrix"],
-        &["Sample.scattering", "Sample.transmission"],
-    ),
-    (
-        &["kubo", "kubo bastin", "kubo greenwood", "hall conductivity", "single shot conductivity"],
-        &["kpm::conductivity"],
-    ),
-    (&["drude", "optical response"], &["kpm::optical_conductivity"]),
-    (&["peierls", "magnetic field", "magnetic flux", "landau levels", "hofstadter"], &["Model.flux"]),
-    (&["supercell", "moire", "twisted bilayer"], &["lattice::twisted", "Model.build", "Model.hop_within"]),
-    (&["berry phase", "zak phase", "wannier centres", "wannier centers"], &["bloch::wilson_loop"]),
-    (&["chern"], &["chern_number", "markers::chern"]),
-    (&["inverse participation ratio", "participation ratio", "ipr"], &["markers::participation"]),
-    (&["level statistics", "level spacing"], &["markers::level_ratio"]),
-    (
-        &["superconductor", "superconductivity", "bdg", "bogoliubov", "nambu"],
-        &["Model.pairing", "meanfield::superconductor"],
-    ),
-    (&["hartree fock", "self consistent"], &["meanfield::hubbard", "meanfield::superconductor"]),
-    (&["anderson", "disorder"], &["Model.disorder", "Model.bond_disorder"]),
-    (
-        &["eigenvalues", "diagonalise", "exact diagonalisation", "ground state"],
-        &["davidson", "eigs", "Matrix.eigh", "dmrg::finite"],
-    ),
-    (&["shift invert", "interior eigenvalues"], &["eigs"]),
-    (&["matrix exponential"], &["Matrix.expm", "solve::exponential"]),
-    (&["wave packet", "time evolution", "quench"], &["kpm::evolve", "exact::evolve", "dmrg::evolve"]),
-    (&["tebd", "tdvp", "real time"], &["dmrg::evolve"]),
-    (&["mps", "matrix product state", "tensor train"], &["product_state", "dmrg::finite", "dmrg::state"]),
-    (&["mpo", "matrix product operator"], &["dmrg::mpo", "dmrg::cell_mpo"]),
-    (&["bond dimension"], &["dmrg::finite", "DmrgState.states"]),
-    (&["truncation error", "discarded weight"], &["DmrgState.discarded"]),
-    (
-        &["vumps", "idmrg", "imps", "infinite chain", "thermodynamic limit"],
-        &["dmrg::uniform", "dmrg::infinite"],
-    ),
-    (&["excitations", "quasiparticle", "magnon"], &["dmrg::uniform_excitations", "dmrg::spectral"]),
-    (
-        &["purification", "ancilla", "finite temperature"],
-        &["dmrg::purified", "dmrg::thermal", "exact::thermal"],
-    ),
-    (
-        &["spin spin correlation", "correlation function"],
-        &["DmrgState.spin_correlations", "DmrgState.correlations"],
-    ),
-    (&["dynamical structure factor", "spectral function"], &["dmrg::spectral", "kpm::spectral_function"]),
-    (&["entanglement entropy"], &["DmrgState.entropy", "exact::entanglement", "markers::entanglement"]),
-    (&["momentum sector", "translation symmetry"], &["exact::translation", "exact::operator"]),
-    (&["quantum monte carlo", "qmc", "variational monte carlo"], &["vmc::run", "walkers"]),
-    (&["stochastic reconfiguration", "natural gradient"], &["vmc::optimise"]),
-    (&["slater determinant"], &["slater_jastrow"]),
-    (&["pseudopotential"], &["crystal::semiconductor", "crystal::custom", "vmc::nuclei"]),
-    (&["ewald", "madelung"], &["Crystal.madelung"]),
-    (&["binning", "jackknife", "error bar", "reblocking"], &["blocked", "autocorrelation"]),
-    (&["gradient flow", "smearing"], &["gauge::wilson_flow", "gauge::stout", "gauge::ape"]),
-    (&["pure gauge", "quenched"], &["gauge::heatbath", "gauge::overrelax"]),
-    (&["dirac", "wilson fermions", "quark propagator"], &["wilson::operator", "overlap::propagator"]),
-    (&["multishift", "multi shift"], &["solve::multishift_cg"]),
-    (&["eigenvector deflation", "deflation"], &["overlap::normal", "overlap::index", "ritz"]),
-    (&["fourier transform", "fft"], &["lattice::plane_waves"]),
-    (&["random matrix", "random vector"], &["random_numbers", "random_block"]),
-];
 
 /// What a question is answered with: that a thing is not there, if so, and what a search finds.
 pub fn answer(entries: &[Entry], question: &str, style: Style) -> Option<String> {
@@ -99,12 +26,7 @@ fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
         return None;
     }
     let stems: Vec<&str> = asked.iter().map(|word| stem(word)).collect();
-    let meant: Vec<&str> = TERMS
-        .iter()
-        .filter(|(terms, _)| means(&stems, terms))
-        .flat_map(|(_, names)| *names)
-        .copied()
-        .collect();
+    let meant: Vec<&str> = terms::meant(question).flat_map(|term| term.names).copied().collect();
     let mut found: BTreeMap<(usize, bool, String), String> = BTreeMap::new();
     for e in entries.iter().filter(|e| !e.doc.is_empty()) {
         let name = called(e);
@@ -155,23 +77,17 @@ fn rank(name: &str, e: &Entry, stems: &[&str]) -> Option<usize> {
     fits.iter().position(|fits| *fits)
 }
 
-/// Whether a question has a term of the field.
-fn means(stems: &[&str], terms: &[&str]) -> bool {
-    let asked: Vec<String> = stems.iter().map(|s| s.to_string()).collect();
-    terms.iter().any(|term| {
-        let term = words(term);
-        let term: Vec<&str> = term.iter().map(|word| stem(word)).collect();
-        let at = |from: &[String]| from.len() >= term.len() && from.iter().zip(&term).all(|(a, b)| a == b);
-        (0..asked.len()).any(|k| at(&asked[k..]))
-    })
-}
-
 fn side_by_side(text: &[String], stems: &[&str]) -> bool {
-    text.windows(stems.len()).any(|part| part.iter().zip(stems).all(|(word, stem)| word.starts_with(stem)))
+    text.windows(stems.len()).any(|part| part.iter().zip(stems).all(|(word, stem)| begins(word, stem)))
 }
 
 fn has_all(text: &[String], stems: &[&str]) -> bool {
-    stems.iter().all(|stem| text.iter().any(|word| word.starts_with(stem)))
+    stems.iter().all(|stem| text.iter().any(|word| begins(word, stem)))
+}
+
+/// Whether a word begins with a stem. One or two letters are a word of their own: many words begin with them.
+fn begins(word: &str, stem: &str) -> bool {
+    if stem.len() > 2 { word.starts_with(stem) } else { word == stem }
 }
 
 /// A doc comment without its examples.
@@ -183,12 +99,6 @@ fn prose(doc: &str) -> String {
         !code && !fence
     });
     lines.collect::<Vec<_>>().join(" ")
-}
-
-/// The words of a text, in the letters that are compared.
-fn words(text: &str) -> Vec<String> {
-    let plain = plain(text);
-    plain.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_string).collect()
 }
 
 #[cfg(test)]
@@ -231,24 +141,21 @@ mod tests {
             ("topological charge", "gauge::topological_charge"),
             ("local density of states", "kpm::ldos"),
             ("ground state", "davidson"),
+            ("moire", "Model.hop_within"),
+            ("leads", "transport::lead"),
+            ("superfluid stiffness", "lattice::twisted"),
+            ("spin structure factor", "DmrgState.spin_correlations"),
         ] {
             let found = first(&all, question, 3);
             assert!(found.iter().any(|f| f == name), "{question}: {found:?}");
         }
+        let spins = search(&all, "su(2)", STYLE).unwrap_or_default();
+        assert!(
+            !spins.contains("chern_number") && !spins.contains("honeycomb"),
+            "no beginnings of words: {spins}"
+        );
         let edges = search(&all, "edge states", STYLE).unwrap();
         assert!(!edges.contains("Block.grow"), "examples are no texts: {edges}");
         assert!(search(&all, "quantum hall", STYLE).unwrap().contains("scripts/"), "scripts are found too");
-    }
-
-    #[test]
-    fn terms_name_what_there_is() {
-        let names: Vec<String> = all().iter().map(called).collect();
-        let missing: Vec<&str> = TERMS
-            .iter()
-            .flat_map(|(_, to)| *to)
-            .copied()
-            .filter(|to| !names.iter().any(|n| n == to))
-            .collect();
-        assert!(missing.is_empty(), "{missing:?}");
     }
 }

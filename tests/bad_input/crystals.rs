@@ -1,6 +1,7 @@
 //! Defects, two-centre integrals, structures of atoms and currents that cannot be.
 
-use super::{Folder, engine, fail};
+use super::{engine, fail};
+use crate::common::Folder;
 
 #[test]
 fn defects_that_cannot_be() {
@@ -139,7 +140,7 @@ const DUMP: &str = "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUND
 #[test]
 fn structures_of_atoms_that_cannot_be() {
     let folder = Folder::new("atoms");
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     folder.file("good.data", DATA.as_bytes());
     folder.file("good.dump", DUMP.as_bytes());
     assert!(engine.eval("lattice::atoms(\"good.data\"); lattice::atoms(\"good.dump\")").is_ok());
@@ -302,7 +303,11 @@ fn polarisabilities_that_cannot_be() {
                 "a frequency of 0",
                 "",
             ),
-            ("kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.5], vectors: 0 })", "0 vectors", ""),
+            (
+                "kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.5], vectors: 0 })",
+                "option `vectors` is 0",
+                "it must be at least 1",
+            ),
             (
                 "kpm::polarizability(sparse([0], [0], [1.0]), [0.1], #{ frequencies: [0.5], moments: 8 })",
                 "",

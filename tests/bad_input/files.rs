@@ -2,18 +2,19 @@
 
 use std::io::Write;
 
-use super::{Folder, engine, fail, prepare};
+use super::{engine, fail, prepare};
+use crate::common::Folder;
 
 #[test]
 fn gauge_files_that_are_damaged() {
     let folder = Folder::new("gauge");
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     prepare(
         &mut engine,
         "let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 2), 0.3);
         u.save(\"whole.nersc\"); u.save(\"whole.lime\");",
     );
-    let whole = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
+    let whole = |name: &str| std::fs::read(folder.join(name)).unwrap();
     for kind in ["nersc", "lime"] {
         let bytes = whole(&format!("whole.{kind}"));
         folder.file(&format!("cut.{kind}"), &bytes[..bytes.len() * 2 / 3]);
@@ -55,7 +56,7 @@ fn gauge_files_that_are_damaged() {
     let sum = words.fold(0u32, u32::wrapping_add);
     let header = text[..head].replace(&old, &format!("CHECKSUM = {sum:x}"));
     let header: String = header.split_inclusive('\n').filter(|line| !line.starts_with("CRC32")).collect();
-    folder.file("rough.nersc", &[header.as_bytes(), &rough].concat());
+    folder.file("rough.nersc", [header.as_bytes(), &rough].concat());
     prepare(
         &mut engine,
         "let near = load(\"rough.nersc\", #{ reunitarise: true });
@@ -105,7 +106,7 @@ fn npz(arrays: &[(&str, &[usize], f64)]) -> Vec<u8> {
 #[test]
 fn vector_files_that_are_damaged_or_foreign() {
     let folder = Folder::new("vectors");
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     prepare(
         &mut engine,
         "let lat = lattice::hypercubic(2, 2, 2, 4); let psi = wilson::reference_spinor(lat, 2);
@@ -113,7 +114,7 @@ fn vector_files_that_are_damaged_or_foreign() {
         psi.save(\"whole.npz\"); ritz(q * q, #{ count: 2, tol: 1.0, seed: 1, progress: false }).save(\"pairs.npz\");",
     );
     for name in ["whole", "pairs"] {
-        let bytes = std::fs::read(folder.0.join(format!("{name}.npz"))).unwrap();
+        let bytes = std::fs::read(folder.join(format!("{name}.npz"))).unwrap();
         folder.file(&format!("{name}_cut.npz"), &bytes[..bytes.len() / 2]);
         let mut flipped = bytes.clone();
         flipped[2000] ^= 1;
@@ -133,7 +134,7 @@ fn vector_files_that_are_damaged_or_foreign() {
         ("negative", vec![vectors, values, ("residuals", [2].as_slice(), -0.5)]),
         ("nan", vec![("vectors", [4, 2].as_slice(), f64::NAN), values, residuals]),
     ] {
-        folder.file(&format!("{name}.npz"), &npz(&arrays));
+        folder.file(&format!("{name}.npz"), npz(&arrays));
     }
     // What others wrote well is read.
     prepare(
@@ -173,18 +174,18 @@ fn vector_files_that_are_damaged_or_foreign() {
 #[test]
 fn files_that_are_missing_cut_off_or_of_another_kind() {
     let folder = Folder::new("files");
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     prepare(
         &mut engine,
         "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });
         for kind in [\"csv\", \"json\", \"npz\"] { t.save(`whole.${kind}`); }",
     );
     let cut = |kind: &str| {
-        let whole = std::fs::read(folder.0.join(format!("whole.{kind}"))).unwrap();
+        let whole = std::fs::read(folder.join(format!("whole.{kind}"))).unwrap();
         whole[..whole.len() - whole.len() / 3].to_vec()
     };
-    folder.file("cut.json", &cut("json"));
-    folder.file("cut.npz", &cut("npz"));
+    folder.file("cut.json", cut("json"));
+    folder.file("cut.npz", cut("npz"));
     folder.file("cut.csv", b"a,b\n1.0,2.0\n3.0\n");
     folder.file("none.csv", b"");
     folder.file("cut.mtx", b"%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1.0\n");
@@ -291,7 +292,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("plot(t, #{ marks: [\"none\"], file: \"a.svg\" })", "no curve `none`", ""),
             ("plot(t, #{ right: 1, file: \"a.svg\" })", "option `right`", ""),
             ("plot(t, #{ ticks: [[1]], file: \"a.svg\" })", "option `ticks`", ""),
-            ("plot(t, #{ style: \"bar\", file: \"a.svg\" })", "no style `bar`", "`bars`"),
+            ("plot(t, #{ style: \"bar\", file: \"a.svg\" })", "no style `bar`", "did you mean \"bars\""),
             ("plot(t, #{ cm: [8.6], file: \"a.svg\" })", "option `cm` takes width and height", ""),
             ("plot(t, #{ cm: [8.6, 0.1], file: \"a.svg\" })", "8.6 x 0.1 centimetres", "8.6 wide"),
             (
@@ -328,9 +329,9 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
 fn a_full_disk() {
     let folder = Folder::new("full");
     for kind in ["csv", "json", "npz", "svg", "png"] {
-        std::os::unix::fs::symlink("/dev/full", folder.0.join(format!("full.{kind}"))).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.join(format!("full.{kind}"))).unwrap();
     }
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     prepare(&mut engine, "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });");
     fail(
         &mut engine,
@@ -347,11 +348,11 @@ fn a_full_disk() {
 #[test]
 fn arrays_of_other_programs() {
     let folder = Folder::new("arrays");
-    let mut engine = engine(Some(folder.0.clone()));
-    folder.file("several.npz", &npz(&[("m", &[2, 3], 0.5), ("x", &[4], 1.5), ("z", &[], 2.5)]));
-    folder.file("lengths.npz", &npz(&[("x", &[4], 1.5), ("y", &[3], 2.0)]));
-    folder.file("columns.npz", &npz(&[("x", &[4], 1.5), ("y", &[4], 2.0)]));
-    folder.file("cube.npz", &npz(&[("x", &[4], 1.5), ("cube", &[2, 2, 2], 0.5)]));
+    let mut engine = engine(Some(folder.to_path_buf()));
+    folder.file("several.npz", npz(&[("m", &[2, 3], 0.5), ("x", &[4], 1.5), ("z", &[], 2.5)]));
+    folder.file("lengths.npz", npz(&[("x", &[4], 1.5), ("y", &[3], 2.0)]));
+    folder.file("columns.npz", npz(&[("x", &[4], 1.5), ("y", &[4], 2.0)]));
+    folder.file("cube.npz", npz(&[("x", &[4], 1.5), ("cube", &[2, 2, 2], 0.5)]));
     prepare(
         &mut engine,
         "let all = load(\"several.npz\");

@@ -231,8 +231,8 @@ fn sign_functions_that_cannot_be() {
             ("overlap::sign(q, #{ polynomial: overlap::zolotarev_inverse_sqrt(0.01) })", "not a value of type Zolotarev", "minmax"),
             (
                 "overlap::sign(q, #{ polynomial: minmax_inverse_sqrt(0.01), rational: overlap::zolotarev_inverse_sqrt(0.01) })",
-                "both `polynomial` and `rational`",
-                "one of them",
+                "the options `rational` and `polynomial` exclude each other",
+                "leave one of them out",
             ),
             ("overlap::sign(q, #{ upper: 1.0 / 0.0 })", "option `upper` is inf", "finite"),
             ("overlap::sign(u)", "a sign function of a Links", "wilson::kernel"),

@@ -20,6 +20,26 @@ fn functions_that_call_themselves_forever() {
             ("let m = #{ a: 1 }; m.b", "no `b`", "keys"),
             ("let y = 3; fn h(x) { x + y } h(1)", "no variable `y`", "`global::y`"),
             ("let twofold = |x| 2 * x; twofold(3)", "no function `twofold(int)`", "`twofold.call(..)`"),
+            (
+                "meanfield::self_consistent(series([0.5]), || 1, #{ progress: false })",
+                "a closure is called with (Series), and takes another number of values",
+                "|a| ..",
+            ),
+            (
+                "meanfield::self_consistent(1.0, |m| m)",
+                "the argument `fields` takes a Series",
+                "response: function",
+            ),
+            (
+                "kpm::dos(tight_binding(lattice::chain(8)), #{ kernel: \"jakson\" })",
+                "no kernel `jakson`",
+                "\"jackson\"",
+            ),
+            (
+                "kpm::conductivity(tight_binding(lattice::chain(8)), #{ energies: [0.0], points: 5 })",
+                "the options `points` and `energies` exclude each other",
+                "leave one",
+            ),
         ],
     );
 }

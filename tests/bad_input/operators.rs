@@ -26,10 +26,18 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, #{ range: 7 })", "option `range` takes an array", "7"),
             ("kpm::ldos(h, 1, #{ orbital: 0.5 })", "option `orbital` takes a whole number", "0.5"),
             ("kpm::moments(h, #{ checkpoint: \"no/such/mu.npz\" })", "cannot be written", "folder"),
-            ("kpm::dos(h, #{ parameter: 3.0, broadening: 0.1 })", "`jackson` has no `parameter`", "lorentz"),
+            (
+                "kpm::dos(h, #{ parameter: 3.0, broadening: 0.1 })",
+                "the option `parameter` has no effect without `kernel: \"lorentz\"` or `kernel: \"lanczos\"`",
+                "leave it out",
+            ),
             ("kpm::dos(h, #{ kernel: \"jakson\" })", "no kernel `jakson`", "jackson"),
             ("kpm::dos(h, #{ kernel: \"lanczos\", parameter: -3.0 })", "parameter -3", "positive"),
-            ("kpm::dos(h, #{ accumulate: \"magic\" })", "no accumulation `magic`", "fused"),
+            (
+                "kpm::dos(h, #{ accumulate: \"magic\" })",
+                "no accumulate `magic`",
+                "there are \"fused\", \"full-map\", \"sliding-window\", \"divided\"",
+            ),
             (
                 "kpm::green(h, 0, 0, #{ eta: 0.1, kernel: \"lorentz\" })",
                 "the option `kernel` for a Green's function with `eta`",
@@ -78,7 +86,11 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, #{ moments: 7 })", "7 moments, an odd number", "8"),
             ("kpm::conductivity(h, #{ moments: 9 })", "9 moments, an odd number", "10"),
             ("kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })", "potential of NaN", "finite"),
-            ("kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })", "temperature -1", "zero or more"),
+            (
+                "kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })",
+                "option `temperature` is -1",
+                "it must be at least 0",
+            ),
             ("kpm::green_moments(w, series([0.0]), #{ eta: -1.0 })", "an imaginary part of -1", "positive"),
         ],
     );
@@ -92,9 +104,9 @@ fn numbers_that_mean_nothing() {
             ("kpm::dos(h, #{ moments: 0 })", "0 moments", "two at least"),
             ("kpm::dos(h, #{ moments: -4 })", "-4 moments", "two at least"),
             ("kpm::dos(h, #{ moments: 1000000000000 })", "1000000000000 moments", "at most"),
-            ("kpm::dos(h, #{ vectors: 0 })", "0 vectors", "one at least"),
-            ("kpm::dos(h, #{ points: 0 })", "0 points", "one at least"),
-            ("kpm::dos(h, #{ broadening: 0.0 })", "a broadening of 0", "above zero"),
+            ("kpm::dos(h, #{ vectors: 0 })", "option `vectors` is 0", "it must be at least 1"),
+            ("kpm::dos(h, #{ points: 0 })", "option `points` is 0", "it must be at least 1"),
+            ("kpm::dos(h, #{ broadening: 0.0 })", "option `broadening` is 0", "it must be above 0"),
             ("kpm::dos(h, #{ broadening: 1e-300 })", "a broadening of 1e-300", "larger part"),
             ("kpm::dos(h, #{ moments: 64, window: window(-0.5, 0.5) })", "leaves the window", "wider window"),
             (

@@ -139,7 +139,7 @@ fn sectors_that_cannot_be() {
                 "the Hamiltonian at a time is of type f64",
                 "gives an Operator",
             ),
-            ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "a time 1.0, an error 0.0", "are positive"),
+            ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "option `tol` is 0", "it must be above 0"),
         ],
     );
 }

@@ -50,7 +50,7 @@ fn states_as_vectors_and_in_time() {
                 "the argument `t` takes a number or a Complex, not `late`",
                 "t: float or Complex",
             ),
-            ("dmrg::evolve(psi, h, 1.0, #{ step: 0.0 })", "`step` is 0", "positive"),
+            ("dmrg::evolve(psi, h, 1.0, #{ step: 0.0 })", "option `step` is 0", "it must be above 0"),
             ("dmrg::evolve(psi, h, 1e9)", "in steps of 0.05", "too many"),
             ("dmrg::evolve(psi, h, 0.0 / 0.0)", "over the time", ""),
             ("dmrg::evolve(psi, h, 1.0, #{ method: \"rk4\" })", "no method `rk4`", "tdvp1"),
@@ -82,8 +82,16 @@ fn states_as_vectors_and_in_time() {
                 "mixes states of different conserved numbers",
                 "sector empty",
             ),
-            ("dmrg::metts(h, c, #{ beta: 1.0, samples: 1 })", "1 samples", "two"),
-            ("dmrg::metts(h, c, #{ beta: 1.0, warmup: -1 })", "-1 samples", "none or more"),
+            (
+                "dmrg::metts(h, c, #{ beta: 1.0, samples: 1 })",
+                "option `samples` is 1",
+                "it must be at least 2",
+            ),
+            (
+                "dmrg::metts(h, c, #{ beta: 1.0, warmup: -1 })",
+                "option `warmup` is -1",
+                "it must be at least 0",
+            ),
             ("dmrg::metts(h, c, #{ beta: -1.0 })", "inverse temperatures", "not negative"),
             (
                 "dmrg::metts(c, h, #{ beta: 1.0 })",
@@ -98,8 +106,8 @@ fn states_as_vectors_and_in_time() {
             ),
             (
                 "dmrg::metts(h, c, #{ beta: 1.0, sector: #{ Sz: 0 }, scramble: -1.0 })",
-                "`scramble` is -1",
-                "a time",
+                "option `scramble` is -1",
+                "it must be at least 0",
             ),
             ("dmrg::metts(h, c, #{ beta: 1.0, observe: |s| 1.0 })", "an observation of type f64", "a map"),
             (
@@ -113,7 +121,7 @@ fn states_as_vectors_and_in_time() {
                 "a column",
             ),
             ("dmrg::evolve(psi, h, 1.0, #{ order: 3 })", "of order 3", "2 and 4"),
-            ("dmrg::evolve(psi, h, 1.0, #{ expand: -1 })", "before -1 steps", "none or more"),
+            ("dmrg::evolve(psi, h, 1.0, #{ expand: -1 })", "option `expand` is -1", "it must be at least 0"),
             ("dmrg::evolve(psi, h, 1.0, #{ cutoff: 2.0 })", "`cutoff` is 2", "to discard"),
             ("dmrg::evolve(psi, up, 1.0)", "changes Sz by 1", "leave Sz out"),
             ("dmrg::evolve(free, up, 1.0)", "not Hermitian", "conjugate"),
@@ -154,8 +162,16 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::thermal(h, c, #{ beta: [] })", "no inverse temperature", "beta"),
             ("dmrg::thermal(h, c, #{ beta: 1.0, sector: #{ Sz: 5 } })", "Sz", ""),
             ("dmrg::purified(sites(\"Boson\", 2, #{ nmax: 20 }), #{})", "beside its copy", "nmax"),
-            ("exact::thermal(h, c, #{ beta: 1.0, vectors: 1 })", "1 random vectors", "two"),
-            ("exact::thermal(h, c, #{ beta: 1.0, steps: 0 })", "0 steps", "one at least"),
+            (
+                "exact::thermal(h, c, #{ beta: 1.0, vectors: 1 })",
+                "option `vectors` is 1",
+                "it must be at least 2",
+            ),
+            (
+                "exact::thermal(h, c, #{ beta: 1.0, steps: 0 })",
+                "option `steps` is 0",
+                "it must be at least 1",
+            ),
             ("exact::thermal(h, c, #{ beta: [-1.0] })", "inverse temperatures", "not negative"),
         ],
     );

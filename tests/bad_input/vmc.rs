@@ -1,20 +1,21 @@
 //! Crystals, orbitals, wave functions and walks.
 
-use super::{Folder, engine, fail, prepare};
+use super::{engine, fail, prepare};
+use crate::common::Folder;
 
 #[test]
 fn crystals_and_orbitals() {
     let folder = Folder::new("orbitals");
     folder.file("cut.npz", b"PK\x03\x04 nothing");
     folder.file("bwfn.data", b"GEOMETRY\n Primitive lattice vectors (au)\n 1.0 0.0 zero\n");
-    folder.file("binary.bwfn.data", &[0, 159, 146, 150]);
+    folder.file("binary.bwfn.data", [0, 159, 146, 150]);
     folder.file("numbers.data", b"1 2\n3 4\n");
-    let mut engine = engine(Some(folder.0.clone()));
+    let mut engine = engine(Some(folder.to_path_buf()));
     let set_up = "let si = crystal::silicon(1); let gas = crystal::electron_gas(2, 1.0); \
                   let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); spline.save(\"k.npz\"); \
                   let cube = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]];";
     prepare(&mut engine, set_up);
-    std::fs::rename(folder.0.join("k.npz"), folder.0.join("k.NPZ")).unwrap();
+    std::fs::rename(folder.join("k.npz"), folder.join("k.NPZ")).unwrap();
     prepare(&mut engine, "assert(load(\"k.NPZ\").count == 1, \"capitals\");");
     fail(
         &mut engine,
@@ -33,14 +34,18 @@ fn crystals_and_orbitals() {
                 "crystal::custom([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0]], [0.0, 2.5, 5.0].map(|x| \
                  #{ species: \"H\", charge: 1.0, position: [x, 1.0, 0.0] }))",
                 "ions 0 and 2 of a cell are at one point",
-                "a vector of the cell apart",
+                "a vector of the cell",
             ),
             ("crystal::custom([[9e18, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [])", "so thin", "alike"),
             ("crystal::custom(7, [])", "three vectors", "bohr"),
             ("crystal::custom(cube, [#{ charge: 1.0 }])", "has no `species`", "position"),
             ("crystal::custom(cube, [#{ specis: \"X\" }])", "unknown option `specis`", "`species`"),
             ("crystal::custom(cube, [7])", "ion 0 is a number", "species"),
-            ("crystal::custom(cube, [], #{ reach: -1.0 })", "`reach` is -1", "wave number"),
+            (
+                "crystal::custom(cube, [], #{ reach: -1.0 })",
+                "option `reach` is -1",
+                "it must be at least 0 and at most 1000",
+            ),
             (
                 "crystal::custom(cube, [#{ species: \"X\", charge: 1.0, position: [0.0, 0.0, 0.0] }], \
                  #{ form_factor: |s, g| 1.0 / g })",
@@ -280,10 +285,14 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "an OpSum for a wave function",
                 "electrons",
             ),
-            ("vmc::run(psi, ham, #{ walkers: 0 })", "0 walkers", "one at least"),
-            ("vmc::optimise(psi, ham, #{ warmup: -1 })", "a warmup of -1 sweeps", "none or more"),
-            ("vmc::optimise(psi, ham, #{ iterations: -1 })", "-1 iterations", "none or more"),
-            ("vmc::optimise(psi, ham, #{ shift: -1.0 })", "option `shift` is -1", "not negative"),
+            ("vmc::run(psi, ham, #{ walkers: 0 })", "option `walkers` is 0", "it must be at least 1"),
+            ("vmc::optimise(psi, ham, #{ warmup: -1 })", "option `warmup` is -1", "it must be at least 0"),
+            (
+                "vmc::optimise(psi, ham, #{ iterations: -1 })",
+                "option `iterations` is -1",
+                "it must be at least 0",
+            ),
+            ("vmc::optimise(psi, ham, #{ shift: -1.0 })", "option `shift` is -1", "it must be at least 0"),
             ("vmc::optimise(psi, ham, #{ rate: 1.0 / 0.0 })", "option `rate` is inf", "finite"),
             ("vmc::run(four, ham, #{})", "of the continuum for a wave function on a lattice", "OpSum"),
             (
@@ -344,7 +353,11 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             ("pair_correlation(walk, #{})", "needs a cutoff", "cutoff"),
             ("electron_density(walk, #{ axis: 1, from: 0.0, to: 1.0 })", "axis 1 in 1 dimensions", "0 to 0"),
-            ("models::hubbard_chain(4, #{ boundary: \"twisted\" })", "no boundary twisted", "antiperiodic"),
+            (
+                "models::hubbard_chain(4, #{ boundary: \"twisted\" })",
+                "no boundary `twisted`",
+                "there are \"open\", \"periodic\", \"antiperiodic\"",
+            ),
         ],
     );
 }

@@ -4,38 +4,19 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
+use crate::common::Folder;
+
 pub const KEY: &[u8] = b"a-key-of-the-tests";
 /// A kernel that hangs fails its test after this long; nothing is asserted about speed.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A folder that goes away with the value.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("umklapp-jupyter-{name}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 pub fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_umklapp"))
@@ -199,15 +180,15 @@ impl Client {
             "shell_port": ports[0], "control_port": ports[1], "iopub_port": ports[2], "stdin_port": ports[3],
             "hb_port": ports[4],
         });
-        let file = folder.0.join("connection.json");
+        let file = folder.join("connection.json");
         std::fs::write(&file, connection.to_string()).unwrap();
         let child = program()
             .args(options)
             .args(["jupyter", "kernel", "--connection-file"])
             .arg(&file)
-            .current_dir(&folder.0)
-            .env("XDG_CONFIG_HOME", &folder.0)
-            .env("XDG_STATE_HOME", &folder.0)
+            .current_dir(&folder)
+            .env("XDG_CONFIG_HOME", &*folder)
+            .env("XDG_STATE_HOME", &*folder)
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
@@ -240,7 +221,7 @@ impl Client {
     }
 
     pub fn folder(&self) -> &Path {
-        &self.folder.0
+        &self.folder
     }
 
     fn message(&mut self, key: &[u8], kind: &str, content: &Value) -> (String, Vec<Vec<u8>>) {

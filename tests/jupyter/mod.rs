@@ -5,8 +5,10 @@ mod client;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use client::{Client, Folder, KEY};
+use client::{Client, KEY};
 use serde_json::{Value, json};
+
+use crate::common::Folder;
 
 /// A notebook's cells of code.
 fn cells(path: &Path) -> Vec<String> {
@@ -276,13 +278,13 @@ fn several_notebooks_have_their_own_variables() {
 #[test]
 fn a_notebook_of_a_stranger_stays_in_its_folder() {
     let folder = Folder::new("confined");
-    let inside = folder.0.join("inside");
+    let inside = folder.join("inside");
     std::fs::create_dir_all(&inside).unwrap();
     let mut client = Client::start(&["--confine", inside.to_str().unwrap(), "--quiet"]);
-    let outside = client.execute(&format!("linspace(0, 1, 3).save({:?})", folder.0.join("a.csv")));
+    let outside = client.execute(&format!("linspace(0, 1, 3).save({:?})", folder.join("a.csv")));
     assert_eq!(outside.reply["status"], "error");
     assert_eq!(client.execute("linspace(0, 1, 3).save(\"a.csv\")").reply["status"], "ok");
-    assert!(inside.join("a.csv").exists() && !folder.0.join("a.csv").exists());
+    assert!(inside.join("a.csv").exists() && !folder.join("a.csv").exists());
     assert_eq!(client.execute("!ls").reply["status"], "error");
     client.leave();
 }
@@ -301,7 +303,7 @@ fn the_session_ends_itself() {
 #[test]
 fn a_file_that_is_no_connection_is_refused() {
     let folder = Folder::new("refused");
-    let file = folder.0.join("connection.json");
+    let file = folder.join("connection.json");
     for (text, words) in [("{}", "`shell_port` is no port"), ("x", "no connection file")] {
         std::fs::write(&file, text).unwrap();
         let ended =
@@ -351,13 +353,13 @@ fn jupyters_own_client_is_served() {
     }
     let folder = Folder::new("python");
     let installed =
-        client::program().args(["jupyter", "install", "--prefix"]).arg(&folder.0).output().unwrap();
+        client::program().args(["jupyter", "install", "--prefix"]).arg(&*folder).output().unwrap();
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     let ended = Command::new(&python)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jupyter/client.py"))
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/notebooks"))
-        .current_dir(&folder.0)
-        .env("JUPYTER_PATH", folder.0.join("share/jupyter"))
+        .current_dir(&folder)
+        .env("JUPYTER_PATH", folder.join("share/jupyter"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);

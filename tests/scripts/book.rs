@@ -14,6 +14,8 @@ use umklapp::script::registry::entries;
 use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
+use crate::common::Folder;
+
 /// Searches settle to some 1e-8, and other processors round differently.
 const TOLERANCE: Tolerance = Tolerance { relative: 1e-6, absolute: 1e-9 };
 
@@ -142,12 +144,9 @@ pub fn trials() -> Vec<Trial> {
     assert!(chapters.len() > 5, "the code of the book is gone");
     let case = |path: PathBuf| {
         let stem = path.file_stem().expect("a chapter").to_string_lossy().into_owned();
-        let scratch = std::env::temp_dir().join(format!("umklapp-book-{}-{stem}", std::process::id()));
         Trial::test(format!("book/{stem}"), move || {
-            std::fs::create_dir_all(&scratch)?;
-            let outcome = run(&path, scratch.clone());
-            std::fs::remove_dir_all(&scratch)?;
-            outcome
+            let scratch = Folder::new(&stem);
+            run(&path, scratch.to_path_buf())
         })
     };
     let folder = root.join("book/src");

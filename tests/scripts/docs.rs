@@ -8,12 +8,13 @@ use umklapp::script::registry::{Entry, entries, examples};
 use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
-fn run(entry: &Entry, number: usize, example: &str) -> Result<(), Failed> {
+use crate::common::Folder;
+
+fn run(entry: &Entry, example: &str) -> Result<(), Failed> {
     let path = entry.path();
     let name = path.replace("::", "-");
-    let folder = std::env::temp_dir().join(format!("umklapp-docs-{}-{name}-{number}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let settings = Settings { out: Some(folder.clone()), quiet: true, ..Settings::default() };
+    let folder = Folder::new(&format!("docs-{name}"));
+    let settings = Settings { out: Some(folder.to_path_buf()), quiet: true, ..Settings::default() };
     let mut engine = Engine::with(settings, Interrupt::default()).map_err(|e| Failed::from(e.message()))?;
     engine.session().set_printer(Box::new(|_| {}));
     // An example is checked as a user would check it, then run.
@@ -22,7 +23,6 @@ fn run(entry: &Entry, number: usize, example: &str) -> Result<(), Failed> {
         .eval(example)
         .map_err(|report| Failed::from(report.render(false)))
         .and_then(|_| is_as_told(&mut engine, entry, example));
-    std::fs::remove_dir_all(folder)?;
     match (found.is_empty(), outcome) {
         (_, Err(why)) => Err(why),
         (false, Ok(())) => Err(Failed::from(found.join("\n"))),
@@ -93,7 +93,7 @@ pub fn trials() -> Vec<Trial> {
                 trials.iter().filter(|t: &&Trial| t.name().starts_with(&format!("doc/{path} "))).count();
             let id = number + 100 * same;
             let entry = entry.clone();
-            trials.push(Trial::test(format!("doc/{path} {id}"), move || run(&entry, id, &example)));
+            trials.push(Trial::test(format!("doc/{path} {id}"), move || run(&entry, &example)));
         }
     }
     assert!(trials.len() > 100, "the examples are gone");

@@ -9,6 +9,8 @@ use umklapp::script::Settings;
 use umklapp::script::golden::{self, Verdict};
 use umklapp::task::Interrupt;
 
+use crate::common::Folder;
+
 fn scripts(folder: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)) else {
         return Vec::new();
@@ -21,13 +23,10 @@ fn scripts(folder: &str) -> Vec<PathBuf> {
 
 fn case(script: PathBuf, folder: &str) -> Trial {
     let stem = script.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let scratch = std::env::temp_dir().join(format!("umklapp-golden-{}-{stem}", std::process::id()));
     Trial::test(format!("{folder}/{stem}"), move || {
-        std::fs::create_dir_all(&scratch)?;
-        let settings = Settings { out: Some(scratch.clone()), ..Settings::default() };
-        let verdict = golden::test(&script, settings, Interrupt::default(), false);
-        std::fs::remove_dir_all(&scratch)?;
-        match verdict {
+        let scratch = Folder::new(&stem);
+        let settings = Settings { out: Some(scratch.to_path_buf()), ..Settings::default() };
+        match golden::test(&script, settings, Interrupt::default(), false) {
             Verdict::Passed(_) | Verdict::Blessed => Ok(()),
             Verdict::Failed(why) => Err(Failed::from(why)),
         }

@@ -3,6 +3,9 @@
 //! scripts -- tests/golden`, `doc/`, `book/`, `scripts/kpm_dos`.
 
 mod book;
+#[allow(dead_code)]
+#[path = "../common.rs"]
+mod common;
 mod docs;
 mod golden;
 

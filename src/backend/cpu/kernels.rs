@@ -15,7 +15,7 @@ use super::stored::{Index, Stored};
 use super::{Isa, Threads};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{
-    BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, step_by_step,
+    BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update, check_update, step_by_step,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -205,16 +205,8 @@ impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
 }
 
 impl<T: Fused, M: Walk<T>> Kernel for PreparedMatrix<T, M> {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.cols
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
+    fn shape(&self) -> KernelShape {
+        KernelShape { rows: self.rows, cols: self.cols, dtype: T::DTYPE }
     }
 
     fn info(&self) -> KernelInfo {
@@ -350,9 +342,6 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
             sliced(common(csr.rows, csr.cols), csr, chunk, 1, "ELL".into())
         }
         MatrixSpec::Sell { csr, chunk, sigma } => {
-            if chunk == 0 || sigma == 0 {
-                return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
-            }
             let padded = chunk.min(csr.rows.max(1));
             sliced(common(csr.rows, csr.cols), csr, padded, sigma, format!("SELL-{chunk}-{sigma}"))
         }
@@ -398,10 +387,6 @@ fn sliced(
     sigma: usize,
     format: String,
 ) -> Result<Arc<dyn Kernel>> {
-    csr.validate()?;
-    if csr.rows > u32::MAX as usize {
-        return Err(Error::input(format!("{format}: {} rows are too many for one slice order", csr.rows))
-            .hint("use the CSR format or a stencil"));
-    }
+    csr.check_slices((chunk, sigma), &format)?;
     by_types!(csr, |T, J| common.sliced::<T, J>(&csr, (chunk, sigma), format))
 }

@@ -207,23 +207,14 @@ impl Backend for Cpu {
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
-        let (rows, columns) = (v.rows.local, v.columns);
+        v.check_entries(entries)?;
         let block = block_mut(v)?;
-        for &(row, column, value) in entries {
-            if row >= rows || column >= columns {
-                return Err(Error::input(format!(
-                    "entry ({row}, {column}) of a block of {rows} x {columns}"
-                )));
-            }
-            block.set(row, column, value);
-        }
+        entries.iter().for_each(|&(row, column, value)| block.set(row, column, value));
         Ok(())
     }
 
     fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
-        if range.start > range.end || range.end > v.columns {
-            return Err(Error::input(format!("columns {range:?} of a block with {} columns", v.columns)));
-        }
+        v.check_columns(&range)?;
         let mut out = self.zeros(v.dtype, v.rows, range.len())?;
         let target = block_mut(&mut out)?;
         target.copy_columns(&self.threads, 0, block(v)?, range)?;
@@ -231,13 +222,7 @@ impl Backend for Cpu {
     }
 
     fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
-        if v.rows != source.rows || v.dtype != source.dtype || at + source.columns > v.columns {
-            return Err(Error::input(format!(
-                "columns from {at} on of {} cannot hold {}",
-                v.shape(),
-                source.shape()
-            )));
-        }
+        v.check_holds(at, source)?;
         let target = block_mut(v)?;
         target.copy_columns(&self.threads, at, block(source)?, 0..source.columns)
     }
@@ -262,13 +247,7 @@ impl Backend for Cpu {
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
-        if data.len() != rows.local * columns {
-            return Err(Error::internal(format!(
-                "{} numbers for a block of {} x {columns}",
-                data.len(),
-                rows.local
-            )));
-        }
+        rows.check_numbers(columns, data.len())?;
         let mut out = self.zeros(dtype, rows, columns)?;
         let block = block_mut(&mut out)?;
         if block.set_single_column(data) {

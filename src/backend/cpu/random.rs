@@ -27,9 +27,7 @@ pub(in crate::backend) fn entry(random: &Random, complex: bool, index: u64, colu
 
 pub(super) fn fill(threads: &Threads, v: &mut BlockVector, random: Random) -> Result<()> {
     let complex = v.dtype.is_complex();
-    if random.distribution == Distribution::Phase && !complex {
-        return Err(Error::input("random phases need a complex vector"));
-    }
+    random.fits(v.dtype)?;
     let (start, single) = (v.rows.start, v.dtype.is_single());
     let block = super::block_mut(v)?;
     if single {

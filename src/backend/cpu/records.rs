@@ -10,9 +10,9 @@ use faer::{Accum, MatMut, MatRef, Par};
 use super::block::Lane;
 use super::{Isa, Threads, block, block_mut};
 use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList, Records};
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::C64;
 
 /// Multiplications below which a second thread is not asked.
 const ALONE: u64 = 300_000;
@@ -267,20 +267,12 @@ impl Columns for C64 {
 }
 
 impl<T: Columns> Kernel for PreparedRecords<T> {
-    fn rows(&self) -> Rows {
-        Rows::all(self.list.dim)
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(Rows::all(self.list.dim), T::DTYPE)
     }
 
     fn info(&self) -> KernelInfo {
-        KernelInfo {
-            format: format!("{} records", self.list.count()),
-            bytes: self.list.bytes(),
-            entries: self.list.flops() as usize / 2,
-        }
+        self.list.info()
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {

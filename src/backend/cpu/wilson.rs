@@ -11,8 +11,10 @@ use super::wilson_shape::{MOST_ADDED, WilsonShape};
 use super::wilson_site::{Job, Packed, Work};
 use super::{Isa, Threads, block, block_mut};
 use crate::backend::exchange::{Besides, Came, Faced, HALF};
-use crate::backend::matrix::wilson::{COMPONENTS, Sites, Su3, WilsonBox, WilsonSpec};
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update, conformal};
+use crate::backend::matrix::wilson::{COMPONENTS, Sites, Su3, WilsonBox, WilsonSpec, site_factors};
+use crate::backend::{
+    BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
+};
 use crate::error::{Error, Result};
 use crate::number::DType;
 use crate::number::aligned::Aligned;
@@ -319,19 +321,12 @@ impl<F: Packed> Faced for PreparedWilson<F> {
 }
 
 impl<F: Packed> Kernel for PreparedWilson<F> {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of(self.spec.single, true)
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.rows, DType::of(self.spec.single, true))
     }
 
     fn info(&self) -> KernelInfo {
-        // A row of D: the diagonal, and in every direction and sense two spins of three colours.
-        let entries = self.rows.local * (1 + 8 * 6);
-        let format = format!("Wilson, {} links", self.spec.compression.name());
-        KernelInfo { format, bytes: self.links.len() * size_of::<F>(), entries }
+        self.spec.info(self.rows.local, self.links.len() * size_of::<F>())
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
@@ -362,7 +357,7 @@ impl<F: Packed> Kernel for PreparedWilson<F> {
 /// A diagonal that is the same on every site.
 struct Diagonal {
     rows: Rows,
-    factors: Vec<f64>,
+    factors: [f64; COMPONENTS],
     single: bool,
     threads: Arc<Threads>,
 }
@@ -373,20 +368,13 @@ pub(super) fn prepare_diagonal(
     factors: Vec<f64>,
     single: bool,
 ) -> Result<Arc<dyn Kernel>> {
-    let fits = rows.grid.is_some_and(|g| g.per_site == factors.len() && g.per_site == COMPONENTS);
-    if !fits {
-        return Err(Error::internal("a diagonal that does not fit its lattice"));
-    }
+    let (_, factors) = site_factors(&rows, &factors)?;
     Ok(Arc::new(Diagonal { rows, factors, single, threads }))
 }
 
 impl Kernel for Diagonal {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of(self.single, false)
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.rows, DType::of(self.single, false))
     }
 
     fn info(&self) -> KernelInfo {
@@ -409,7 +397,7 @@ impl Kernel for Diagonal {
             let parts = d.threads.run(&ranges, stride, w, |range, w| {
                 let mut sums = vec![[0.0; 2]; columns];
                 for (row, w) in range.zip(w.chunks_exact_mut(stride)) {
-                    let own = F::from_f64(c.alpha * d.factors[row % d.factors.len()] + c.beta);
+                    let own = F::from_f64(c.alpha * d.factors[row % COMPONENTS] + c.beta);
                     let gamma = F::from_f64(c.gamma);
                     let v = &v[row * stride..][..stride];
                     for (at, (w, v)) in w.iter_mut().zip(v).enumerate() {

@@ -22,10 +22,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             sliced(card, &csr, chunk, 1, "ELL".into())
         }
         MatrixSpec::Sell { csr, chunk, sigma } => {
-            if chunk == 0 || sigma == 0 {
-                return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
-            }
-            if !chunk.is_power_of_two() {
+            if chunk > 0 && !chunk.is_power_of_two() {
                 return Err(Error::input(format!("slices of {chunk} rows on a GPU")).hint(
                     "C is a power of two there, best 32, a warp of rows whose entries lie side by side",
                 ));
@@ -132,11 +129,7 @@ fn sliced(
     sigma: usize,
     format: String,
 ) -> Result<Arc<dyn Kernel>> {
-    csr.validate()?;
-    if csr.rows >= u32::MAX as usize {
-        return Err(Error::input(format!("{format}: {} rows are too many for one slice order", csr.rows))
-            .hint("use the CSR format or a stencil"));
-    }
+    csr.check_slices((chunk, sigma), &format)?;
     let length = |row: u32| csr.row_start[row as usize + 1] - csr.row_start[row as usize];
     let mut order: Vec<u32> = (0..csr.rows as u32).collect();
     if sigma > 1 {

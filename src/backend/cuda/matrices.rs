@@ -11,7 +11,7 @@ use super::link::CudaLink;
 use super::order::{self, Order};
 use super::{LAUNCH_BOUND, LINKED_BOUND, THREADS, arguments, buffer, suffix, sums, unique};
 use crate::backend::exchange::{Later, Link};
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::Result;
 use crate::number::DType;
 
@@ -380,16 +380,8 @@ fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = 
 }
 
 impl Kernel for Matrix {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.cols
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
+    fn shape(&self) -> KernelShape {
+        KernelShape { rows: self.rows, cols: self.cols, dtype: self.dtype }
     }
 
     fn info(&self) -> KernelInfo {

@@ -257,9 +257,7 @@ impl Backend for Cuda {
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
-        if random.distribution == Distribution::Phase && !v.dtype.is_complex() {
-            return Err(Error::input("random phases need a complex vector"));
-        }
+        random.fits(v.dtype)?;
         let (rows, columns) = (v.rows.local as u64, v.columns as u32);
         let kind: u32 = match random.distribution {
             Distribution::Sign => SIGN,
@@ -277,10 +275,8 @@ impl Backend for Cuda {
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
-        let (rows, columns, dtype) = (v.rows.local, v.columns, v.dtype);
-        if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
-            return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
-        }
+        v.check_entries(entries)?;
+        let (columns, dtype) = (v.columns, v.dtype);
         let row = |row: usize| v.rows.grid.map_or(row, |grid| wilson::place(&grid, row));
         let at: Vec<u64> = entries.iter().map(|e| (row(e.0) * columns + e.1) as u64).collect();
         let values: Vec<Z> = entries.iter().map(|e| e.2.into()).collect();
@@ -292,22 +288,14 @@ impl Backend for Cuda {
     }
 
     fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
-        if range.start > range.end || range.end > v.columns {
-            return Err(Error::input(format!("columns {range:?} of a block with {} columns", v.columns)));
-        }
+        v.check_columns(&range)?;
         let mut out = self.uninitialised(v.dtype, v.rows, range.len())?;
         self.copy_columns(v, range.start, &mut out, 0, range.len())?;
         Ok(out)
     }
 
     fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
-        if v.rows != source.rows || v.dtype != source.dtype || at + source.columns > v.columns {
-            return Err(Error::input(format!(
-                "columns from {at} on of {} cannot hold {}",
-                v.shape(),
-                source.shape()
-            )));
-        }
+        v.check_holds(at, source)?;
         self.copy_columns(source, 0, v, at, source.columns)
     }
 
@@ -361,13 +349,7 @@ impl Backend for Cuda {
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
-        if data.len() != rows.local * columns {
-            return Err(Error::internal(format!(
-                "{} numbers for a block of {} x {columns}",
-                data.len(),
-                rows.local
-            )));
-        }
+        rows.check_numbers(columns, data.len())?;
         let mut sorted = Vec::new();
         if let Some(grid) = rows.grid {
             sorted = vec![C64::default(); data.len()];

@@ -18,7 +18,7 @@ use super::travel::Travelling;
 use super::{algebra, arguments, buffer, unique};
 use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::{Factor, Handling, Piece, Record, RecordList, Records, Schedule};
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -519,16 +519,8 @@ fn lanes(v: &BlockVector) -> Result<u32> {
 }
 
 impl Kernel for PreparedRecords {
-    fn rows(&self) -> Rows {
-        Rows::all(self.rows)
-    }
-
-    fn cols(&self) -> usize {
-        self.list.dim
-    }
-
-    fn dtype(&self) -> DType {
-        DType::F64
+    fn shape(&self) -> KernelShape {
+        KernelShape { rows: Rows::all(self.rows), cols: self.list.dim, dtype: DType::F64 }
     }
 
     fn info(&self) -> KernelInfo {
@@ -574,16 +566,8 @@ impl Complex {
 }
 
 impl Kernel for Complex {
-    fn rows(&self) -> Rows {
-        self.real.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.list.dim
-    }
-
-    fn dtype(&self) -> DType {
-        DType::C64
+    fn shape(&self) -> KernelShape {
+        KernelShape { dtype: DType::C64, ..self.real.shape() }
     }
 
     fn info(&self) -> KernelInfo {

@@ -10,8 +10,10 @@ use super::card::{Buffer, Card};
 use super::ledger::Ledger;
 use super::{RESIDENT, THREADS, algebra, arguments, buffer, faces, sides, unique};
 use crate::backend::exchange::{Later, Link, VectorShape};
-use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, Sites, WilsonSpec};
-use crate::backend::{BlockVector, Dots, Grid, Kernel, KernelInfo, Rows, Update, check_update, conformal};
+use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, Sites, WilsonSpec, site_factors};
+use crate::backend::{
+    BlockVector, Dots, Grid, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
+};
 use crate::error::{Error, Result};
 use crate::number::DType;
 
@@ -281,18 +283,12 @@ impl Wilson {
 }
 
 impl Kernel for Wilson {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of(self.spec.single, true)
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.rows, DType::of(self.spec.single, true))
     }
 
     fn info(&self) -> KernelInfo {
-        let entries = self.rows.local * (1 + 8 * 6);
-        let format = format!("Wilson, {} links", self.spec.compression.name());
-        KernelInfo { format, bytes: self.links.bytes, entries }
+        self.spec.info(self.rows.local, self.links.bytes)
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
@@ -349,20 +345,14 @@ pub(super) fn prepare_diagonal(
     factors: Vec<f64>,
     single: bool,
 ) -> Result<Arc<dyn Kernel>> {
-    let wrong = || Error::internal("a diagonal that does not fit its lattice");
-    let grid = rows.grid.filter(|g| g.per_site == COMPONENTS).ok_or_else(wrong)?;
-    let factors = SiteFactors(factors.try_into().map_err(|_| wrong())?);
-    let sites = u32::try_from(grid.sites()).map_err(|_| wrong())?;
-    Ok(Arc::new(Diagonal { card: card.clone(), rows, factors, single, sites }))
+    let (sites, factors) = site_factors(&rows, &factors)?;
+    let sites = u32::try_from(sites).map_err(|_| Error::input(format!("a lattice of {sites} sites")))?;
+    Ok(Arc::new(Diagonal { card: card.clone(), rows, factors: SiteFactors(factors), single, sites }))
 }
 
 impl Kernel for Diagonal {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of(self.single, false)
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(self.rows, DType::of(self.single, false))
     }
 
     fn info(&self) -> KernelInfo {

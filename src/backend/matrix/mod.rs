@@ -279,6 +279,25 @@ impl Csr {
         self.columns.len() * self.columns.bytes() + self.row_start.len() * 8 + self.values.bytes()
     }
 
+    /// As [`Csr::validate`], for slices of `chunk` rows whose lengths are sorted among `sigma` of them.
+    ///
+    /// # Errors
+    /// Slices of no rows, and more rows than their order can name.
+    pub fn check_slices(&self, (chunk, sigma): (usize, usize), format: &str) -> Result<()> {
+        self.validate()?;
+        if chunk == 0 || sigma == 0 {
+            return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
+        }
+        if self.rows >= u32::MAX as usize {
+            return Err(Error::input(format!(
+                "{format}: {} rows are too many for one slice order",
+                self.rows
+            ))
+            .hint("use the CSR format or a stencil"));
+        }
+        Ok(())
+    }
+
     /// Checks that the parts fit together: what every constructor promises, said as an error where input came from
     /// outside.
     pub fn validate(&self) -> Result<()> {

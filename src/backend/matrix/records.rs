@@ -8,7 +8,7 @@ use std::sync::Arc;
 use faer::Mat;
 
 use super::held::{Held, Number};
-use crate::backend::{Backend, BlockVector, DenseMut};
+use crate::backend::{Backend, BlockVector, DenseMut, KernelInfo};
 use crate::error::Result;
 use crate::number::C64;
 
@@ -271,6 +271,11 @@ impl<T: Element> RecordList<T> {
     pub fn flops(&self) -> u64 {
         let each = if T::DTYPE.is_complex() { 8 } else { 2 };
         each * self.work()
+    }
+
+    pub fn info(&self) -> KernelInfo {
+        let format = format!("{} records", self.count());
+        KernelInfo { format, bytes: self.bytes(), entries: self.work() as usize }
     }
 
     /// Multiplications that each block of a product takes.

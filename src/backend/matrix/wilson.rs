@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::merge;
-use crate::backend::{Grid, Region, Rows};
+use crate::backend::{Grid, KernelInfo, KernelShape, Region, Rows};
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, DType};
 
 /// A 3 x 3 matrix, row after row.
 pub type Su3 = [C64; 9];
@@ -126,6 +126,17 @@ pub struct WilsonSpec {
     pub single: bool,
 }
 
+/// The sites of a diagonal that is the same on each of them, and its factors on one.
+///
+/// # Errors
+/// When these are not rows of spinors, or another count of factors.
+pub fn site_factors(rows: &Rows, factors: &[f64]) -> Result<(usize, [f64; COMPONENTS])> {
+    let grid = rows.grid.filter(|g| g.per_site == COMPONENTS);
+    grid.map(|g| g.sites())
+        .zip(factors.try_into().ok())
+        .ok_or_else(|| Error::internal("a diagonal that does not fit its lattice"))
+}
+
 impl WilsonSpec {
     /// Sites of the lattice in each direction.
     pub fn dims(&self) -> [usize; 4] {
@@ -135,6 +146,17 @@ impl WilsonSpec {
     /// The lattice of the vectors.
     pub fn rows(&self) -> Rows {
         Rows::on(Grid { dims: self.dims(), per_site: COMPONENTS })
+    }
+
+    pub fn shape(&self) -> KernelShape {
+        KernelShape::square(self.rows(), DType::of(self.single, true))
+    }
+
+    /// What is told of the operator on so many rows, whose links take `bytes`.
+    pub fn info(&self, rows: usize, bytes: usize) -> KernelInfo {
+        // A row of D: the diagonal, and in every direction and sense two spins of three colours.
+        let entries = rows * (1 + 8 * 6);
+        KernelInfo { format: format!("Wilson, {} links", self.compression.name()), bytes, entries }
     }
 
     /// The links of a site, by its number in the lattice; none if they are not here.

@@ -1,12 +1,12 @@
 //! The Wilson-Dirac operator on a rank's box of the lattice: half-spinors travel across its faces while the sites away from them
 //! are computed; then those at the faces are, each in one go with all that it needs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::Team;
 use super::cut::{Cut, Way};
 use super::passes::{LONG, Passes, TAG, meanwhile};
-use crate::backend::exchange::{Besides, Came, Faced, HALF, Plain, Products, Staging, VectorShape};
+use crate::backend::exchange::{Besides, Came, Faced, HALF, Kept, Plain, Products, Staging, VectorShape};
 use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, KernelInfo, Update};
 use crate::error::{Error, Result};
@@ -26,8 +26,7 @@ pub(super) struct Faces {
     faces: Vec<Face>,
     /// The rank behind each of them.
     behind: Vec<usize>,
-    /// For vectors of one shape; kept from one pass to the next.
-    kept: Mutex<Option<(VectorShape, Messages)>>,
+    kept: Kept<Messages>,
 }
 
 /// This rank's box of a lattice that is shared out in boxes, and the ranks behind its faces; it has none if it has no sites.
@@ -50,7 +49,7 @@ impl Faces {
         if knows.contains(&0) {
             return Ok(None);
         }
-        let (device, kept) = (device.clone(), Mutex::new(None));
+        let (device, kept) = (device.clone(), Kept::default());
         Ok(Some(Faces { team, device, own, faces: part.faces(), behind, kept }))
     }
 
@@ -60,8 +59,7 @@ impl Faces {
     }
 
     fn messages(&self, shape: VectorShape) -> Messages {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((_, messages)) = kept.filter(|(of, _)| *of == shape) {
+        if let Some(messages) = self.kept.take(shape) {
             return messages;
         }
         let memory = || -> Vec<Staging> {
@@ -119,7 +117,7 @@ impl Faces {
             out.push(world.arrive(message)?);
         }
         let messages = Messages { out, into: into.into_iter().flatten().collect() };
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, messages));
+        self.kept.put(shape, messages);
         Ok(dots)
     }
 }

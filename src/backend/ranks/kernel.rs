@@ -10,16 +10,16 @@ use super::share::Share;
 use super::{Own, Team, local, other_cut, own, own_mut, rows};
 use crate::backend::exchange::{self, Besides, Products};
 use crate::backend::matrix::wilson::WilsonSpec;
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update,
+};
 use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// A matrix of which this rank has some rows.
 struct Matrix {
     team: Team,
-    rows: Rows,
-    cols: usize,
-    dtype: DType,
+    shape: KernelShape,
     info: KernelInfo,
     row_cut: Arc<Cut>,
     col_cut: Arc<Cut>,
@@ -76,16 +76,8 @@ fn known(products: Products, columns: usize) -> Result<Dots> {
 }
 
 impl Kernel for Matrix {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.cols
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
+    fn shape(&self) -> KernelShape {
+        self.shape
     }
 
     fn info(&self) -> KernelInfo {
@@ -178,8 +170,8 @@ pub(super) fn prepare(
     let (passes, infos) = rows::prepare(team, device, dtype, share, empty)?;
     let name = infos.first().filter(|_| !empty).map(|info| info.format.clone());
     let info = told(team, &infos, name)?;
-    let (cols, passes) = (col_cut.rows, Box::new(passes));
-    Ok(Arc::new(Matrix { team, rows, cols, dtype, info, row_cut, col_cut, passes }))
+    let (shape, passes) = (KernelShape { rows, cols: col_cut.rows, dtype }, Box::new(passes));
+    Ok(Arc::new(Matrix { team, shape, info, row_cut, col_cut, passes }))
 }
 
 /// The Wilson operator on this rank's box, with half-spinors passing its faces as messages or by links; none where a rank has
@@ -199,7 +191,6 @@ pub(super) fn prepare_wilson(
             return Ok(None);
         };
     let info = told(team, &own, own.first().map(|info| info.format.clone()))?;
-    let (rows, dtype) = (spec.rows(), DType::of(spec.single, true));
-    let (row_cut, col_cut) = (cut.clone(), cut.clone());
-    Ok(Some(Arc::new(Matrix { team, rows, cols: rows.global, dtype, info, row_cut, col_cut, passes })))
+    let (shape, row_cut, col_cut) = (spec.shape(), cut.clone(), cut.clone());
+    Ok(Some(Arc::new(Matrix { team, shape, info, row_cut, col_cut, passes })))
 }

@@ -29,8 +29,8 @@ use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Memory, Random,
-    Recording, Region, Rows, Storage, conformal, cpu, split,
+    Backend, BlockVector, DenseSolver, Device, Dots, Grid, Kernel, MatrixSpec, Memory, Random, Recording,
+    Region, Rows, Storage, conformal, cpu, split,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -355,9 +355,7 @@ impl Backend for Ranks {
             block.rows = rows;
             return filled;
         }
-        if random.distribution == Distribution::Phase && !dtype.is_complex() {
-            return Err(Error::input("random phases need a complex vector"));
-        }
+        random.fits(dtype)?;
         for first in (0..columns).step_by(TOGETHER) {
             let width = TOGETHER.min(columns - first);
             let mut numbers = Vec::with_capacity(cut.local() * width);
@@ -374,10 +372,7 @@ impl Backend for Ranks {
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
-        let (rows, columns) = (v.rows.local, v.columns);
-        if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
-            return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
-        }
+        v.check_entries(entries)?;
         let Some(Own { cut, block }) = own_mut(v) else { return self.device.set_entries(v, entries) };
         let here = entries.iter().map(|&(row, column, value)| (cut.holder(row), column, value));
         let here: Vec<_> = here
@@ -430,13 +425,7 @@ impl Backend for Ranks {
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
-        if data.len() != rows.local * columns {
-            return Err(Error::internal(format!(
-                "{} numbers for a block of {} x {columns}",
-                data.len(),
-                rows.local
-            )));
-        }
+        rows.check_numbers(columns, data.len())?;
         let cut = self.cut_of(&rows)?;
         if cut.is_whole() {
             return self.device.upload(dtype, rows, columns, data);
@@ -451,14 +440,6 @@ impl Backend for Ranks {
 
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
         self.change(y, &[x, z], |y, x| self.device.multiply(x[0], x[1], y))
-    }
-
-    fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
-        if v.rows() == rows {
-            return Ok(v.clone());
-        }
-        v.rows().meet(&rows)?;
-        self.upload(v.dtype(), rows, v.columns(), &self.download(v)?)
     }
 
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {

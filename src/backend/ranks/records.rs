@@ -3,19 +3,21 @@
 //! one rank, so that a product has the same bits however many there are.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::cut::Cut;
+use super::rows::HostEnds;
 use super::{MANY_NUMBERS, Own, Ranks, Team, together};
-use crate::backend::exchange::{Halo, Plain, Port, Staging, VectorShape};
+use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::{Element, Handling, RecordList, Records, Turn};
 use crate::backend::{
-    Backend, BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update,
+    Backend, BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update,
+    check_update,
 };
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::C64;
 use crate::ranks::{self, Alike, owners};
 
 /// Words of one message: the library counts bytes with 32 bits.
@@ -31,18 +33,8 @@ struct Shared {
     halo: Halo,
     /// What comes from the others is added by this.
     identity: Arc<dyn Kernel>,
-    rows: usize,
     info: KernelInfo,
-    /// What a product needs besides vectors, for those of one shape; kept from one to the next.
-    kept: Mutex<Option<(VectorShape, Ends)>>,
-}
-
-/// This rank's end of the exchange.
-struct Ends {
-    port: Box<dyn Port>,
-    /// Memory of its own rows, and of those of each other rank.
-    out: Vec<Staging>,
-    into: Vec<Staging>,
+    kept: Kept<HostEnds>,
 }
 
 impl Ranks {
@@ -167,38 +159,18 @@ fn prepare<T: Element>(
     rows.remove(rank);
     let halo = Halo { sends, receives: rows.iter().map(Vec::len).collect(), boundary: rows.concat() };
     let identity = device.prepare(MatrixSpec::Csr(Arc::new(Csr::identity(halo.boundary.len()))))?;
-    let info = KernelInfo {
-        format: format!("{} records", list.count()),
-        bytes: list.bytes(),
-        entries: list.flops() as usize / 2,
-    };
-    let (device, rows, kept) = (device.clone(), list.dim, Mutex::new(None));
-    Ok(Some(Arc::new(Shared { team, device, own, halo, identity, rows, info, kept })))
+    let (device, info, kept) = (device.clone(), list.info(), Kept::default());
+    Ok(Some(Arc::new(Shared { team, device, own, halo, identity, info, kept })))
 }
 
 impl Shared {
-    fn ends(&self, shape: VectorShape) -> Result<Ends> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
-            return Ok(ends);
-        }
-        let memory = |rows: usize| -> Result<Staging> {
-            let bytes = shape.bytes(rows);
-            Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
-        };
-        let out = self.halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
-        let into = self.halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
-        Ok(Ends { port: self.device.port(&self.halo, shape)?, out, into })
-    }
-
     /// `w = A v`.
     fn product(&self, v: &BlockVector, w: &mut BlockVector) -> Result<()> {
         self.own.update(Update::PRODUCT, v, w, None)?;
         let (shape, world) = (VectorShape::of(w), self.team.world);
-        let mut ends = self.ends(shape)?;
-        ends.port.collect(w, ends.out)?;
-        ends.out =
-            ends.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))?;
+        let kept = self.kept.take(shape).map_or_else(|| HostEnds::new(&self.device, &self.halo, shape), Ok);
+        let mut ends = kept?;
+        ends.out = ends.collected(w)?;
         // One message: as many words from each rank as the longest needs, and before them how many bytes are its own.
         let bytes = |rows: usize| shape.bytes(rows);
         let mine = bytes(self.halo.sends[0].len());
@@ -214,7 +186,7 @@ impl Shared {
             all.iter_mut().zip(gathered.chunks_exact(piece.len())).for_each(|(of, part)| of.extend(part));
         }
         all.remove(world.rank());
-        for (from, (mut memory, rows)) in ends.into.into_iter().zip(all).enumerate() {
+        for (from, (mut memory, rows)) in std::mem::take(&mut ends.into).into_iter().zip(all).enumerate() {
             if rows[0] != lengths[from] as u64 {
                 return Err(Error::internal("the ranks have gone different ways in a superblock"));
             }
@@ -223,24 +195,15 @@ impl Shared {
             ends.port.deliver(from, memory)?;
         }
         ends.port.add(1.0, &*self.identity, w, None)?;
-        let mut back = ends.port.released()?;
-        back.sort_by_key(|(from, _)| *from);
-        ends.into = back.into_iter().map(|(_, memory)| memory).collect();
-        if ends.into.len() < self.halo.receives.len() {
-            return Err(Error::internal("memory of an exchange is missing"));
-        }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
+        ends.released(self.halo.receives.len())?;
+        self.kept.put(shape, ends);
         Ok(())
     }
 }
 
 impl Kernel for Shared {
-    fn rows(&self) -> Rows {
-        Rows::all(self.rows)
-    }
-
-    fn dtype(&self) -> DType {
-        self.own.dtype()
+    fn shape(&self) -> KernelShape {
+        self.own.shape()
     }
 
     fn info(&self) -> KernelInfo {

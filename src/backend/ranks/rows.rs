@@ -1,7 +1,7 @@
 //! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others travel, then
 //! adds what they contribute to its boundary rows. Boxes of the Wilson operator may have faces instead, which half-spinors pass.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::Team;
 use super::cut::Cut;
@@ -9,7 +9,7 @@ use super::faces::box_of;
 use super::passes::{LONG, Passes, TAG, meanwhile};
 use super::share::{Place, Share};
 use crate::backend::exchange::{
-    self, Besides, Halo, Link, Plain, Port, Products, Staging, VectorShape, boundary,
+    self, Besides, Halo, Kept, Link, Plain, Port, Products, Staging, VectorShape, boundary,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::{Face, WilsonSpec};
@@ -32,8 +32,7 @@ pub(super) struct ByRows {
     /// The ranks that things are sent to and come from.
     to: Vec<usize>,
     from: Vec<usize>,
-    /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
-    kept: Mutex<Option<(VectorShape, Ends)>>,
+    kept: Kept<Ends>,
 }
 
 /// This rank's end of the exchanges: GPUs of one machine write to each other's memory; else rows are messages.
@@ -43,16 +42,45 @@ enum Ends {
 }
 
 /// A rank's end of exchanges by messages.
-struct HostEnds {
-    port: Box<dyn Port>,
-    out: Vec<Staging>,
-    into: Vec<Staging>,
+pub(super) struct HostEnds {
+    pub port: Box<dyn Port>,
+    /// Memory of the rows that each neighbour reads, and of those of each that are read here.
+    pub out: Vec<Staging>,
+    pub into: Vec<Staging>,
+}
+
+impl HostEnds {
+    pub fn new(device: &Device, halo: &Halo, shape: VectorShape) -> Result<HostEnds> {
+        let memory = |rows: usize| -> Result<Staging> {
+            let bytes = shape.bytes(rows);
+            Ok(device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
+        };
+        let out = halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
+        let into = halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
+        Ok(HostEnds { port: device.port(halo, shape)?, out, into })
+    }
+
+    /// The rows that neighbours read.
+    pub fn collected(&mut self, v: &BlockVector) -> Result<Vec<Staging>> {
+        self.port.collect(v, std::mem::take(&mut self.out))?;
+        self.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))
+    }
+
+    /// Takes back the memory of the rows that were read, of all neighbours in their order.
+    pub fn released(&mut self, neighbours: usize) -> Result<()> {
+        let mut back = self.port.released()?;
+        back.sort_by_key(|(neighbour, _)| *neighbour);
+        self.into.extend(back.into_iter().map(|(_, memory)| memory));
+        if self.into.len() < neighbours {
+            return Err(Error::internal("memory of an exchange is missing"));
+        }
+        Ok(())
+    }
 }
 
 impl ByRows {
     fn ends(&self, shape: VectorShape) -> Result<Ends> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
+        if let Some(ends) = self.kept.take(shape) {
             return Ok(ends);
         }
         if let Some(link) = self.link(shape)? {
@@ -61,13 +89,7 @@ impl ByRows {
         if self.faces.is_some() {
             return Err(Error::internal("half-spinors that no link takes"));
         }
-        let memory = |rows: usize| -> Result<Staging> {
-            let bytes = shape.bytes(rows);
-            Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
-        };
-        let into = self.halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
-        let out = self.halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
-        Ok(Ends::Host(HostEnds { port: self.device.port(&self.halo, shape)?, out, into }))
+        HostEnds::new(&self.device, &self.halo, shape).map(Ends::Host)
     }
 
     /// A link to all neighbours, if all ranks have one: they decide together.
@@ -143,10 +165,7 @@ impl ByRows {
         }
         let incoming = under_way.len();
         if !self.to.is_empty() {
-            ends.port.collect(v, std::mem::take(&mut ends.out))?;
-            let full =
-                ends.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))?;
-            for ((rows, &to), list) in full.into_iter().zip(&self.to).zip(&self.halo.sends) {
+            for ((rows, &to), list) in ends.collected(v)?.into_iter().zip(&self.to).zip(&self.halo.sends) {
                 under_way.push(world.send(rows, shape.bytes(list.len()), to, TAG)?);
             }
         }
@@ -168,12 +187,7 @@ impl ByRows {
         for message in outgoing {
             ends.out.push(world.arrive(message)?);
         }
-        let mut back = ends.port.released()?;
-        back.sort_by_key(|(neighbour, _)| *neighbour);
-        ends.into.extend(back.into_iter().map(|(_, memory)| memory));
-        if ends.into.len() < incoming {
-            return Err(Error::internal("memory of an exchange is missing"));
-        }
+        ends.released(incoming)?;
         Ok((first, second))
     }
 }
@@ -183,7 +197,7 @@ impl Passes for ByRows {
         let shape = VectorShape::of(v);
         let mut ends = self.ends(shape)?;
         let products = self.pass_with(&mut ends, c, shape, v, w, besides)?;
-        self.keep(shape, ends);
+        self.kept.put(shape, ends);
         Ok(products)
     }
 
@@ -202,18 +216,12 @@ impl Passes for ByRows {
             }
             _ => None,
         };
-        self.keep(shape, ends);
+        self.kept.put(shape, ends);
         Ok(found)
     }
 
     fn overwrites(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.overwrites())
-    }
-}
-
-impl ByRows {
-    fn keep(&self, shape: VectorShape, ends: Ends) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
     }
 }
 
@@ -270,7 +278,7 @@ pub(super) fn prepare(
     let mut halo = Halo { sends, receives, boundary };
     halo.balance(&mut to, &mut from);
     let infos = own.iter().chain(&beyond).map(|kernel| kernel.info()).collect();
-    let (device, faces, kept) = (device.clone(), None, Mutex::new(None));
+    let (device, faces, kept) = (device.clone(), None, Kept::default());
     Ok((ByRows { team, device, own, outside, beyond, halo, faces, to, from, kept }, infos))
 }
 
@@ -297,9 +305,9 @@ pub(super) fn prepare_faces(
         faces: Some(part.faces()),
         to: (0..from.len()).map(|at| from[at ^ 1]).collect(),
         from,
-        kept: Mutex::new(None),
+        kept: Kept::default(),
     };
     let Some(link) = rows.link(shape)? else { return Ok(None) };
-    rows.keep(shape, Ends::Link(link));
+    rows.kept.put(shape, Ends::Link(link));
     Ok(Some((rows, infos)))
 }

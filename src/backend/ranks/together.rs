@@ -8,7 +8,9 @@ use super::cut::Cut;
 use super::{Team, other_cut, own, own_mut};
 use crate::backend::exchange::{Assembly, VectorShape};
 use crate::backend::matrix::records::{Handling, Records};
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -121,23 +123,17 @@ pub(super) fn prepare(
 ) -> Result<Option<Arc<dyn Kernel>>> {
     let Some(ranges) = cut.ranges_of_all() else { return Ok(None) };
     let Some(own) = device.prepare_rows(records, ranges.own(), handling)? else { return Ok(None) };
-    let (count, bytes, flops) = match records {
-        Records::Real(list) => (list.count(), list.bytes(), list.flops()),
-        Records::Complex(list) => (list.count(), list.bytes(), list.flops()),
+    let info = match records {
+        Records::Real(list) => list.info(),
+        Records::Complex(list) => list.info(),
     };
-    let each = if own.dtype().is_complex() { 8 } else { 2 };
-    let info = KernelInfo { format: format!("{count} records"), bytes, entries: flops as usize / each };
     let (device, together) = (device.clone(), together.clone());
     Ok(Some(Arc::new(Spread { team, device, together, cut, own, info })))
 }
 
 impl Kernel for Spread {
-    fn rows(&self) -> Rows {
-        Rows::all(self.cut.rows)
-    }
-
-    fn dtype(&self) -> DType {
-        self.own.dtype()
+    fn shape(&self) -> KernelShape {
+        KernelShape::square(Rows::all(self.cut.rows), self.own.dtype())
     }
 
     fn info(&self) -> KernelInfo {

@@ -1,11 +1,11 @@
 //! The Wilson operator on boxes whose faces half-spinors pass by links: parts on devices that reach each other.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::cuts::Cuts;
 use super::kernel::{End, Matrix, Part};
 use super::share::box_of;
-use crate::backend::exchange::{Halo, VectorShape};
+use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::{WilsonBox, WilsonSpec};
 use crate::backend::{Device, Kernel, KernelInfo};
@@ -35,10 +35,9 @@ pub(super) fn prepare(devices: &[Device], spec: &WilsonSpec, cuts: &Cuts) -> Res
     let sum = |f: fn(&KernelInfo) -> usize| infos.iter().map(f).sum();
     let format = infos.first().map_or_else(String::new, |info| info.format.clone());
     let info = KernelInfo { format, bytes: sum(|i| i.bytes), entries: sum(|i| i.entries) };
-    let rows = spec.rows();
-    let matrix = Matrix { parts, rows, cols: rows.global, dtype, info, kept: Mutex::new(None) };
+    let matrix = Matrix { parts, shape: spec.shape(), info, kept: Kept::default() };
     let shape = VectorShape { dtype, columns: 1, grid: None };
     let Some(links) = matrix.links(shape)? else { return Ok(None) };
-    matrix.keep(shape, links.into_iter().map(End::Link).collect());
+    matrix.kept.put(shape, links.into_iter().map(End::Link).collect());
     Ok(Some(Arc::new(matrix)))
 }

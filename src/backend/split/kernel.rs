@@ -11,15 +11,15 @@ use super::cuts::Cuts;
 use super::share;
 use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{
-    Besides, Halo, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
+    Besides, Halo, Kept, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::Face;
 use crate::backend::{
-    BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, conformal,
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update, check_update,
+    conformal,
 };
 use crate::error::{Error, Result};
-use crate::number::DType;
 
 /// Pieces of memory that go round between two neighbours: one is filled while the other is read.
 const ROUND: usize = 2;
@@ -44,12 +44,9 @@ pub(super) struct Part {
 /// A matrix of whose rows every part holds some.
 pub(super) struct Matrix {
     pub parts: Vec<Part>,
-    pub rows: Rows,
-    pub cols: usize,
-    pub dtype: DType,
+    pub shape: KernelShape,
     pub info: KernelInfo,
-    /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
-    pub kept: Mutex<Option<(VectorShape, Vec<End>)>>,
+    pub kept: Kept<Vec<End>>,
 }
 
 /// One part's end of the exchanges: by itself, or through the host.
@@ -237,8 +234,7 @@ impl Lent<'_> {
 impl Matrix {
     /// The ends of all exchanges for vectors of a shape.
     fn ends(&self, shape: VectorShape) -> Result<Vec<End>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
+        if let Some(ends) = self.kept.take(shape) {
             return Ok(ends);
         }
         match self.links(shape)? {
@@ -310,7 +306,7 @@ impl Matrix {
         let ends = self.ends(work.shape)?;
         let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
         let _turn = linked.then(|| LINKED.lock().unwrap_or_else(PoisonError::into_inner));
-        let read = self.info.bytes + work.shape.bytes(self.rows.local.max(self.cols));
+        let read = self.info.bytes + work.shape.bytes(self.shape.rows.local.max(self.shape.cols));
         let ended = if read <= WORTH_A_THREAD && !linked {
             self.in_turn(work, ends, vectors)
         } else {
@@ -340,12 +336,8 @@ impl Matrix {
         if ends.len() < self.parts.len() {
             return Err(Error::internal("a part of a split matrix stopped without a reason"));
         }
-        self.keep(work.shape, ends);
+        self.kept.put(work.shape, ends);
         Ok(sums)
-    }
-
-    pub fn keep(&self, shape: VectorShape, ends: Vec<End>) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
     }
 
     /// A thread for each part.
@@ -455,16 +447,8 @@ impl Matrix {
 }
 
 impl Kernel for Matrix {
-    fn rows(&self) -> Rows {
-        self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.cols
-    }
-
-    fn dtype(&self) -> DType {
-        self.dtype
+    fn shape(&self) -> KernelShape {
+        self.shape
     }
 
     fn info(&self) -> KernelInfo {
@@ -615,6 +599,6 @@ pub(super) fn prepare(
         part.halo.balance(&mut part.to, &mut part.from);
     }
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
-    let kept = Mutex::new(None);
-    Ok(Arc::new(Matrix { parts, rows, cols, dtype, info, kept }))
+    let shape = KernelShape { rows, cols, dtype };
+    Ok(Arc::new(Matrix { parts, shape, info, kept: Kept::default() }))
 }

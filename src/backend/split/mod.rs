@@ -320,10 +320,7 @@ impl Backend for Split {
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
-        let (rows, columns) = (v.rows.local, v.columns);
-        if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
-            return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
-        }
+        v.check_entries(entries)?;
         for piece in pieces_mut(v)? {
             let range = piece.start..piece.start + piece.block.rows.local;
             let own = entries.iter().filter(|e| range.contains(&e.0));
@@ -352,13 +349,7 @@ impl Backend for Split {
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
-        if data.len() != rows.local * columns {
-            return Err(Error::internal(format!(
-                "{} numbers for a block of {} x {columns}",
-                data.len(),
-                rows.local
-            )));
-        }
+        rows.check_numbers(columns, data.len())?;
         let cuts = self.shares.of_rows(&self.parts, &rows)?;
         self.build((dtype, rows, columns), &cuts, |device, rows, range| {
             device.upload(dtype, rows, columns, &data[range.start * columns..range.end * columns])

@@ -2,16 +2,17 @@
 //! one part, and the other parts compute some blocks of a product meanwhile, each block by one part. They get the small blocks, at
 //! which the parts differ least in speed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::speeds::{Speeds, class};
 use super::{Split, between};
-use crate::backend::exchange::{Halo, Port, Staging, VectorShape};
+use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update, check_update,
+};
 use crate::error::{Error, Result};
-use crate::number::DType;
 
 /// Operations of a product below which nothing is shared out.
 const FEW: f64 = 2e8;
@@ -25,10 +26,8 @@ struct Shared {
     /// The blocks that the part with the vectors computes.
     own: Arc<dyn Kernel>,
     helpers: Vec<Helper>,
-    rows: usize,
     info: KernelInfo,
-    /// What a product needs besides vectors, for those of one shape.
-    kept: Mutex<Option<(VectorShape, Vec<Link>)>>,
+    kept: Kept<Vec<Link>>,
 }
 
 /// Another part: it is sent the blocks that it reads, and sends back those that it computes.
@@ -173,8 +172,8 @@ pub(super) fn shared<'a, T: Element>(
     let names: Vec<&str> =
         std::iter::once(device).chain(helpers.iter().map(|h| &h.device)).map(|d| d.name()).collect();
     info.format = format!("{} records on {}", list.count(), names.join(" and "));
-    let (device, rows, kept) = (device.clone(), list.dim, Mutex::new(None));
-    Ok(Arc::new(Shared { device, own, helpers, rows, info, kept }))
+    let (device, kept) = (device.clone(), Kept::default());
+    Ok(Arc::new(Shared { device, own, helpers, info, kept }))
 }
 
 /// What another part computes, in vectors of only the blocks that it reads or writes.
@@ -259,9 +258,8 @@ fn lost() -> Error {
 
 impl Shared {
     fn links(&self, shape: VectorShape) -> Result<Vec<Link>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match kept.filter(|(of, _)| *of == shape) {
-            Some((_, links)) => Ok(links),
+        match self.kept.take(shape) {
+            Some(links) => Ok(links),
             None => self.helpers.iter().map(|helper| helper.link(&self.device, shape)).collect(),
         }
     }
@@ -302,18 +300,14 @@ impl Shared {
             }
             Ok(())
         })?;
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, links));
+        self.kept.put(shape, links);
         Ok(())
     }
 }
 
 impl Kernel for Shared {
-    fn rows(&self) -> Rows {
-        Rows::all(self.rows)
-    }
-
-    fn dtype(&self) -> DType {
-        self.own.dtype()
+    fn shape(&self) -> KernelShape {
+        self.own.shape()
     }
 
     fn info(&self) -> KernelInfo {

@@ -161,7 +161,9 @@ impl Case {
 pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
     let Network { link, latency } = bench.network;
     if !(link > 0.0 && link.is_finite() && latency >= 0.0 && latency.is_finite()) {
-        return Err(Error::input(format!("a network of {link} GB/s and {latency} us is none")));
+        return Err(Error::input(format!(
+            "a network of {link} GB/s and {latency} us: both must be positive"
+        )));
     }
     let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
     let parts = device.parts();

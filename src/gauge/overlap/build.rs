@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fit::{Fit, UNSOLVED};
-use super::modes::{Beginning, Search, invariant};
+use super::modes::{Beginning, FINDS_MODES, Search, invariant};
 use super::report::{Ends, report};
 use super::sign::Sign;
 use crate::backend::{BlockVector, Distribution, Random};
@@ -15,6 +15,9 @@ use crate::operator::Operator;
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
+
+/// What helps where the sign of the smallest eigenvalues is uncertain.
+const LOW_MODES: &str = "treat the lowest modes exactly, like `low_modes: 8`, or allow a larger `delta`";
 
 /// Limits of the spectrum that differ by less than this, relatively, are the same up to rounding.
 const SAME: f64 = 1e-6;
@@ -77,7 +80,7 @@ impl Wanted {
                 root(upper),
                 e.message()
             ))
-            .hint("treat the lowest modes exactly, like `low_modes: 8`, or allow a larger `delta`")),
+            .hint(LOW_MODES)),
             found => found,
         }
     }
@@ -134,7 +137,7 @@ impl Sign {
                 low.vectors.rows().global,
                 q.dim()
             ))
-            .hint("the Ritz functional of Q^2, of the same Q, finds some"));
+            .hint(FINDS_MODES));
         }
         let given = wanted.low.is_some();
         let search = Search { squared: &squared, upper, delta: wanted.delta, seed: wanted.seed, task };
@@ -151,7 +154,7 @@ impl Sign {
                 root(rest),
                 root(upper)
             ))
-            .hint("treat the lowest modes exactly, like `low_modes: 8`, or allow a larger `delta`"));
+            .hint(LOW_MODES));
         }
         if matches!(fit, Fit::Rational(_)) {
             rounding += UNSOLVED * fit.deviation();
@@ -174,7 +177,7 @@ impl Sign {
                 "the low modes given are no eigenvectors of this operator: its sign would be known to {:.1e} only",
                 report.bound
             ))
-            .hint("the Ritz functional of Q^2, of the same Q, finds some"));
+            .hint(FINDS_MODES));
         }
         let mut sign = Sign { q: q.clone(), squared, low, fit, upper, report, recorded: Arc::default() };
         sign.verify(wanted.seed)?;

@@ -12,6 +12,9 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
+/// Where low modes come from.
+pub(super) const FINDS_MODES: &str = "the Ritz functional of Q^2, of the same Q, finds some";
+
 /// Spaces with Ritz residuals above this, in units of the largest |Q|, do not count as invariant.
 const INVARIANT: f64 = 1e-7;
 
@@ -160,7 +163,7 @@ impl Search<'_> {
             return Err(Error::input(format!(
                 "low modes with an eigenvalue of {lowest:.6}, and those of Q^2 have none below 0"
             ))
-            .hint("the Ritz functional of Q^2, of the same Q, finds some"));
+            .hint(FINDS_MODES));
         }
         let least = certain(&low, last, self.upper)?;
         Ok(Beginning { modes: Some(low.vectors), touching: true, rest: low.values[last], least })

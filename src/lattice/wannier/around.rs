@@ -4,9 +4,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::lattice::lines::Lines;
-
-/// Angstrom in a bohr, as of CODATA 2018.
-const BOHR: f64 = 0.529177210903;
+use crate::number::BOHR;
 
 /// The centres in a `_centres.xyz` file or in the last state of a `.wout` file, angstrom.
 pub(super) fn read_centres(path: &Path, orbitals: usize) -> Result<Vec<Vec<f64>>> {

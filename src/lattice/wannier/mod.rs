@@ -8,7 +8,7 @@ mod elements;
 use std::path::{Path, PathBuf};
 
 use super::block::OrbitalBlock;
-use super::lattice::{Lattice, Site};
+use super::lattice::{Lattice, Site, no_axis};
 use super::model::Model;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -94,9 +94,7 @@ pub fn read_wannier90_position(path: &Path, axis: usize, options: &WannierOption
             .hint("a `_tb.dat` file has them; Wannier90 writes it with `write_tb = true`"));
     };
     let Some(blocks) = positions.get(axis) else {
-        return Err(
-            Error::input(format!("axis {axis} in a space of 3 dimensions")).hint("axes are numbered from 0")
-        );
+        return Err(no_axis(axis, 3));
     };
     let mut blocks = blocks.clone();
     if let (Some(own), Some(centres)) = (blocks.get_mut(&[0; 3]), &centres) {

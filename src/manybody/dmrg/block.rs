@@ -156,7 +156,7 @@ impl<T: Element> Block<T> {
     pub fn mirror(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
         if !self.mpo.is_uniform() || self.side != Side::Left || self.mirrored {
             return Err(Error::input("only a left block of a uniform chain has a mirror image")
-                .hint("`edge_block(site, bond)` makes one"));
+                .hint("an edge is made of a site and a bond"));
         }
         if self.mpo.mirror().is_none() {
             return Err(Error::input("the coupling is not its own mirror image")
@@ -377,9 +377,8 @@ impl<T: Element> Block<T> {
             return Err(Error::input("only a grown block is rotated").hint("`block.grow().rotate(basis)`"));
         };
         if basis.old() != fusion.space() || basis.side().is_some_and(|side| side != self.half()) {
-            return Err(Error::input("the basis belongs to another block").hint(
-                "of `density_matrix(both, v, \"left\")` for the left block, of \"right\" for the right one",
-            ));
+            return Err(Error::input("the basis belongs to another block")
+                .hint("take the basis of the block's own half"));
         }
         let bond = self.mpo.bond(self.bond);
         let identity = match self.side {

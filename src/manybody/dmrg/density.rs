@@ -100,7 +100,7 @@ impl Mixing {
 pub struct Truncation {
     /// The most states.
     pub states: Option<usize>,
-    /// The fewest states, whatever the cutoff and even if their weight is rounding.
+    /// So many states are kept, even where the cutoff would remove them.
     pub at_least: usize,
     /// The most weight to discard.
     pub cutoff: f64,

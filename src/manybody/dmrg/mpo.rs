@@ -16,6 +16,13 @@ use crate::manybody::wigner::couplings;
 use crate::manybody::{OpSum, Sector, Sites};
 use crate::number::C64;
 
+/// The error for a sum without terms.
+pub(super) fn no_terms() -> Error {
+    Error::input("an operator sum without terms").hint(
+        "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
+    )
+}
+
 /// The operators carried across a bond.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bond {
@@ -70,9 +77,7 @@ impl Mpo {
     /// are not Hermitian.
     pub fn hamiltonian(sum: &OpSum, sites: &Sites, sector: &Sector) -> Result<Arc<Mpo>> {
         if sum.terms_on(sites.count()).is_empty() {
-            return Err(Error::input("an operator sum without terms").hint(
-                "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
-            ));
+            return Err(no_terms());
         }
         sum.fits("a system of", sites.count())?;
         let (symmetry, target) = conserved(sites, sector)?;

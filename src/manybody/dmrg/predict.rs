@@ -25,7 +25,7 @@ struct StatePart<T> {
 
 fn foreign() -> Error {
     Error::input("the two superblocks are not neighbours in a sweep")
-        .hint("the new one holds the old one's rotated block, and the block that the old one's other half was made of")
+        .hint("the next superblock consists of the rotated block and of the block from which the other half was grown")
 }
 
 /// The vector `x` of `old` in the basis of `new`, whose block on the `side` is that of `old` rotated into `basis` and

@@ -158,9 +158,8 @@ impl<T: Element> Superblock<T> {
         handling: Handling,
     ) -> Result<Superblock<T>> {
         if left.half() != Side::Left || right.half() != Side::Right {
-            return Err(Error::input("a superblock is made of a left and a right block").hint(
-                "`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image",
-            ));
+            return Err(Error::input("a superblock is made of a left and a right block")
+                .hint("of a chain that is its own mirror image, a left block and its mirror image"));
         }
         if !left.mpo().meets(right.mpo()) || left.bond() != right.bond() {
             return Err(Error::input("the two blocks do not meet")

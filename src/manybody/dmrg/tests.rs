@@ -6,6 +6,7 @@ use super::*;
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::backend::matrix::records::Element;
+use crate::manybody::testing::{chain, sector};
 use crate::manybody::{Basis as ExactBasis, dmrg};
 use crate::manybody::{OpSum, Sector, Site, Sites, operator};
 use crate::method::{DavidsonOptions, davidson};
@@ -16,15 +17,6 @@ use crate::task::{Interrupt, Task};
 
 fn device() -> Device {
     Arc::new(Cpu::new(2, Interrupt::default()).unwrap())
-}
-
-fn chain(kind: &str, n: usize) -> Sites {
-    let nmax = (kind == "Boson").then_some(2);
-    Sites::uniform(Site::named(kind, nmax).unwrap(), n).unwrap()
-}
-
-fn sector(numbers: &[(&str, f64)]) -> Sector {
-    numbers.iter().map(|(name, q)| (name.to_string(), *q)).collect()
 }
 
 fn term(h: &mut OpSum, z: impl Into<C64>, factors: &[(&str, usize)]) {

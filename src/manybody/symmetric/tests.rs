@@ -4,29 +4,11 @@ use proptest::prelude::*;
 
 use super::matrix::{matrix, some_rows};
 use super::{Quantum, Subspace, Symmetry, Within};
-use crate::backend::matrix::Csr;
 use crate::lattice::Lattice;
-use crate::manybody::{OpSum, Sector, Site, Sites};
+use crate::manybody::testing::{chain, dense, sector};
+use crate::manybody::{OpSum, Site, Sites};
 use crate::number::C64;
 use crate::task::Task;
-
-fn chain(kind: &str, n: usize) -> Sites {
-    Sites::uniform(Site::named(kind, None).unwrap(), n).unwrap()
-}
-
-fn sector(numbers: &[(&str, f64)]) -> Sector {
-    numbers.iter().map(|(name, q)| (name.to_string(), *q)).collect()
-}
-
-fn dense(csr: &Csr) -> faer::Mat<C64> {
-    let mut m = faer::Mat::zeros(csr.rows, csr.cols);
-    for row in 0..csr.rows {
-        for at in csr.row_start[row]..csr.row_start[row + 1] {
-            m[(row, csr.columns.get(at))] += csr.values.get(at);
-        }
-    }
-    m
-}
 
 fn levels(h: &OpSum, space: &Subspace) -> Vec<f64> {
     let m = dense(&matrix(h, (space, None), false, false, &Task::default()).unwrap());

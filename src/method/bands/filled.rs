@@ -1,5 +1,6 @@
 //! The bands below a gap: whether there is one, and how their states overlap from one momentum to the next.
 
+use super::no_gap;
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::Matrix;
@@ -31,8 +32,7 @@ pub fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, fi
         }
     }
     if least <= NO_GAP * width {
-        return Err(Error::input(format!("no gap above band {filled} at k = {place:?}"))
-            .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
+        return Err(no_gap(filled, &place));
     }
     Ok(least)
 }

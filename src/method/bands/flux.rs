@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::filled::{NO_GAP, check_filled, gap, overlap};
 use super::plane::Plane;
-use super::{at_each, keep, levels, lowest};
+use super::{GAPPED, at_each, keep, levels, lowest, no_gap};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{C64, Matrix};
@@ -221,8 +221,7 @@ fn resolved<'a>(
         grid.visit(&cells, task)?;
         let (gap, place, width) = grid.least();
         if gap <= NO_GAP * width {
-            return Err(Error::input(format!("no gap above band {filled} at k = {place:?}"))
-                .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
+            return Err(no_gap(filled, &place));
         }
         let tired = grid.known.len() > patience;
         let fine: Result<Vec<bool>> = cells
@@ -244,7 +243,7 @@ fn resolved<'a>(
                 return Err(Error::numeric(format!(
                     "the gap above band {filled} is {gap:.1e} or less near k = {place:?}, too small for a Chern number, or closed"
                 ))
-                .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
+                .hint(GAPPED));
             }
             let (a, b) = cell.corner;
             coarse.extend(

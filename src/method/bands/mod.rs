@@ -19,13 +19,21 @@ pub use wilson::wilson_loop;
 
 use rayon::prelude::*;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{C64, Matrix, memory};
 use crate::task::Task;
 
 /// Momenta computed between two checks for interruption.
 const CHUNK: usize = 64;
+
+/// What helps where bands touch.
+const GAPPED: &str = "topology is that of bands with a gap everywhere: look at the bands on a path";
+
+/// The error for bands that touch at a momentum.
+fn no_gap(filled: usize, place: &[f64]) -> Error {
+    Error::input(format!("no gap above band {filled} at k = {place:?}")).hint(GAPPED)
+}
 
 /// The results of a function at each momentum, in order, computed in parallel.
 fn at_each<T: Send>(

@@ -8,6 +8,7 @@ pub use factor::{Factor, must_meet_cusp_once};
 pub use radial::Radial;
 
 use super::SimulationCell;
+use super::vectors::length;
 use crate::error::{Error, Result};
 
 /// What a Jastrow factor acts on.
@@ -31,10 +32,6 @@ impl Setting {
             None => d,
         }
     }
-}
-
-fn length(d: [f64; 3]) -> f64 {
-    (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
 }
 
 /// The factors of a wave function, ready for use.

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::super::waves::{Phases, square, upper, wave_vector, within};
+use super::super::vectors::square;
+use super::super::waves::{Phases, upper, wave_vector, within};
 use super::super::{Crystal, SimulationCell};
 use super::{Derivatives, Orbitals};
 use crate::error::{Error, Result};

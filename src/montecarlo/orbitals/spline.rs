@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::super::SimulationCell;
-use super::super::waves::{square, wave_vector};
+use super::super::vectors::square;
+use super::super::waves::wave_vector;
 use super::{Derivatives, Fourier, Orbitals, interpolate};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineShape, SplineTable, Splines};

@@ -19,7 +19,7 @@ pub use crate::backend::walkers::{Proposal, Scheme, Screen, Sweep};
 use super::Derivatives;
 use super::amplitude::Amplitude;
 use super::wavefunction::{Configuration, SlaterJastrow};
-use crate::backend::walkers::MOST_OF_A_GROUP;
+use crate::backend::walkers::{self, MOST_OF_A_GROUP};
 use crate::error::{Error, Result};
 use crate::task::Interrupt;
 
@@ -151,8 +151,7 @@ fn drifts<S: Amplitude>(psi: &SlaterJastrow<S>, points: &[[f64; 3]], variance: f
 pub(super) fn odds<S: Amplitude>(ratio: S, jastrow: f64, bias: f64) -> Result<f64> {
     let odds = ratio.square() * (2.0 * jastrow + bias).exp();
     if odds.is_nan() {
-        return Err(Error::numeric("the wave function is not a number (NaN) at a trial point")
-            .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters"));
+        return Err(walkers::no_number());
     }
     Ok(odds)
 }

@@ -1,7 +1,8 @@
 //! The schemes that Uejima and Maezono 2012 compares: particle by particle, configuration by configuration, quasi-simultaneous.
 
 use super::{Draws, Trial, odds};
-use crate::error::{Error, Result};
+use crate::backend::walkers::on_node;
+use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
 use crate::task::Interrupt;
@@ -66,11 +67,6 @@ pub fn quasi_simultaneous<S: Amplitude>(
     for &i in &moved {
         psi.place(walker, i, trial.points[i], &rows[i * count..(i + 1) * count]);
     }
-    psi.refresh(walker).map_err(|_| {
-        Error::numeric(
-            "quasi-simultaneous moves put the electrons of a walker on a node of the wave function",
-        )
-        .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")
-    })?;
+    psi.refresh(walker).map_err(|_| on_node("quasi-simultaneous moves"))?;
     Ok(moved.len())
 }

@@ -4,7 +4,7 @@ mod moves;
 
 use std::sync::Arc;
 
-use super::amplitude::Amplitude;
+use super::amplitude::{Amplitude, no_orbital};
 use super::determinant::Determinant;
 use super::jastrow::{Factor, Jastrow, Setting};
 use super::{Derivatives, Orbitals};
@@ -289,14 +289,18 @@ impl<S: Amplitude> SlaterJastrow<S> {
         let mut values = Vec::new();
         self.values(&positions, &mut values);
         if values.iter().any(|x| !x.finite()) {
-            return Err(Error::numeric("an orbital is not a finite number")
-                .hint("look for NaN among the coefficients of the orbitals"));
+            return Err(no_orbital());
         }
-        if self.jastrow.value(&positions).is_nan() {
+        self.check_jastrow(&positions)?;
+        Ok(self.configuration_of(positions, &values, self.delay).ok())
+    }
+
+    fn check_jastrow(&self, positions: &[[f64; 3]]) -> Result<()> {
+        if self.jastrow.value(positions).is_nan() {
             return Err(Error::numeric("the Jastrow factor is not a number (NaN)")
                 .hint("look for NaN among its parameters"));
         }
-        Ok(self.configuration_of(positions, &values, self.delay).ok())
+        Ok(())
     }
 
     fn configuration_of(
@@ -314,11 +318,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
                 .collect();
             determinants.push(Determinant::new(rows, filling.orbitals.len(), delay)?);
         }
-        let jastrow = self.jastrow.value(&positions);
-        if jastrow.is_nan() {
-            return Err(Error::numeric("the Jastrow factor is not a number (NaN)")
-                .hint("look for NaN among its parameters"));
-        }
+        self.check_jastrow(&positions)?;
         let mut walker = Configuration { positions, determinants, shares: Vec::new() };
         walker.shares = self.shares(&walker)?;
         Ok(walker)

@@ -79,9 +79,9 @@ mod chebyshev_functions {
     /// The window that holds the spectrum of a Hermitian operator: `center`, `half_width`, `lower`, `upper`.
     ///
     /// # Options
-    /// - `method` ("auto"): "gershgorin" (never too narrow), "lanczos" (tight), or "auto": Gershgorin where entries are known.
+    /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto" takes Gershgorin's where entries are known.
     /// - `margin` (float, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
-    /// - `steps` (60): Lanczos steps.
+    /// - `steps` (60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
     /// - `seed` (int or string, the session's): of Lanczos' starting vector.
     /// - `progress` (true): show a bar.
     ///

@@ -176,7 +176,7 @@ mod crystal_module {
     /// - `form_factor` (function): a function of species and |G| (1/bohr) that gives the Fourier coefficient in hartree
     ///   of one such ion's potential, normalised to the primitive cell; without it electrons feel the bare ions
     ///   (`electrons`).
-    /// - `reach` (float, 4): the largest |G| at which form factors count.
+    /// - `reach` (0 <= float <= 1000, 4): the largest |G| at which form factors count; only with `form_factor`.
     ///
     /// # Example
     /// ```rhai

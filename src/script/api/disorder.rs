@@ -30,7 +30,8 @@ mod disorder_functions {
     /// numbers of its own, with the same seed too: two of them are two independent disorders.
     ///
     /// # Options
-    /// - `distribution` ("uniform"): or "gaussian", with `width` the standard deviation, or "binary", -width/2 or width/2.
+    /// - `distribution` ("uniform" or "gaussian" or "binary"): `width` is the standard deviation of a Gaussian; binary energies are
+    ///   -width/2 or width/2.
     /// - `correlation` (float, none): a length, in lattice constants: Gaussian energies of standard deviation `width` with
     ///   <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
     /// - `seed` (int or string, the session's): of the random numbers.
@@ -58,7 +59,7 @@ mod disorder_functions {
     /// pairs, stay as they are.
     ///
     /// # Options
-    /// - `distribution` ("uniform"): `x` in [-1/2, 1/2]; or "gaussian", of standard deviation one, or "binary", -1/2 or 1/2.
+    /// - `distribution` ("uniform" or "gaussian" or "binary"): uniform `x` in [-1/2, 1/2]; Gaussian, of standard deviation one; binary, -1/2 or 1/2.
     /// - `seed` (int or string, the session's): of the random numbers.
     ///
     /// # Example

@@ -114,7 +114,7 @@ mod eigen_functions {
     /// - `count` (1): how many.
     /// - `tol` (float, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near its size) where
     ///   that is below 0.01 or above 1e4.
-    /// - `which` ("lowest"): or "highest".
+    /// - `which` ("lowest" or "highest"): of the levels.
     /// - `basis` (int, 20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (1000): most expansions of the basis.
     /// - `start` (BlockVector): a BlockVector to start from.
@@ -158,7 +158,7 @@ mod eigen_functions {
     /// # Options
     /// - `count` (1): how many.
     /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
-    /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter, which ends by gradients
+    /// - `method` ("gradient" or "chebyshev"): gradients, or subspace iteration with a Chebyshev filter, which ends by gradients
     ///   where the filter stalls.
     /// - `products` (1000000): most products of the operator with single vectors.
     /// - `seed` (int or string, the session's): of the random starting vectors.

@@ -240,9 +240,9 @@ mod exact_module {
     /// the chain, and no matrix is kept; `dmrg::state(h, v, #{})` is a vector of it as a DmrgState, which measures.
     ///
     /// # Options
-    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     /// - `matrix` (bool, where it fits into memory): keep the matrix; without it every product generates its entries
     ///   anew, on the processor, and every rank makes its share of the rows with all numbers of the vectors.
     /// - `project` (false): of a sum that leads out of the sector take the part that stays; its expectation values

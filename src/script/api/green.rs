@@ -62,8 +62,7 @@ mod green_functions {
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
-    /// - `kernel` ("lorentz"): what damps the series at real energies inside the window.
-    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
+    /// - `kernel` ("lorentz"), `parameter`: as for `kpm::dos`, at real energies inside the window.
     ///
     /// # Example
     /// ```rhai
@@ -144,7 +143,7 @@ mod green_functions {
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy.
-    /// - `kernel` ("lorentz"), `parameter`: as for `green`; neither changes the number.
+    /// - `kernel`, `parameter`: as for `green`; neither changes the number.
     ///
     /// # Example
     /// ```rhai

@@ -95,8 +95,7 @@ mod kpm_functions {
     /// How many moments reach a broadening (an energy) in a window.
     ///
     /// # Options
-    /// - `kernel` ("jackson"): the damping kernel.
-    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
     /// ```rhai
@@ -136,7 +135,7 @@ mod kpm_functions {
     /// "lorentz", the half width at half maximum of a level; pi a/M of the others, of "jackson" the standard deviation.
     ///
     /// # Options
-    /// - `kernel` ("jackson"), `parameter` (float): as for `density`.
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     #[rhai_fn(global, pure, return_raw)]
     pub fn broadening(mu: &mut SharedMoments, o: Options) -> Fallible<FLOAT> {
         Ok(kernel(&o).map(|k| k.broadening(mu.len(), &mu.window))?)
@@ -171,8 +170,7 @@ mod kpm_functions {
     /// The density per energy and state at `energies`; it integrates to one over the window.
     ///
     /// # Options
-    /// - `kernel` ("jackson"): or "lorentz", "fejer", "lanczos", "dirichlet".
-    /// - `parameter` (float): lambda of "lorentz" (4), M of "lanczos" (3).
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
     /// ```rhai
@@ -192,7 +190,7 @@ mod kpm_functions {
     /// The standard error of `density` over the vectors, Student's for few of them; NaN for a single vector.
     ///
     /// # Options
-    /// - `kernel` ("jackson"), `parameter` (float): as for `density`.
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     #[rhai_fn(global, pure, return_raw)]
     pub fn density_error(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
         let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o)?);
@@ -204,7 +202,7 @@ mod kpm_functions {
     /// Fraction of the spectral weight between two energies, the integral of `density`.
     ///
     /// # Options
-    /// - `kernel` ("jackson"), `parameter` (float): as for `density`.
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
     /// ```rhai
@@ -291,8 +289,7 @@ mod kpm_functions {
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy (k_B = 1).
     /// - `moments` (256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
-    /// - `kernel` ("jackson"): the kernel that damps them.
-    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
     /// ```rhai

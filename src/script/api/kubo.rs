@@ -9,7 +9,7 @@ use super::kpm::{kernel, orders, some_of};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{DoubleMoments, Record, Window};
+use crate::method::{Averaged, DoubleMoments, Record, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -29,7 +29,6 @@ pub(super) fn register(rooms: &mut Rooms) {
 fn both(mu: &DoubleMoments, potentials: &Series, o: Options) -> Fallible<(Vec<f64>, Vec<f64>)> {
     let temperature = o.float("temperature")?;
     let volume = volume_of(mu, &o)?;
-    o.maybe_count("points", 2)?;
     let kernel = kernel(&o)?;
     Ok(mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel)?)
 }
@@ -145,14 +144,12 @@ mod kubo_functions {
     }
 
     /// The conductivity of Kubo's and Bastin's formula from moments of two velocities, in e^2/hbar times
-    /// lattice constant^(2 - d), at the chemical potentials given. The integral over energies is done in closed form.
+    /// lattice constant^(2 - d) (`kpm::conductivity` gives e^2/h, which is 2 pi as many), at the chemical potentials given. The integral over energies is done in closed form.
     ///
     /// # Options
     /// - `temperature` (0.0): in energy.
     /// - `volume` (float, that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"): the damping kernel.
-    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
-    /// - `points` (int): taken from older scripts, of no effect: the closed form has no points.
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
     /// ```rhai
@@ -191,8 +188,7 @@ mod kubo_functions {
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy.
     /// - `volume` (float, that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"): the damping kernel.
-    /// - `parameter` (float): of the kernel: lambda of "lorentz" (4), M of "lanczos" (3).
+    /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
     /// ```rhai

@@ -8,11 +8,12 @@ use super::lattice::{ints, momentum, reals, sublattice_of, truth};
 use super::two_centre::SlaterKoster;
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
-use crate::lattice::{self, Bond, Lattice, Model, OrbitalBlock};
+use crate::lattice::{Bond, Lattice, Model, OfBond, OfPosition, OrbitalBlock};
 use crate::number::{Matrix, Series};
 use crate::operator::{Format, Operator};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, Options, session};
+use crate::task::Task;
 
 /// A model, and the strain that waits for all hoppings to be there.
 #[derive(Clone)]
@@ -96,39 +97,67 @@ fn add_hop(
         return integrals.add(ctx, model, bonds.collect());
     }
     for (from, to) in pairs {
-        with_bond(ctx, model, value, |model, term| match term {
-            Ok(block) => model.hop_between(&shift, from, to, block),
-            Err((f, task)) => model.hop_with(&shift, from, to, f, task),
-        })?;
+        let same = |model: &mut Model, block: &_| model.hop_between(&shift, from, to, block);
+        with_bond(ctx, model, value, same, |model, f, task| model.hop_with(&shift, from, to, f, task))?;
     }
     Ok(())
 }
 
-/// Either a block, or a function of two positions.
-pub(super) type Term<'a, 'b> =
-    std::result::Result<&'a OrbitalBlock, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
+/// Calls a script's function with a position, and with what the second argument is if it takes two.
+type Called<'a> = dyn FnMut(&[f64], &dyn Fn() -> Dynamic) -> Result<OrbitalBlock> + 'a;
 
-/// Calls `add` with a hopping that is a value or a script's function of one or two positions.
-pub(super) fn with_bond(
+/// Adds a term that is a value by `same`, or one that is a script's function by `each`.
+fn with_term(
     ctx: &NativeCallContext,
     model: &mut Model,
     value: &Dynamic,
-    add: impl FnOnce(&mut Model, Term<'_, '_>) -> Result<()>,
+    same: impl FnOnce(&mut Model, &OrbitalBlock) -> Result<()>,
+    each: impl FnOnce(&mut Model, &mut Called<'_>, &Task) -> Result<()>,
 ) -> Fallible<()> {
     let orbitals = model.particles();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
-        let block = block_of(value, orbitals)?;
-        return Ok(add(model, Ok(&block))?);
+        return Ok(same(model, &block_of(value, orbitals)?)?);
     };
     let task = session()?.task(true);
     let calls = Callback::new(ctx);
     let both = calls.takes(&f, 2);
-    let mut term = |a: &[f64], b: &[f64]| {
-        let value = if both { calls.call(&f, (floats(a), floats(b))) } else { calls.call(&f, (floats(a),)) };
+    let mut term = |r: &[f64], second: &dyn Fn() -> Dynamic| {
+        let value = if both { calls.call(&f, (floats(r), second())) } else { calls.call(&f, (floats(r),)) };
         block_of(&value?, orbitals)
     };
-    let added = add(model, Err((&mut term, &task)));
+    let added = each(model, &mut term, &task);
     calls.finish(added)
+}
+
+/// Adds a hopping that is a value, or a script's function of one or two positions.
+pub(super) fn with_bond(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+    same: impl FnOnce(&mut Model, &OrbitalBlock) -> Result<()>,
+    each: impl FnOnce(&mut Model, &mut OfBond<'_>, &Task) -> Result<()>,
+) -> Fallible<()> {
+    with_term(ctx, model, value, same, |model, call, task| {
+        each(model, &mut |a, b| call(a, &|| floats(b)), task)
+    })
+}
+
+/// Adds a term that is a value, or a script's function of position and number.
+pub(super) fn at_sites(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+    same: impl FnOnce(&mut Model, &OrbitalBlock) -> Result<()>,
+    each: impl FnOnce(&mut Model, &mut OfPosition<'_>, &Task) -> Result<()>,
+) -> Fallible<()> {
+    with_term(ctx, model, value, same, |model, call, task| {
+        let mut site: INT = -1;
+        let mut of_site = |r: &[f64]| {
+            site += 1;
+            call(r, &|| site.into())
+        };
+        each(model, &mut of_site, task)
+    })
 }
 
 /// Adds the energies that a script's function finds for all sites in one call, from their coordinates and numbers.
@@ -164,39 +193,7 @@ pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dyn
     if let Some(energies) = value.read_lock::<Series>() {
         return Ok(model.onsite_each(energies.as_real("on-site energies")?.to_vec())?);
     }
-    at_sites(ctx, model, value, |model, term| match term {
-        Ok(block) => model.onsite(block),
-        Err((f, task)) => model.onsite_with(f, task),
-    })
-}
-
-/// Either a block, or a function of a position.
-pub(super) type SiteTerm<'a, 'b> =
-    std::result::Result<&'a OrbitalBlock, (&'a mut lattice::OfPosition<'b>, &'a crate::task::Task)>;
-
-/// Calls `add` with a term that is a value or a script's function of position and number.
-pub(super) fn at_sites(
-    ctx: &NativeCallContext,
-    model: &mut Model,
-    value: &Dynamic,
-    add: impl FnOnce(&mut Model, SiteTerm<'_, '_>) -> Result<()>,
-) -> Fallible<()> {
-    let orbitals = model.particles();
-    let Some(f) = value.clone().try_cast::<FnPtr>() else {
-        let block = block_of(value, orbitals)?;
-        return Ok(add(model, Ok(&block))?);
-    };
-    let task = session()?.task(true);
-    let calls = Callback::new(ctx);
-    let (both, mut site) = (calls.takes(&f, 2), 0);
-    let mut term = |r: &[f64]| {
-        let value =
-            if both { calls.call(&f, (floats(r), site as INT)) } else { calls.call(&f, (floats(r),)) };
-        site += 1;
-        block_of(&value?, orbitals)
-    };
-    let added = add(model, Err((&mut term, &task)));
-    calls.finish(added)
+    at_sites(ctx, model, value, Model::onsite, Model::onsite_with)
 }
 
 /// Adds a hopping over all nearest-neighbour bonds.
@@ -205,10 +202,7 @@ pub(super) fn add_nearest(ctx: &NativeCallContext, model: &mut Model, value: &Dy
         let bonds = model.nearest_bonds()?;
         return integrals.add(ctx, model, bonds);
     }
-    with_bond(ctx, model, value, |model, term| match term {
-        Ok(block) => model.nearest(block),
-        Err((f, task)) => model.nearest_with(f, task),
-    })
+    with_bond(ctx, model, value, Model::nearest, Model::nearest_with)
 }
 
 /// The operator of a model, in the format and precision that the options name.
@@ -484,12 +478,12 @@ mod model_functions {
     /// The operator of the model.
     ///
     /// # Options
-    /// - `format` ("auto"): "stencil" (matrix-free), "csr", "ell", "sell", "dense", or "auto": a stencil where all but the
+    /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" is without a matrix; "auto" is a stencil where all but the
     ///   diagonal is translation invariant, compressed rows otherwise.
     /// - `C` (int, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
     /// - `sigma` (64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is the part
     ///   that is no padding.
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
     ///   reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own phase: "antiperiodic"
     ///   without it is `k: 0.5`.

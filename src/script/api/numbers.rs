@@ -237,7 +237,7 @@ mod number_functions {
             .into())
     }
 
-    /// A whole number is its own `floor`.
+    /// As of other numbers; a whole one stays as it is.
     ///
     /// # Example
     /// ```rhai

@@ -168,7 +168,7 @@ mod operator_functions {
     /// written out it takes one. With an `order`, row `order[k]` becomes row k, and columns follow.
     ///
     /// # Options
-    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
     /// - `order` (array or Series, as they are): every row once, like `h.cuthill_mckee()`.
     ///

@@ -67,14 +67,14 @@ mod overlap_functions {
     ///
     /// # Options
     /// - `low_modes` (Eigen or int, found): an Eigen of q * q from the lowest value on, none left out, or about how
-    ///   many modes to find; 0 for none, where the fit begins at the lowest |Q|. Found are as many as pay, 12 at most:
-    ///   those that save more products with q in 50 applications, by a fit that begins later, than finding them takes.
-    ///   Often that is none; where q is nearly singular, its lowest modes.
+    ///   many modes to find; 0 for none, where the fit begins at the lowest |Q|. By default up to 12 are computed:
+    ///   only so many that, over 50 applications, they save more products with q than computing them costs. Often that
+    ///   is none; where q is nearly singular, its lowest modes.
     /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is
     ///   left over the largest.
-    /// - `rational` (Zolotarev): from `overlap::zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
-    /// - `method` ("polynomial"): what to find where neither is given; or "rational".
-    /// - `delta` (1e-10): the deviation of what is found.
+    /// - `rational` (Zolotarev): from `overlap::zolotarev_inverse_sqrt(eps, ..)`; not with `polynomial`.
+    /// - `method` ("polynomial" or "rational"): what to find where neither is given; not with `polynomial`, `rational`.
+    /// - `delta` (float > 0, 1e-10): the deviation of what is found; not with `polynomial`, `rational`.
     /// - `upper` (float, found): the largest eigenvalue of q * q.
     /// - `seed` (int or string, the session's): of random starting vectors.
     /// - `progress` (true): show a bar.
@@ -100,11 +100,6 @@ mod overlap_functions {
         wanted.polynomial = o.maybe::<Rc<MinMax>>("polynomial").map(|p| (*p).clone());
         wanted.rational = o.maybe::<Rc<Zolotarev>>("rational").map(|r| (*r).clone());
         wanted.zolotarev = o.one_of("method", &[("polynomial", false), ("rational", true)])?;
-        if wanted.polynomial.is_some() && wanted.rational.is_some() {
-            return Err(Error::input("both `polynomial` and `rational` are given")
-                .hint("one of them is used")
-                .into());
-        }
         wanted.upper = o.maybe_float("upper")?;
         let sign = Sign::build(&q, wanted, &o.task()?)?;
         let (bound, fit) = (sign.report().bound, sign.deviation());
@@ -305,14 +300,14 @@ mod overlap_functions {
         i.0.to_string()
     }
 
-    /// Solves D x = b for an overlap operator by conjugate gradients in each chirality: a Solution. One sign function an
-    /// iteration, no better than what is left to solve asks for.
+    /// Solves D x = b for an overlap operator by conjugate gradients in each chirality: a Solution. Each iteration
+    /// applies one sign function, only as accurately as the present residual needs.
     ///
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
     /// - `iterations` (10000): most iterations.
-    /// - `adaptive` (true): relax the sign function as the residual falls, by no more than D^+ D's lowest eigenvalue
-    ///   bears: m^2, or the next one where `zero_modes` knows it.
+    /// - `adaptive` (true): relax the sign function as the residual falls, within the accuracy that the lowest eigenvalue of
+    ///   D^+ D allows: m^2, or the lowest one that is not zero where `zero_modes` is given.
     /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///

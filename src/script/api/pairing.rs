@@ -6,7 +6,7 @@ use rhai::{Dynamic, Engine};
 use super::lattice::sublattice_of;
 use super::model::{ScriptModel, at_sites, shift_of, with_bond};
 use crate::error::Result;
-use crate::lattice::Pair;
+use crate::lattice::{Model, Pair};
 use crate::number::Series;
 use crate::script::{Fallible, Options};
 
@@ -31,9 +31,9 @@ fn add_bonds(
     let shift = shift_of(shift)?;
     let mut model = m.model.clone();
     for &(from, to) in pairs {
-        with_bond(ctx, &mut model, value, |model, term| match term {
-            Ok(block) => model.pair_between(&shift, from, to, block, kind),
-            Err((f, task)) => model.pair_between_with(&shift, from, to, f, kind, task),
+        let same = |model: &mut Model, block: &_| model.pair_between(&shift, from, to, block, kind);
+        with_bond(ctx, &mut model, value, same, |model, f, task| {
+            model.pair_between_with(&shift, from, to, f, kind, task)
         })?;
     }
     m.model = model;
@@ -59,7 +59,7 @@ mod pairing_functions {
     /// those of the quasiparticles; the conductivities made of them are not those of charge.
     ///
     /// # Options
-    /// - `spin` ("singlet"): "singlet" (`D_ij = D_ji`: s and d waves), "triplet" (opposite spins, `D_ij = -D_ji`) or "none" (orbitals
+    /// - `spin` ("singlet" or "triplet" or "none"): "singlet" (`D_ij = D_ji`: s and d waves), "triplet" (opposite spins, `D_ij = -D_ji`) or "none" (orbitals
     ///   as they are, `D_ij = -D_ji`: p waves, Kitaev's chain).
     ///
     /// # Example
@@ -84,10 +84,8 @@ mod pairing_functions {
         if let Some(values) = term.read_lock::<Series>() {
             return Ok(m.model.pair_each(&values.to_complex(), kind)?);
         }
-        at_sites(&ctx, &mut m.model, &term, |model, term| match term {
-            Ok(block) => model.pair(block, kind),
-            Err((f, task)) => model.pair_with(f, kind, task),
-        })
+        let same = |model: &mut Model, block: &_| model.pair(block, kind);
+        at_sites(&ctx, &mut m.model, &term, same, |model, f, task| model.pair_with(f, kind, task))
     }
 
     #[rhai_fn(global, name = "pairing", return_raw)]
@@ -134,9 +132,6 @@ mod pairing_functions {
         if let Some(energies) = term.read_lock::<Series>() {
             return Ok(m.model.zeeman_each(energies.as_real("Zeeman energies")?.to_vec())?);
         }
-        at_sites(&ctx, &mut m.model, &term, |model, term| match term {
-            Ok(block) => model.zeeman(block),
-            Err((f, task)) => model.zeeman_with(f, task),
-        })
+        at_sites(&ctx, &mut m.model, &term, Model::zeeman, Model::zeeman_with)
     }
 }

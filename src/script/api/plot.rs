@@ -211,7 +211,7 @@ mod plot_functions {
     /// - `ylabel` (string, the table's): the label on the left.
     /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
     ///   numbers, are those of the decimal logarithm.
-    /// - `style` ("lines"): "lines", "points", "both" or "bars".
+    /// - `style` ("lines" or "points" or "both" or "bars"): of the curves.
     /// - `marks` (array): names of columns that are drawn as points with error bars, beside the lines of the others.
     /// - `right` (array): names of columns that an axis on the right counts.
     /// - `right_label` (string, the first of them): the label of the axis on the right.
@@ -222,7 +222,7 @@ mod plot_functions {
     /// - `yrange` (array, that of the data): lowest and highest number of the ordinate, a pair.
     /// - `size` (array, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
     /// - `cm` (array): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
-    /// - `font` ("sans"): "sans" or "serif"; a PNG is always without serifs.
+    /// - `font` ("sans" or "serif"): of the labels; a PNG is always without serifs.
     /// - `font_size` (float): of labels, in points of print.
     /// - `values` (Series or array): of a lattice's sites, shown as colours.
     /// - `label` (string, none): what these are.

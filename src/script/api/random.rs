@@ -156,7 +156,7 @@ mod random_functions {
     /// same numbers every time.
     ///
     /// # Options
-    /// - `distribution` ("uniform"): between 0 and 1; "gaussian", of mean 0 and variance 1; "exponential", of mean 1;
+    /// - `distribution` ("uniform" or "gaussian" or "exponential" or "lorentzian"): uniform between 0 and 1; "gaussian", of mean 0 and variance 1; "exponential", of mean 1;
     ///   "lorentzian", of density 1/(pi (1 + x^2)).
     /// - `seed` (int or string): the key of the random numbers (default: the session's).
     /// - `first` (int): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0

@@ -58,9 +58,9 @@ mod sparse_functions {
     ///
     /// # Options
     /// - `shape` (array or Series, square, to the largest index): numbers of rows and columns.
-    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai

@@ -6,7 +6,7 @@ use rhai::{Array, Dynamic, INT};
 use super::chebyshev::as_complex;
 use super::values::type_of;
 use crate::error::{Error, Result};
-use crate::lattice::Lattice;
+use crate::lattice::{Lattice, no_axis};
 use crate::manybody::Sites;
 use crate::manybody::symmetric::{Quantum, Symmetry, Within};
 use crate::number::C64;
@@ -170,9 +170,7 @@ mod symmetry_makers {
         let quantum = parity_of(parity, "a reflection")?;
         let space = lat.space();
         if !(0..space as INT).contains(&axis) {
-            return Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
-                .hint("axes are numbered from 0")
-                .into());
+            return Err(no_axis(axis, space).into());
         }
         let entry = |i: usize, j: usize| match i == j {
             true if i as INT == axis => -1.0,

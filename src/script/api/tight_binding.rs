@@ -47,9 +47,9 @@ mod tight_binding_functions {
     /// - `seed` (int or string, the session's): of disorder and vacancies.
     /// - `flux` (0.0): magnetic flux quanta through every plaquette of the first two directions.
     /// - `boundary` (string or Boundary or array, the lattice's): boundary conditions, one or an array.
-    /// - `format` ("auto"): "stencil", "csr", "ell", "sell", "dense".
+    /// - `format`: as for `build`.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai

@@ -211,8 +211,8 @@ mod transport_functions {
     /// limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there.
     ///
     /// # Options
-    /// - `sends` ("any"): what comes in, "electron", "hole" or "any" of both.
-    /// - `takes` ("any"): what goes out.
+    /// - `sends` ("any" or "electron" or "hole"): what comes in.
+    /// - `takes` ("any" or "electron" or "hole"): what goes out.
     ///
     /// # Example
     /// ```rhai

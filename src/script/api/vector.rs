@@ -133,7 +133,7 @@ fn norms(v: &Vector) -> Result<Vec<f64>> {
         Ok(v.device.dots(block, block)?.iter().map(|z| root(z.re)).collect())
     };
     let mut norms = of(&v.block)?;
-    let known = |norm: &f64| (1e-140..1e140).contains(norm) || norm.is_nan();
+    let known = |norm: &f64| v.block.dtype().squared().contains(norm) || norm.is_nan();
     for power in [500, -500] {
         if norms.iter().all(known) || v.block.dtype().is_single() {
             break;
@@ -198,7 +198,7 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto"): "sign", "phase" or "gaussian".
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and "phase" of complex ones.
     /// - `first` (0): the number of the first column; columns of the same number and seed are equal.
     ///
     /// # Example

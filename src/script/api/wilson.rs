@@ -58,8 +58,8 @@ mod wilson_module {
     ///
     /// # Options
     /// - `mass` (0.0): the bare mass, in units of 1/a.
-    /// - `storage` ("reconstruct-12"): how links are kept: "full", "reconstruct-12" or "reconstruct-8".
-    /// - `precision` ("double"): or "single".
+    /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -77,8 +77,8 @@ mod wilson_module {
     ///
     /// # Options
     /// - `s` (0.4): between -1 and 1.
-    /// - `storage` ("reconstruct-12"): how links are kept: "full", "reconstruct-12" or "reconstruct-8".
-    /// - `precision` ("double"): or "single".
+    /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -99,7 +99,7 @@ mod wilson_module {
     /// gamma5 = diag(1, 1, -1, -1) on the spinor fields of a lattice or gauge field.
     ///
     /// # Options
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -116,7 +116,7 @@ mod wilson_module {
     /// The projector (1 + sign gamma5)/2 onto one chirality, on the spinor fields of a lattice or gauge field.
     ///
     /// # Options
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai

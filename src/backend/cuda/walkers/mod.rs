@@ -25,6 +25,7 @@ use super::{RESIDENT, THREADS, arguments};
 use crate::backend::splines::Splines;
 use crate::backend::walkers::{
     DeviceWalkers, Energies, EnergySpec, Proposal, Radial, Scheme, Screen, Sweep, Swept, WalkersSpec,
+    no_number, on_node,
 };
 use crate::error::{Error, Result};
 
@@ -269,14 +270,8 @@ impl CudaWalkers {
         let control = self.card.download::<Control>(&self.control, 1)?[0];
         match control.failed {
             0 => Ok(control),
-            layout::NO_NUMBER => {
-                Err(Error::numeric("the wave function is not a number (NaN) at a trial point")
-                    .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters"))
-            }
-            layout::ON_NODE => Err(Error::numeric(format!(
-                "{what} put the electrons of a walker on a node of the wave function"
-            ))
-            .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")),
+            layout::NO_NUMBER => Err(no_number()),
+            layout::ON_NODE => Err(on_node(what)),
             other => Err(Error::internal(format!("{what}: the kernels of walkers failed by {other}"))),
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::mpo::{Bond, Mpo, MpoEntry};
+use super::super::mpo::{Bond, Mpo, MpoEntry, no_terms};
 use super::super::space::Label;
 use super::super::strength::{Sizes, Strength};
 use super::super::strings::{Strings, Word};
@@ -121,9 +121,7 @@ impl Repeated {
             .hint("make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites"));
         }
         if sum.terms().is_empty() && sum.tails().is_empty() {
-            return Err(Error::input("an operator sum without terms").hint(
-                "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
-            ));
+            return Err(no_terms());
         }
         let first: Vec<Term> = sum.terms().iter().map(|term| from_first_cell(term, n)).collect();
         let tails: Vec<Tail> =

@@ -8,9 +8,10 @@ use super::super::mpo::MpoEntry;
 use super::super::space::{Label, Side, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
 use super::bonds::{Layout, Matrices, put};
-use super::krylov::{gmres, norm};
+use super::krylov::gmres;
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::number::scalar::norm;
 
 /// The most products of a linear system, and the part of its right side that may be left.
 const MOST: usize = 1000;

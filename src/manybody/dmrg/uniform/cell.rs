@@ -67,6 +67,18 @@ impl UnitCell {
         copies(&self.sites, cells)
     }
 
+    /// Refuses a state's cell that is not the one of the Hamiltonian.
+    ///
+    /// # Errors
+    /// Other sites or numbers.
+    pub fn check(&self, state: &UnitCell) -> Result<()> {
+        if self.same(state) {
+            return Ok(());
+        }
+        Err(Error::input("the state belongs to other sites or numbers than the Hamiltonian's cell")
+            .hint("both need the same cell, with the same conserved numbers"))
+    }
+
     /// Whether another cell has the same sites and numbers.
     pub fn same(&self, other: &UnitCell) -> bool {
         self.count() == other.count()

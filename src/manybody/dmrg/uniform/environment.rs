@@ -13,10 +13,11 @@ use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::Tensor;
 use super::automaton::Repeated;
 use super::bonds::{Layout, Matrices, identity, past_left, past_right, trace};
-use super::krylov::{REMEMBERED, gmres, norm};
+use super::krylov::{REMEMBERED, gmres};
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
+use crate::number::scalar::norm;
 use crate::number::{C64, memory};
 
 /// The most products of a linear system.

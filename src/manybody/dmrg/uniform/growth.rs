@@ -306,12 +306,7 @@ impl<T: Element> Growth<T> {
     /// # Errors
     /// When the state has another cell, or one of a single site.
     pub fn new(h: &Arc<Repeated>, psi: &Uniform<T>) -> Result<Growth<T>> {
-        if !h.cell.same(&psi.cell) {
-            return Err(Error::input(
-                "the state belongs to other sites or numbers than the Hamiltonian's cell",
-            )
-            .hint("both need the same cell, with the same conserved numbers"));
-        }
+        h.cell.check(&psi.cell)?;
         let n = psi.count();
         if n < 2 {
             return Err(Error::input("a chain that grows by cells of one site").hint(

@@ -3,6 +3,7 @@
 
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
+use crate::number::scalar::{dot, norm};
 use crate::number::{C64, Matrix, Scalar, Series};
 
 /// Basis vectors before GMRES starts anew.
@@ -11,16 +12,6 @@ const RESTART: usize = 40;
 pub(super) const REMEMBERED: usize = RESTART + 4;
 /// Directions below this, relative to what they were made of, are rounding: the space is exhausted.
 const EXHAUSTED: f64 = 1e-14;
-
-fn dot<T: Element>(a: &[T], b: &[T]) -> T {
-    let mut sum = T::default();
-    a.iter().zip(b).for_each(|(a, b)| sum += Scalar::conj(*a) * *b);
-    sum
-}
-
-pub(super) fn norm<T: Element>(a: &[T]) -> f64 {
-    a.iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>().sqrt()
-}
 
 fn add<T: Element>(y: &mut [T], z: T, x: &[T]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += z * *x);

@@ -9,7 +9,7 @@ use super::state::Uniform;
 use super::step::Found;
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::task::Task;
 
 /// A search under way.
@@ -44,12 +44,7 @@ impl<T: Element> Search<T> {
     /// # Errors
     /// When the state has another cell.
     pub fn new(h: &Arc<Repeated>, psi: Uniform<T>) -> Result<Search<T>> {
-        if !h.cell.same(&psi.cell) {
-            return Err(Error::input(
-                "the state belongs to other sites or numbers than the Hamiltonian's cell",
-            )
-            .hint("both need the same cell, with the same conserved numbers"));
-        }
+        h.cell.check(&psi.cell)?;
         Ok(Search { h: h.clone(), psi, known: None, found: None, near: None, due: 0, moved: 0 })
     }
 

@@ -295,7 +295,7 @@ mod block_functions {
     /// terms on sites 0 and 1; terms on site 0 alone act on every site, those that name both on every pair. All numbers that the coupling conserves are kept.
     ///
     /// # Options
-    /// - `side` ("left"): or "right".
+    /// - `side` ("left" or "right"): of the chain.
     /// - `nmax` (int, none): largest number of bosons on a site.
     ///
     /// # Example
@@ -421,12 +421,12 @@ mod block_functions {
     /// `h * v` take it. Numbers that the sector does not name are free; without a sector it is the chain's.
     ///
     /// # Options
-    /// - `strategy` ("auto"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
+    /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
     ///   "auto" chooses for each operator.
     /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take;
     ///   beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends hold
     ///   them in main memory anyway.
-    /// - `schedule` ("together"): how one GPU launches the products (Nemes, Barcza, Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185
+    /// - `schedule` ("together" or "four-streams" or "no-streams"): how one GPU launches the products (Nemes, Barcza, Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185
     ///   (2014) 1570): all together, or a launch for each block of the result, in turn on "four-streams", or one after the other,
     ///   "no-streams". The numbers are the same.
     ///

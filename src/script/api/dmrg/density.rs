@@ -178,8 +178,8 @@ mod density_functions {
     ///
     /// # Options
     /// - `weights` (array or Series or range, equal): weight of each column.
-    /// - `noise` (0.0): weight of what the operators that couple the halves make of the state; it lets sectors in that the
-    ///   block has lost (White 2005).
+    /// - `noise` (0.0): weight of White's perturbation: the state after each operator that couples the halves. It restores sectors
+    ///   that the block has lost (White 2005).
     ///
     /// # Example
     /// ```rhai
@@ -243,7 +243,7 @@ mod density_functions {
     /// - `states` (int, all): the most states.
     /// - `cutoff` (0.0): the most weight to discard.
     /// - `information` (float, none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
-    /// - `at_least` (1): the fewest states, whatever the cutoff and even if their weight is rounding.
+    /// - `at_least` (1): so many states are kept, even where the cutoff would remove them.
     /// - `low` (0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
     ///   state, at most as many as `states` in all: what a superblock that is not the whole chain yet cannot know to matter.
     ///

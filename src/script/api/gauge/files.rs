@@ -55,7 +55,7 @@ mod saving {
     ///
     /// # Options
     /// - `format` (string, by the name): "nersc", "nersc-12" (two rows of each link) or "ildg".
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example
     /// ```rhai

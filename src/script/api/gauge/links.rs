@@ -37,8 +37,8 @@ fn signs(value: &Dynamic) -> Result<[f64; 4]> {
 
 #[export_module(root = "crate::script::native")]
 mod links_functions {
-    /// The same field with other boundaries for fermions: one for the time direction, or an array of four. (One name for a
-    /// Lattice's `boundary` is for all directions.) Links and observables of the gauge field do not change.
+    /// The same field with other boundaries for fermions: one for the time direction, or an array of four. (For a
+    /// Lattice, one name sets all directions.) Links and observables of the gauge field do not change.
     ///
     /// # Example
     /// ```rhai

@@ -190,7 +190,7 @@ mod orbitals_module {
     /// splines take exactly these values there.
     ///
     /// # Options
-    /// - `precision` ("double"): or "single".
+    /// - `precision` ("double" or "single"): of the numbers.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

@@ -88,7 +88,7 @@ mod optimise_functions {
     /// derivatives) or by stochastic reconfiguration (Sorella).
     ///
     /// # Options
-    /// - `method` ("linear"): or "reconfiguration".
+    /// - `method` ("linear" or "reconfiguration"): the linear method, or stochastic reconfiguration.
     /// - `shift` (0.01): added to the diagonal, relative to the overlap of the derivatives; larger steps more carefully.
     /// - `rate` (0.1): length of a step of stochastic reconfiguration.
     ///
@@ -117,8 +117,8 @@ mod optimise_functions {
     /// The energies that walkers predict for other values of their wave function's parameters, in the order of
     /// `parameter_values`: their local energies with the new values, weighted by |Psi'/Psi|^2 (correlated sampling).
     /// Takes walkers, or an array of such at several times. A map of `energy`, of `change` against the values as they
-    /// are with its `error`, which is far smaller than those of the energies, and of `share`, the part of the samples
-    /// that the weights leave: a small one tells that the step is too long.
+    /// are with its `error`, which is far smaller than those of the energies, and of `share`, the effective
+    /// fraction of the samples after reweighting, which is small if the step is too long.
     ///
     /// # Example
     /// ```rhai

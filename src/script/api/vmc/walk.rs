@@ -192,11 +192,11 @@ mod walk_functions {
     /// - `scheme` (string, "look-ahead"; on a lattice "particle-by-particle"): as above.
     /// - `step` (float): the size of a trial move in bohr; needed in the continuum.
     /// - `sweeps` (1): how many.
-    /// - `proposal` ("gaussian"): with the step as standard deviation of each coordinate; or "uniform" between minus and plus
+    /// - `proposal` ("gaussian" or "uniform"): Gaussian with the step as standard deviation of each coordinate, or uniform between minus and plus
     ///   the step.
     /// - `drift` (false): trial moves drift along the gradient of the one-body density, corrected for exactly.
     /// - `group` (4): electrons a group of delayed acceptance.
-    /// - `screen` ("barker"): its first stage, r/(1 + r); or "metropolis", min(1, r).
+    /// - `screen` ("barker" or "metropolis"): its first stage, r/(1 + r) or min(1, r).
     ///
     /// # Example
     /// ```rhai

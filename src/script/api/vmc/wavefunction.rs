@@ -182,7 +182,7 @@ mod wavefunction_functions {
     /// # Options
     /// - `up` (0): electrons with spin up; they fill the lowest orbitals.
     /// - `down` (0): electrons with spin down, likewise.
-    /// - `determinants` (array): instead, an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
+    /// - `determinants` (array): not with `up`, `down`; an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
     /// - `jastrow` (any): Jastrow factors, made by the functions of the module `jastrow`.
     /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them, energies use the others.
     /// - `delay` (int, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.

@@ -1,0 +1,262 @@
+//! What the declaration of an option allows: types, words, numbers between bounds, and which options go together.
+
+use rhai::{Array, Dynamic, FLOAT};
+
+use super::declared::{OptionDoc, literal, shown};
+use super::kinds::{self, Kind, in_words, words};
+use crate::error::{Error, Result, nearest};
+
+impl OptionDoc {
+    /// A value given for the option, as the function reads it; `of_type` is its type as scripts name it.
+    pub fn accept(&self, value: Dynamic, of_type: &str) -> Result<Dynamic> {
+        if of_type == "int"
+            && !kinds::may_be(&self.kind, "int")
+            && kinds::may_be(&self.kind, "float")
+            && let Ok(whole) = value.as_int()
+        {
+            return self.accept((whole as FLOAT).into(), "float");
+        }
+        if !kinds::may_be(&self.kind, of_type) {
+            let wanted = kinds::types_in_words(&self.kind);
+            let text = format!("option `{}` takes {wanted}, not a value of type {of_type}", self.key);
+            let given = match shown(&value, of_type) {
+                Some(text) => format!("`{text}`"),
+                None => in_words(of_type),
+            };
+            return Err(Error::input(text).hint(format!("it was given {given}; {}", told_of(self))));
+        }
+        if value.as_float().is_ok_and(FLOAT::is_nan) {
+            let text = format!("option `{}` is not a number (NaN)", self.key);
+            return Err(Error::input(text).hint("a division of zero by zero gives one, say"));
+        }
+        if value.as_float().is_ok_and(FLOAT::is_infinite) {
+            return Err(
+                Error::input(format!("option `{}` is {value}", self.key)).hint("it takes a finite number")
+            );
+        }
+        within(self, &value, of_type)?;
+        Ok(value)
+    }
+}
+
+/// Refuses words that the option does not know, and numbers out of its bounds; of an array all its numbers.
+pub(super) fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
+    let types = || kinds::all(&option.kind).filter(|kind| matches!(kind, Kind::Type { .. }));
+    let text_of_any = types().any(|kind| matches!(kind, Kind::Type { name: "string" | "any", .. }));
+    if of_type == "string" && !text_of_any && !option.kind.is_empty() {
+        let (text, words) = (value.to_string(), words(&option.kind));
+        if !words.contains(&text.as_str()) {
+            let error = Error::input(format!("no {} `{text}`", option.key));
+            let all: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            return Err(match nearest(&text, words.iter().copied()) {
+                Some(near) => error.hint(format!("did you mean \"{near}\"? There are {}", all.join(", "))),
+                None => error.hint(format!("there are {}", all.join(", "))),
+            });
+        }
+    }
+    let bounds = types().find_map(|kind| match kind {
+        Kind::Type { least, most, .. } if least.is_some() || most.is_some() => Some((least, most)),
+        _ => None,
+    });
+    let Some((least, most)) = bounds else { return Ok(()) };
+    let whole = !types().any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
+    let number = |value: &Dynamic| match value.as_int() {
+        Ok(n) => Some(n as FLOAT),
+        Err(_) => value.as_float().ok().filter(|_| !whole),
+    };
+    // An array has such a number for each of several steps.
+    let numbers: Vec<FLOAT> = match value.read_lock::<Array>() {
+        Some(all) if all.is_empty() => {
+            return Err(Error::input(format!("option `{}` is an empty array", option.key))
+                .hint("give one number, or one for each"));
+        }
+        Some(all) => {
+            if let Some(other) = all.iter().find(|x| number(x).is_none()) {
+                let wanted = in_words(if whole { "int" } else { "float" });
+                let text = format!(
+                    "option `{}` takes {wanted} or an array of them, not one with `{other}`",
+                    option.key
+                );
+                return Err(Error::input(text).hint(told_of(option)));
+            }
+            all.iter().filter_map(number).collect()
+        }
+        None => number(value).into_iter().collect(),
+    };
+    let inside = |x: FLOAT| {
+        least.is_none_or(|b| x > b.at || b.included && x == b.at)
+            && most.is_none_or(|b| x < b.at || b.included && x == b.at)
+    };
+    let Some(wrong) = numbers.into_iter().find(|x| !inside(*x)) else { return Ok(()) };
+    let told = [least.map(|b| b.text("above", "at least")), most.map(|b| b.text("below", "at most"))];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    Err(Error::input(format!("option `{}` is {wrong}", option.key)).hint(format!(
+        "it must be {}; {}",
+        told.join(" and "),
+        told_of(option)
+    )))
+}
+
+/// What an option means, for a hint.
+pub(super) fn told_of(option: &OptionDoc) -> String {
+    let meaning = option.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let rule = ["; not with `", "; only with `"].iter().filter_map(|rule| meaning.find(rule)).min();
+    let meaning = &meaning[..rule.unwrap_or(meaning.len())];
+    format!("`{}`: {meaning}", option.key)
+}
+
+/// What is known of an option of a call.
+pub(super) enum Given {
+    No,
+    /// Given, but what it is shows when the script runs.
+    Something,
+    Value(Dynamic),
+}
+
+/// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only with
+/// `method: "tdvp"`", "only with `start`".
+pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> Given) -> Option<(String, Error)> {
+    let there = |key: &str| !matches!(given(key), Given::No);
+    for option in options.iter().filter(|option| there(&option.key)) {
+        let key = &option.key;
+        // Whether an option is given, or is what stands behind a colon.
+        let holds = |need: &str, unknown: bool| match need.split_once(": ") {
+            None => there(need),
+            Some((name, wanted)) => {
+                let value = match given(name) {
+                    Given::Something => return unknown,
+                    Given::Value(value) => Some(value),
+                    Given::No => options.iter().find(|o| o.key == name).and_then(OptionDoc::value),
+                };
+                literal(wanted).zip(value).is_some_and(|(a, b)| a.to_string() == b.to_string())
+            }
+        };
+        if let Some(other) = told(&option.rules, "not with `").find(|other| holds(other, false)) {
+            let error = Error::input(format!("the options `{key}` and `{other}` exclude each other"));
+            return Some((key.clone(), error.hint("leave one of them out")));
+        }
+        let needs: Vec<&str> = told(&option.rules, "only with `").collect();
+        if !needs.is_empty() && !needs.iter().any(|need| holds(need, true)) {
+            let all: Vec<String> = needs.iter().map(|need| format!("`{need}`")).collect();
+            let error =
+                Error::input(format!("the option `{key}` has no effect without {}", all.join(" or ")));
+            return Some((key.clone(), error.hint("leave it out")));
+        }
+    }
+    None
+}
+
+/// The other options that a meaning names as going or not going together with it.
+#[cfg(test)]
+pub(super) fn named(meaning: &str) -> impl Iterator<Item = &str> {
+    ["not with `", "only with `"]
+        .into_iter()
+        .flat_map(|before| told(meaning, before))
+        .map(|need| need.split(": ").next().unwrap_or(need))
+}
+
+/// The names in back-ticks that follow such words, up to the end of the clause.
+fn told<'a>(meaning: &'a str, before: &str) -> impl Iterator<Item = &'a str> {
+    let clause = meaning.split_once(before).map_or("", |(_, rest)| rest);
+    // The first name has lost its first back-tick. A point within a name ends nothing.
+    let mut code = true;
+    let end = clause.find(|c| {
+        code ^= c == '`';
+        !code && matches!(c, '.' | ';' | ')')
+    });
+    clause[..end.unwrap_or(clause.len())].split('`').step_by(2).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::declared::items;
+    use super::*;
+
+    fn option(item: &str) -> OptionDoc {
+        items(&format!("# Options\n- {item}")).remove(0)
+    }
+
+    fn said(item: &str, value: impl Into<Dynamic>, of_type: &str) -> String {
+        match option(item).accept(value.into(), of_type) {
+            Ok(_) => String::new(),
+            Err(e) => format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()),
+        }
+    }
+
+    #[test]
+    fn numbers_stay_within_their_bounds() {
+        let cutoff = "`cutoff` (0 <= float < 1 or array, 0.0): a weight.";
+        assert_eq!(option(cutoff).default, "0.0");
+        assert_eq!(said(cutoff, 0.0, "float"), "");
+        assert_eq!(
+            said(cutoff, 1.0, "float"),
+            "option `cutoff` is 1; it must be at least 0 and below 1; `cutoff`: a weight"
+        );
+        let schedule: Array = vec![0.1.into(), (-0.5).into()];
+        assert_eq!(
+            said(cutoff, schedule, "array"),
+            "option `cutoff` is -0.5; it must be at least 0 and below 1; `cutoff`: a weight"
+        );
+        let count = "`count` (int >= 1, 4): how many.";
+        assert_eq!((said(count, 1_i64, "int"), option(count).default.as_str()), (String::new(), "4"));
+        assert_eq!(
+            said(count, 0_i64, "int"),
+            "option `count` is 0; it must be at least 1; `count`: how many"
+        );
+        assert!(said(count, 1.5, "float").starts_with("option `count` takes a whole number"));
+        assert_eq!(
+            said("`tol` (float > 0): t", 0_i64, "int"),
+            "option `tol` is 0; it must be above 0; `tol`: t"
+        );
+    }
+
+    #[test]
+    fn words_are_those_declared() {
+        let kernel = "`kernel` (\"jackson\" or \"fejer\"): of the series.";
+        assert_eq!(option(kernel).default, "\"jackson\"");
+        assert_eq!(words(&option(kernel).kind), ["jackson", "fejer"]);
+        assert_eq!(said(kernel, "fejer", "string"), "");
+        assert_eq!(
+            said(kernel, "jakson", "string"),
+            "no kernel `jakson`; did you mean \"jackson\"? There are \"jackson\", \"fejer\""
+        );
+        assert!(said(kernel, 1_i64, "int").starts_with("option `kernel` takes a text"));
+        let either = "`grid` (\"auto\" or int >= 2 or array): points.";
+        assert_eq!((said(either, 2_i64, "int"), said(either, "auto", "string")), Default::default());
+        // A text as the default leaves all texts open.
+        assert_eq!(said("`file` (\"a.svg\"): where", "b.svg", "string"), "");
+    }
+
+    #[test]
+    fn options_that_do_not_go_together_are_told() {
+        let all = items(
+            "# Options\n- `points` (int): number; not with `energies`.\n- `energies` (array): where.\n\
+             - `method` (\"tdvp\" or \"tebd\"): how.\n- `expand` (2): only with `method: \"tdvp\"`.\n- `more` (int): only with `expand`.",
+        );
+        let odds = |given: &[(&str, Dynamic)]| {
+            let of = |key: &str| match given.iter().find(|(name, _)| *name == key) {
+                None => Given::No,
+                Some((_, value)) if value.is_unit() => Given::Something,
+                Some((_, value)) => Given::Value(value.clone()),
+            };
+            at_odds(&all, of).map(|(_, e)| e.message().to_string()).unwrap_or_default()
+        };
+        assert_eq!(odds(&[("points", 3_i64.into())]), "");
+        assert_eq!(
+            odds(&[("points", 3_i64.into()), ("energies", Dynamic::UNIT)]),
+            "the options `points` and `energies` exclude each other"
+        );
+        assert_eq!(odds(&[("expand", 3_i64.into())]), "", "the default is the first word");
+        let tebd = ("method", Dynamic::from("tebd"));
+        assert_eq!(
+            odds(&[("expand", 3_i64.into()), tebd]),
+            "the option `expand` has no effect without `method: \"tdvp\"`"
+        );
+        assert_eq!(
+            odds(&[("expand", 3_i64.into()), ("method", Dynamic::UNIT)]),
+            "",
+            "what it is shows in the run"
+        );
+        assert_eq!(odds(&[("more", 1_i64.into())]), "the option `more` has no effect without `expand`");
+    }
+}

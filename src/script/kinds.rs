@@ -1,0 +1,149 @@
+//! The kinds of values that options and parameters are declared to take: types, numbers between bounds, words.
+
+use rhai::FLOAT;
+
+/// The kinds that are no types of this program.
+pub(super) const PLAIN: [(&str, &str); 9] = [
+    ("int", "a whole number"),
+    ("float", "a number"),
+    ("bool", "true or false"),
+    ("string", "a text"),
+    ("array", "an array"),
+    ("range", "a range"),
+    ("map", "a map"),
+    ("function", "a function"),
+    ("any", "any value"),
+];
+
+/// One of the kinds of an option: `float`, `0 <= float < 1`, `"word"`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind<'a> {
+    Type { name: &'a str, least: Option<Bound>, most: Option<Bound> },
+    Word(&'a str),
+}
+
+/// A bound of a number, and whether the number may be there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bound {
+    pub at: FLOAT,
+    pub included: bool,
+}
+
+impl Bound {
+    pub fn text(self, below: &str, at: &str) -> String {
+        format!("{} {}", if self.included { at } else { below }, self.at)
+    }
+}
+
+/// The kind that one part of a declaration names, between two "or".
+fn kind(text: &str) -> Option<Kind<'_>> {
+    if let Some(word) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        return (!word.contains('"')).then_some(Kind::Word(word));
+    }
+    let parts: Vec<&str> = text.split(' ').collect();
+    let sign = |text: &str| matches!(text, "<" | "<=" | ">" | ">=");
+    let bound =
+        |sign: &str, number: &str| Some(Bound { at: number.parse().ok()?, included: sign.ends_with('=') });
+    let (mut least, mut most) = (None, None);
+    let (name, behind) = match parts.as_slice() {
+        [number, sign_, name, behind @ ..] if sign_.starts_with('<') && sign(sign_) => {
+            least = Some(bound(sign_, number)?);
+            (*name, behind)
+        }
+        [name, behind @ ..] => (*name, behind),
+        [] => return None,
+    };
+    match behind {
+        [] => {}
+        [sign_, number] if sign(sign_) => {
+            let there = if sign_.starts_with('<') { &mut most } else { &mut least };
+            *there = Some(bound(sign_, number)?);
+        }
+        _ => return None,
+    }
+    let type_name = name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric())
+        || PLAIN.iter().any(|(plain, _)| *plain == name);
+    type_name.then_some(Kind::Type { name, least, most })
+}
+
+/// Whether a text declares kinds. One word alone is the default of a text.
+pub(super) fn is_kinds(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(" or ").collect();
+    !text.is_empty()
+        && parts.iter().all(|part| kind(part).is_some())
+        && !(parts.len() == 1 && text.starts_with('"'))
+}
+
+/// The word that is the default where none is told: the first one.
+pub(super) fn first_word(kinds: &str) -> Option<&str> {
+    let first = kinds.split(" or ").next()?;
+    matches!(kind(first), Some(Kind::Word(_))).then_some(first)
+}
+
+pub(super) fn all(kinds: &str) -> impl Iterator<Item = Kind<'_>> {
+    kinds.split(" or ").filter_map(kind)
+}
+
+/// The words that an option may be, if it may be nothing else.
+pub fn words(kinds: &str) -> Vec<&str> {
+    let word = |kind| if let Kind::Word(word) = kind { Some(word) } else { None };
+    all(kinds).filter_map(word).collect()
+}
+
+/// Whether the kinds of another declaration of the option say more than its own, which name a type: its bounds, or words.
+pub(super) fn says_more(other: &str, own: &str) -> bool {
+    let Some(Kind::Type { name, least: None, most: None }) = kind(own) else {
+        return own.is_empty();
+    };
+    all(other).any(|kind| match kind {
+        Kind::Type { name: same, least, most } => same == name && (least.is_some() || most.is_some()),
+        Kind::Word(_) => name == "string",
+    })
+}
+
+/// The types that an option may be of, in words for a message.
+pub(super) fn types_in_words(kinds: &str) -> String {
+    let mut types: Vec<String> = Vec::new();
+    for kind in all(kinds) {
+        let text = in_words(if let Kind::Type { name, .. } = kind { name } else { "string" });
+        if !types.contains(&text) {
+            types.push(text);
+        }
+    }
+    types.join(" or ")
+}
+
+/// Whether a value of a type may be given at all.
+pub(super) fn may_be(kinds: &str, of_type: &str) -> bool {
+    kinds.is_empty()
+        || all(kinds).any(|kind| match kind {
+            Kind::Type { name, .. } => name == of_type || name == "any",
+            Kind::Word(_) => of_type == "string",
+        })
+}
+
+/// A kind as a message names it.
+pub(super) fn in_words(kind: &str) -> String {
+    match PLAIN.iter().find(|(name, _)| *name == kind) {
+        Some((_, words)) => (*words).to_string(),
+        None if of_many(kind) => kind.to_string(),
+        None if kind.starts_with(['A', 'E', 'I', 'O']) => format!("an {kind}"),
+        None => format!("a {kind}"),
+    }
+}
+
+/// Whether a type is named after the many that its value holds.
+fn of_many(kind: &str) -> bool {
+    kind.ends_with('s') && !matches!(kind, "Series" | "Basis" | "BlockBasis")
+}
+
+/// "an Operator is", "Moments are".
+pub(super) fn is_or_are(kind: &str) -> String {
+    format!("{} {}", in_words(kind), if of_many(kind) { "are" } else { "is" })
+}
+
+/// Kinds like "int or array" as a message names them.
+pub(super) fn all_in_words(kinds: &str) -> String {
+    kinds.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")
+}
