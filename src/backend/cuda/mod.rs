@@ -398,6 +398,10 @@ impl Backend for Cuda {
         algebra::deflate(self, u, kept, y)
     }
 
+    fn gram_each(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        algebra::gram_each(self, x, y)
+    }
+
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         tall::dots_with(self, x, y)
     }
