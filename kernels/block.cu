@@ -129,10 +129,10 @@ constexpr int FEW = host::algebra::FEW;
 template <class T>
 __device__ void gram_thin(uint64_t rows, uint32_t p, uint32_t q, uint32_t width, const T* x, const T* y, C64* sums) {
     using Sum = typename Wide<T>::Sum;
-    __shared__ Sum shared[THREADS];
     const uint32_t c = blockIdx.y * width + threadIdx.x % width, high = THREADS / width;
     Sum sum[FEW]{};
     if (c < p) {
+#pragma unroll 4
         for (uint64_t row = blockIdx.x * (uint64_t)high + threadIdx.x / width; row < rows; row += (uint64_t)gridDim.x * high) {
             const Sum a = Wide<T>::of(x[row * p + c]);
 #pragma unroll
@@ -142,41 +142,25 @@ __device__ void gram_thin(uint64_t rows, uint32_t p, uint32_t q, uint32_t width,
     }
 #pragma unroll
     for (int j = 0; j < FEW; ++j) {
-        shared[threadIdx.x] = sum[j];
-        __syncthreads();
-        if (j < q && threadIdx.x < width && c < p) {
-            C64 total{};
-            for (uint32_t t = threadIdx.x; t < THREADS; t += width) {
-                const C64 part = Wide<T>::complex(shared[t]);
-                total.re += part.re;
-                total.im += part.im;
-            }
-            sums[(uint64_t)blockIdx.x * p * q + (uint64_t)c * q + j] = total;
-        }
-        __syncthreads();
+        if (j >= q) break;
+        const Sum total = sum_of_lane<THREADS>(sum[j], width);
+        if (threadIdx.x < width && c < p)
+            sums[(uint64_t)blockIdx.x * p * q + (uint64_t)c * q + j] = Wide<T>::complex(total);
     }
 }
 
 // Column-wise <x|y>, kept as [block][columns]; `width`, a power of two, threads side by side walk as many columns.
 template <class T>
 __device__ void dots(uint64_t rows, uint32_t columns, uint32_t width, const T* x, const T* y, C64* sums) {
-    __shared__ C64 shared[THREADS];
     const uint32_t c = blockIdx.y * width + threadIdx.x % width, high = THREADS / width;
     C64 sum{};
     if (c < columns) {
+#pragma unroll 4
         for (uint64_t row = blockIdx.x * (uint64_t)high + threadIdx.x / width; row < rows; row += (uint64_t)gridDim.x * high)
             sum = cmla(wide(x[row * columns + c]), wide(y[row * columns + c]), sum);
     }
-    shared[threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.x < width && c < columns) {
-        C64 total{};
-        for (uint32_t t = threadIdx.x; t < THREADS; t += width) {
-            total.re += shared[t].re;
-            total.im += shared[t].im;
-        }
-        sums[(uint64_t)blockIdx.x * columns + c] = total;
-    }
+    const C64 total = sum_of_lane<THREADS>(sum, width);
+    if (threadIdx.x < width && c < columns) sums[(uint64_t)blockIdx.x * columns + c] = total;
 }
 
 // Y = X C + b Y, a thread for each number of Y.
@@ -191,6 +175,22 @@ __device__ void combine(uint64_t rows, uint32_t p, uint32_t q, const T* x, const
         if (b != 0.0) sum = mla((Real)b, y[i], T{});
 #pragma unroll 4
         for (uint32_t k = 0; k < p; ++k) sum = mla(x[row * p + k], c[k * q + j], sum);
+        y[i] = sum;
+    }
+}
+
+// The same with C among the arguments of the launch: for few numbers a copy of their own takes longer than the kernel.
+template <class T>
+__device__ void combine_few(uint64_t rows, uint32_t p, uint32_t q, const T* x, const Factors& c, double b, T* y) {
+    using Real = typename Traits<T>::Real;
+    const uint64_t count = rows * q;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
+        const uint64_t row = i / q;
+        const uint32_t j = (uint32_t)(i - row * q);
+        T sum{};
+        if (b != 0.0) sum = mla((Real)b, y[i], T{});
+#pragma unroll 4
+        for (uint32_t k = 0; k < p; ++k) sum = mla(x[row * p + k], Narrow<T>::of(c.of[k * q + j]), sum);
         y[i] = sum;
     }
 }
@@ -297,6 +297,10 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
     }                                                                                                                  \
     extern "C" __global__ void combine_##TYPE(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T* c, double b, T* y) { \
         combine(rows, p, q, x, c, b, y);                                                                               \
+    }                                                                                                                  \
+    extern "C" __global__ void combine_few_##TYPE(uint64_t rows, uint32_t p, uint32_t q, const T* x, Factors c, double b, \
+                                                  T* y) {                                                              \
+        combine_few(rows, p, q, x, c, b, y);                                                                           \
     }                                                                                                                  \
     extern "C" __global__ void deflation_##TYPE(uint32_t count, uint32_t q, const double* d, const C64* wanted,        \
                                                 const C64* found, T* c) {                                              \

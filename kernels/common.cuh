@@ -162,6 +162,26 @@ __device__ __forceinline__ double sum_over_rows(double x) {
     return sum;
 }
 
+__device__ __forceinline__ double plus(double a, double b) { return a + b; }
+__device__ __forceinline__ C64 plus(C64 a, C64 b) { return {a.re + b.re, a.im + b.im}; }
+__device__ __forceinline__ double from_apart(double x, uint32_t apart) { return __shfl_xor_sync(~0u, x, apart); }
+__device__ __forceinline__ C64 from_apart(C64 x, uint32_t apart) { return {from_apart(x.re, apart), from_apart(x.im, apart)}; }
+
+// As `sum_over_rows`, where the number of lanes, `width`, a power of two up to the number of threads, is known only at run time.
+// Adding up with one thread would take longer than all else that is done with short vectors.
+template <int BLOCK, class S>
+__device__ __forceinline__ S sum_of_lane(S x, uint32_t width) {
+    __shared__ S shared[BLOCK];
+    for (uint32_t apart = 16; apart >= width; apart /= 2) x = plus(x, from_apart(x, apart));
+    __syncthreads();
+    shared[threadIdx.x] = x;
+    __syncthreads();
+    S total{};
+    if (threadIdx.x < width)
+        for (uint32_t t = threadIdx.x; t < BLOCK; t += max(width, 32u)) total = plus(total, shared[t]);
+    return total;
+}
+
 // Philox4x32-10 (Salmon et al. 2011) with the counters of src/number/philox.rs.
 __device__ __forceinline__ uint4 philox(uint64_t seed, uint32_t stream, uint64_t index, uint32_t column) {
     uint4 c = {(uint32_t)index, (uint32_t)(index >> 32), column, stream};

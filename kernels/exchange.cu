@@ -51,7 +51,6 @@ __device__ void spread_rows(uint64_t count, uint32_t lanes, uint32_t complex, co
 template <class F>
 __device__ void add_rows(uint64_t count, uint32_t lanes, uint32_t width, const uint64_t* rows, const F* d, const F* v, F* w,
                          double* sums) {
-    __shared__ double shared[THREADS];
     const uint32_t lane = blockIdx.y * width + threadIdx.x % width, high = THREADS / width;
     double sum = 0.0;
     if (lane < lanes) {
@@ -63,13 +62,8 @@ __device__ void add_rows(uint64_t count, uint32_t lanes, uint32_t width, const u
         }
     }
     if (!sums) return;
-    shared[threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.x < width && lane < lanes) {
-        double total = 0.0;
-        for (uint32_t t = threadIdx.x; t < THREADS; t += width) total += shared[t];
-        sums[(uint64_t)blockIdx.x * lanes + lane] = total;
-    }
+    const double total = sum_of_lane<THREADS>(sum, width);
+    if (threadIdx.x < width && lane < lanes) sums[(uint64_t)blockIdx.x * lanes + lane] = total;
 }
 
 #define KERNELS(TYPE, F)                                                                                                \
@@ -121,7 +115,7 @@ __device__ void push_rows(uint32_t neighbours, uint32_t told, uint32_t each, con
             if (k < count) *place[k] = read[k];
         }
     }
-    __threadfence_system();
+    if (told > 0) __threadfence_system();
     __syncthreads();
     if (threadIdx.x > 0) return;
     if (atomicAdd(counters, 1u) < gridDim.x - 1) return;
@@ -141,56 +135,81 @@ extern "C" __global__ void __launch_bounds__(host::assembly::WAITING) await_part
 
 // Waits until all neighbours have written the rows of this GPU's last pass, then w += alpha A h on the boundary rows, with the
 // rows h that have come, and, where `sums` is given, the sums of what `Re <w|v>` grows by, kept as [block][lanes]; threads
-// as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle.
+// as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle. The pass is what the counters say,
+// if there are any.
 template <class V, int P>
-__device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t width, double alpha, const V* v, V* w,
+__device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t width, uint32_t pass, double alpha, const V* v, V* w,
                              double* sums) {
     using Lanes = Pack<V, P>;
     using Real = typename Traits<V>::Real;
-    __shared__ double shared[THREADS];
-    const uint32_t pass = a.counters[1];
+    // Rows that a thread adds to at once.
+    constexpr int ROWS = 2;
+    if (a.counters) pass = a.counters[1];
     for (uint32_t n = threadIdx.x; n < a.neighbours; n += THREADS) {
         while ((int32_t)(told(a.landing + 128 * n) - pass) < 0) __nanosleep(100);
     }
     __syncthreads();
     const V* h = reinterpret_cast<const V*>(a.landing + a.head + (pass % 2) * a.half);
     const uint32_t first = (blockIdx.y * width + threadIdx.x % width) * P, high = THREADS / width;
+    const uint64_t apart = (uint64_t)gridDim.x * high;
     double sum[P]{};
     if (first < lanes) {
-        for (uint64_t i = blockIdx.x * (uint64_t)high + threadIdx.x / width; i < a.count; i += (uint64_t)gridDim.x * high) {
-            const uint64_t at = __ldg(a.rows + i) * lanes + first, end = __ldg(a.start + i + 1);
-            Lanes* out = reinterpret_cast<Lanes*>(w + at);
-            Lanes now = *out, change{};
-            Lanes own{};
-            if (sums) own = load(reinterpret_cast<const Lanes*>(v + at));
-#pragma unroll 4
-            for (uint64_t k = __ldg(a.start + i); k < end; ++k) {
-                const V value = load(a.values + k);
-                // Written while this kernel waited: not by way of caches for what never changes.
-                const Lanes x = *reinterpret_cast<const Lanes*>(h + (uint64_t)__ldg(a.columns + k) * lanes + first);
+        for (uint64_t i = blockIdx.x * (uint64_t)high + threadIdx.x / width; i < a.count; i += ROWS * apart) {
+            // What one load needs of another is asked for together for all rows.
+            uint64_t at[ROWS], begin[ROWS];
+            uint32_t left[ROWS], most = 0;
+            Lanes now[ROWS]{}, own[ROWS]{}, change[ROWS]{};
 #pragma unroll
-                for (int p = 0; p < P; ++p) change.x[p] = mla(value, x.x[p], change.x[p]);
+            for (int r = 0; r < ROWS; ++r) {
+                const uint64_t row = i + r * apart;
+                at[r] = begin[r] = left[r] = 0;
+                if (row >= a.count) continue;
+                at[r] = __ldg(a.rows + row) * lanes + first;
+                begin[r] = __ldg(a.start + row);
+                left[r] = (uint32_t)(__ldg(a.start + row + 1) - begin[r]);
             }
 #pragma unroll
-            for (int p = 0; p < P; ++p) {
-                change.x[p] = mla((Real)alpha, change.x[p], V{});
-                now.x[p] = mla((Real)1, now.x[p], change.x[p]);
-                if (sums) sum[p] = overlap(change.x[p], own.x[p], sum[p]);
+            for (int r = 0; r < ROWS; ++r) {
+                most = max(most, left[r]);
+                if (left[r] == 0) continue;
+                now[r] = *reinterpret_cast<const Lanes*>(w + at[r]);
+                if (sums) own[r] = load(reinterpret_cast<const Lanes*>(v + at[r]));
             }
-            *out = now;
+            for (uint32_t k = 0; k < most; ++k) {
+                V value[ROWS];
+                Lanes x[ROWS];
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r) {
+                    if (k >= left[r]) continue;
+                    value[r] = load(a.values + begin[r] + k);
+                    // Written while this kernel waited: not by way of caches for what never changes.
+                    x[r] = *reinterpret_cast<const Lanes*>(h + (uint64_t)__ldg(a.columns + begin[r] + k) * lanes + first);
+                }
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r) {
+                    if (k >= left[r]) continue;
+#pragma unroll
+                    for (int p = 0; p < P; ++p) change[r].x[p] = mla(value[r], x[r].x[p], change[r].x[p]);
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                if (left[r] == 0) continue;
+#pragma unroll
+                for (int p = 0; p < P; ++p) {
+                    change[r].x[p] = mla((Real)alpha, change[r].x[p], V{});
+                    now[r].x[p] = mla((Real)1, now[r].x[p], change[r].x[p]);
+                    if (sums) sum[p] = overlap(change[r].x[p], own[r].x[p], sum[p]);
+                }
+                *reinterpret_cast<Lanes*>(w + at[r]) = now[r];
+            }
         }
     }
     if (!sums) return;
 #pragma unroll
     for (int p = 0; p < P; ++p) {
-        __syncthreads();
-        shared[threadIdx.x] = sum[p];
-        __syncthreads();
-        if (threadIdx.x < width && first < lanes) {
-            double total = 0.0;
-            for (uint32_t t = threadIdx.x; t < THREADS; t += width) total += shared[t];
-            sums[(uint64_t)blockIdx.x * lanes + first + p] = total;
-        }
+        const double total = sum_of_lane<THREADS>(sum[p], width);
+        if (threadIdx.x < width && first < lanes) sums[(uint64_t)blockIdx.x * lanes + first + p] = total;
     }
 }
 
@@ -206,9 +225,9 @@ PUSH(8, uint2)
 PUSH(16, uint4)
 
 #define BOUNDARY(TYPE, V, P)                                                                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS) add_boundary_##TYPE##_p##P(                                      \
-        Boundary<V> a, uint32_t lanes, uint32_t width, double alpha, const V* v, V* w, double* sums) {                     \
-        add_boundary<V, P>(a, lanes, width, alpha, v, w, sums);                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, host::link::ADDING) add_boundary_##TYPE##_p##P(                  \
+        Boundary<V> a, uint32_t lanes, uint32_t width, uint32_t pass, double alpha, const V* v, V* w, double* sums) {      \
+        add_boundary<V, P>(a, lanes, width, pass, alpha, v, w, sums);                                                      \
     }
 
 BOUNDARY(f32, F32, 1)

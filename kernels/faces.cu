@@ -198,7 +198,6 @@ __device__ __forceinline__ double add_faces(const FacesArgument& a, const Unit& 
 // kept as [block][column]. What leaves has left before this begins, so that nobody waits in a circle.
 template <class F, int N>
 __device__ __forceinline__ void add_faces(const FacesArgument& a) {
-    __shared__ double shared[BLOCK];
     for (uint32_t n = threadIdx.x; n < a.faces; n += BLOCK) {
         while ((int32_t)(told(a.landing + host::offers::LINE * n) - a.pass) < 0) __nanosleep(100);
     }
@@ -212,13 +211,8 @@ __device__ __forceinline__ void add_faces(const FacesArgument& a) {
         }
     }
     if (!a.sums) return;
-    shared[threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.x < a.width && column < a.columns) {
-        double total = 0.0;
-        for (uint32_t t = threadIdx.x; t < BLOCK; t += a.width) total += shared[t];
-        a.sums[(uint64_t)blockIdx.x * a.columns + column] = total;
-    }
+    const double total = sum_of_lane<BLOCK>(sum, a.width);
+    if (threadIdx.x < a.width && column < a.columns) a.sums[(uint64_t)blockIdx.x * a.columns + column] = total;
 }
 
 #define FACES(TYPE, F, N, LEAVING, ADDING)                                                                                \

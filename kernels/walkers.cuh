@@ -95,8 +95,6 @@ __device__ __forceinline__ double squared(double x) { return x * x; }
 __device__ __forceinline__ double squared(C64 z) { return z.re * z.re + z.im * z.im; }
 __device__ __forceinline__ double real_part(double x) { return x; }
 __device__ __forceinline__ double real_part(C64 z) { return z.re; }
-__device__ __forceinline__ double plus(double a, double b) { return a + b; }
-__device__ __forceinline__ C64 plus(C64 a, C64 b) { return {a.re + b.re, a.im + b.im}; }
 __device__ __forceinline__ double minus(double a) { return -a; }
 __device__ __forceinline__ C64 minus(C64 a) { return {-a.re, -a.im}; }
 __device__ __forceinline__ double times(double a, double b) { return a * b; }

@@ -193,6 +193,19 @@ if \"parts\" in backend() { print(backend().parts.map(|p| p.share)); }
 }
 
 #[test]
+fn scaling_is_measured_over_equal_backends() {
+    let place = Place::new("scale");
+    let args = ["bench", "scale", "--only", "cubic", "--seconds", "0.01", "--threads", "2"];
+    let said = place.run(&[&args[..], &["--backend", "cpu+cpu", "--weights", "1:1"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    for row in ["| cubic 64x64x64 R=8, strong | 262144 |", "| cubic 64x64x64 R=8, weak | 524288 |"] {
+        assert_eq!(said.out.matches(row).count(), 1, "{}", said.out);
+    }
+    let said = place.run(&[&args[..], &["--backend", "cpu+cpu", "--weights", "1:2"]].concat());
+    assert!(said.code == 1 && said.err.contains("equal shares"), "{}", said.err);
+}
+
+#[test]
 fn check_finds_what_would_fail() {
     let script = "\
 fn twice(x) { 2 * x }

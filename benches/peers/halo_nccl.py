@@ -9,7 +9,17 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-SIZES = [1 << 19, 1 << 20, 8 << 20, 32 << 20, 128 << 20]
+# Bytes of a face of a box, where two boxes share a lattice: those of the cases of `umklapp bench scale` and `bench wilson`.
+FACES = {
+    "cubic 256^3, R = 1": 8 * 256**2,
+    "Wilson 32^3x64, half-spinors": 16 * 6 * 32**3,
+    "cubic 256^3, R = 8; 128^3, R = 32": 64 * 256**2,
+    "insulator 200x100x40 across x, R = 32": 512 * 4 * 100 * 40,
+    "cubic 256^3, R = 32; 512^3, R = 8": 256 * 256**2,
+    "insulator 200x100x40 across z, R = 32": 512 * 4 * 200 * 100,
+    "cubic 512^3, R = 32": 256 * 512**2,
+    "128 MiB": 128 << 20,
+}
 
 
 def rank(number, count):
@@ -17,7 +27,7 @@ def rank(number, count):
     torch.cuda.set_device(number)
     dist.init_process_group("nccl", rank=number, world_size=count, device_id=torch.device("cuda", number))
     before, after = (number - 1) % count, (number + 1) % count
-    for size in SIZES:
+    for name, size in FACES.items():
         send = [torch.ones(size // 8, dtype=torch.float64, device="cuda") for _ in range(2)]
         receive = [torch.empty_like(face) for face in send]
 
@@ -45,7 +55,8 @@ def rank(number, count):
             best = min(best, start.elapsed_time(end) / 20)
         if number == 0:
             rate = 2 * size / best / 1e6
-            print(f"{count} GPUs, {size / 1e6:.1f} MB to each side: {best * 1e3:.0f} us, {rate:.0f} GB/s out of a card")
+            text = f"{size / 1e6:.1f} MB to each side: {best * 1e3:.0f} us, {rate:.0f} GB/s out of a card"
+            print(f"{count} GPUs, {name}, {text}")
     dist.destroy_process_group()
 
 

@@ -246,6 +246,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
     ) -> Result<bool> {
         Ok(false)
     }
+    /// [`Backend::gram`] of several blocks with one, one after the other: what a basis that is kept in blocks asks for.
+    fn gram_each(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        Ok(x.iter().map(|x| self.gram(x, y)).collect::<Result<Vec<_>>>()?.concat())
+    }
     /// `<x_k|y>` of single columns: the tall-skinny product `V^H w` of a basis that is kept as a list.
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()

@@ -63,7 +63,7 @@ enum What {
     Dmrg,
     /// Orbitals on a grid, for variational Monte Carlo
     Splines,
-    /// Strong and weak scaling over ranks, and a model of many nodes
+    /// Strong and weak scaling over ranks or equal backends, and a model of many nodes
     Scale,
     /// Sweeps of walkers and local energies of variational Monte Carlo
     Vmc,

@@ -2,40 +2,47 @@
 //! their assembly into the matrix formats of `backend::matrix`, and importers of matrices from files. What becomes of a
 //! matrix (vectors, devices, methods) is the business of the layers above; no script types here.
 
-mod assemble;
-mod atoms;
-mod bloch;
-mod block;
+// Lattices and the sites in them.
 mod bravais;
+mod extended;
+mod geometry;
+mod lattice;
+mod points;
+mod remove;
+mod strain;
+mod strained;
+mod symmetry;
+
+// Models: terms, disorder, fields, pairs.
+mod block;
 mod defects;
 mod disorder;
-mod extended;
 mod flux;
-mod geometry;
-#[allow(clippy::module_inception)] // the type of that name deserves the file of that name
-mod lattice;
-mod lines;
-mod market;
 mod model;
 mod nambu;
 mod noise;
 mod pairing;
-mod plan;
-mod points;
 mod random;
-mod remove;
+mod table;
+pub mod two_centre;
+
+// Models as matrices.
+mod assemble;
+mod bloch;
+mod plan;
 pub mod sparse;
 mod stencil;
-mod strain;
-mod strained;
-mod symmetry;
-mod table;
-#[cfg(test)]
-mod tests;
-pub mod two_centre;
 mod unrolled;
+
+// Files of other programs.
+mod atoms;
+mod lines;
+mod market;
 mod wannier;
 
+#[cfg(test)]
+mod tests;
+#[allow(clippy::module_inception)] // the type of that name deserves the file of that name
 pub use assemble::{Assembled, Format};
 pub use atoms::{AtomOptions, Atoms, Kind, read_atoms};
 pub use bloch::Bloch;

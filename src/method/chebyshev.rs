@@ -9,7 +9,12 @@ use crate::error::{Error, Result};
 use crate::method::window::require_hermitian;
 use crate::method::{Moments, Window};
 use crate::operator::{Operator, TAKE_SIZES};
+use crate::ranks;
 use crate::task::Task;
+
+/// Bytes of a group of orders for each worker of the device, which take some hundredths of a second: a core reads about as much
+/// as a GPU's multiprocessor.
+const BYTES: usize = 1 << 30;
 
 /// The recurrence, holding T_(m-1) v and T_m v.
 #[derive(Clone)]
@@ -75,8 +80,7 @@ impl Chebyshev {
         let (alpha, beta) =
             (2.0 / self.window.half_width, -2.0 * self.window.center / self.window.half_width);
         let lanes = (self.h.dim() * self.current.columns()).max(1);
-        // Orders per call: few enough that the progress bar moves, enough for blocking over orders and for what a GPU records.
-        let group = (80_000_000 / lanes).clamp(4, 512);
+        let group = self.together();
         let progress = task.start("moments", 2 * n);
         let started = Instant::now();
         let mut done = 0;
@@ -93,6 +97,14 @@ impl Chebyshev {
         }
         self.elapsed += started.elapsed();
         Ok(())
+    }
+
+    /// Orders that are handed over at once: few enough that the progress bar moves, enough for blocking over orders and for what
+    /// a GPU records. After each group the host waits, and a GPU runs out of work meanwhile; beside others this costs more.
+    fn together(&self) -> usize {
+        let ranks = ranks::world().map_or(1, |world| world.size());
+        let bytes = self.h.info().bytes + 3 * self.current.bytes();
+        (BYTES * self.h.device().workers() * ranks / bytes.max(1)).clamp(4, 512)
     }
 
     /// Finds out a spectrum that leaves the window: then <v_m|v_m> grows beyond <v|v>, which |T_m| <= 1 forbids.

@@ -1,36 +1,44 @@
 //! Algorithms over operators: spectral windows, Chebyshev moments and expansions, Clenshaw's recurrence, eigensolvers.
-//! They get an operator and vectors and know neither layout nor physics.
+//! And what physics asks of spectra: bands and their topology, transport between leads, conductivities, markers. They get
+//! operators (for bands and leads models, too) and vectors, and know nothing of how these are stored.
 
+// Windows, Chebyshev recurrences, moments and what is made of them.
 mod accumulate;
-mod bands;
-mod barycentric;
 mod chebyshev;
 mod conductivity;
-mod davidson;
 mod double_moments;
+mod fermi;
+mod green;
+mod kernel;
+mod moments;
+mod optical;
+mod record;
+mod window;
+
+// Functions of operators.
+mod barycentric;
 mod evolve;
 mod expansion;
-mod fermi;
-mod folded;
-mod green;
-mod interior;
-mod kernel;
 mod krylov;
-mod markers;
 mod minmax;
-mod moments;
-mod olsen;
-mod optical;
-mod plane_wave;
-mod record;
 mod recorded;
+mod zolotarev;
+
+// Eigenpairs and linear systems.
+mod davidson;
+mod folded;
+mod interior;
+mod olsen;
 mod ritz;
 mod solve;
 mod subspace;
-mod transport;
 mod units;
-mod window;
-mod zolotarev;
+
+// Crystals and samples: bands, leads, what tells of topology.
+mod bands;
+mod markers;
+mod plane_wave;
+mod transport;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use bands::{

@@ -1,7 +1,7 @@
 //! A growing orthonormal basis V with its images W = H V, in blocks on the device, and the small projected matrix
 //! V^H W on the host: what Davidson's and Lanczos' methods share.
 
-use crate::backend::{BlockVector, Device, Update};
+use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::{Operator, not_finite};
@@ -57,11 +57,7 @@ impl Subspace {
         if t.columns() == 1 && self.is_single() {
             return self.device().dots_with(blocks, t);
         }
-        let mut all = Vec::new();
-        for v in blocks {
-            all.extend(self.device().gram(v, t)?);
-        }
-        Ok(all)
+        self.device().gram_each(blocks, t)
     }
 
     /// `t + X c` for the blocks X and as many rows of coefficients as they have columns.
@@ -82,9 +78,7 @@ impl Subspace {
     /// adds the remaining directions to the basis. Returns how many there are.
     pub fn extend(&mut self, t: BlockVector) -> Result<usize> {
         let Some(t) = self.orthonormal(t)? else { return Ok(0) };
-        let device = self.device().clone();
-        let mut image = device.zeros(t.dtype(), t.rows(), t.columns())?;
-        self.h.update(Update::PRODUCT, &t, &mut image, None)?;
+        let image = self.h.apply(&t)?;
         self.products += t.columns();
         let added = t.columns();
         self.basis.push(t);

@@ -415,6 +415,11 @@ pub fn algebra(device: &Device) {
                 }
             }
             close(&gram, &expected, tolerance, &what("gram"));
+            // The same of several blocks at once.
+            let part = device.columns(&x, 0..p.div_ceil(2)).expect("columns");
+            let several = device.gram_each(&[&x, &part, &x], &y).expect("X^H Y of several X");
+            let all = [&expected[..], &expected[..part.columns() * q], &expected].concat();
+            close(&several, &all, tolerance, &what("gram of several"));
             // Y = X C + b Y.
             let c: Vec<C64> = (0..p * q).map(|i| number(7, i, complex)).collect();
             let mut sum = y.clone();

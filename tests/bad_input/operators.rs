@@ -156,6 +156,11 @@ fn numbers_that_mean_nothing() {
             ("random_block(h, 0)", "a block of 0 columns", "one column"),
             ("zeros(h, -1)", "a block of -1 columns", "one column"),
             ("davidson(h, #{ count: 9 })", "9 eigenpairs of an operator with 8 rows", "`count`"),
+            (
+                "davidson(h, #{ orthogonal_to: lattice::plane_waves(h, [[0.0]]) })",
+                "the option `orthogonal_to` is complex, and the operator is real",
+                "cos(k r)",
+            ),
             ("lattice::chain(-3)", "the size of a lattice is -3", "cells"),
             ("lattice::hypercubic([2, -2])", "the size of a lattice is -2", "cells"),
             ("tight_binding(lattice::cubic(10000, 10000, 10000))", "1000000000000 rows takes", "fewer sites"),

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
 use super::ledger::Ledger;
-use super::sums::{reduce, reduced};
+use super::sums::reduce;
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
 use crate::backend::exchange::Later;
 use crate::backend::{BlockVector, Dots, check_deflation, conformal};
@@ -15,6 +15,9 @@ use crate::number::C64;
 
 /// Columns whose factors travel with one launch.
 const MOST_FACTORS: usize = 64;
+
+/// Rows that a thread adds up before blocks share them out.
+const ROWS: u32 = 16;
 
 /// Columns of Y up to which a thread keeps all of X^H Y for its column of X.
 const FEW: u32 = 4;
@@ -76,16 +79,9 @@ pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut Blo
     }
 }
 
-/// `count` doubles for each of `blocks` blocks, added in a fixed order and left on the GPU.
-fn summed(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Buffer> {
-    let out = gpu.card.allocate(8 * count)?;
-    reduce(&gpu.card, sums, (blocks, 1), count, out.address)?;
-    Ok(out)
-}
-
-/// `count` complex numbers for each of `blocks` blocks, added in a fixed order.
-fn reduced_complex(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<C64>> {
-    Ok(reduced(&gpu.card, sums, blocks, 2 * count)?.chunks(2).map(|z| C64::new(z[0], z[1])).collect())
+/// Complex numbers from their parts.
+fn complex(parts: Vec<f64>) -> Result<Vec<C64>> {
+    Ok(parts.chunks(2).map(|z| C64::new(z[0], z[1])).collect())
 }
 
 pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
@@ -93,25 +89,43 @@ pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
     if x.columns == 0 {
         return Ok(Vec::new());
     }
-    let (sums, blocks) = parts_of_dots(gpu, x, y)?;
-    reduced_complex(gpu, &sums, blocks, x.columns)
+    complex(gpu.card.answer(2 * x.columns, |out| queue_dots(gpu, x, y, out))?)
 }
 
-/// The scalar products of so many blocks, and how many they are.
-fn parts_of_dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<(Buffer, u32)> {
-    let (rows, columns) = (x.rows.local as u64, x.columns as u32);
-    let width = columns.next_power_of_two().min(THREADS);
-    let high = u64::from(THREADS / width);
+/// Threads side by side on a row.
+fn width_of(x: &BlockVector) -> u32 {
+    (x.columns as u32).next_power_of_two().min(THREADS)
+}
+
+/// Queues the scalar products, written to an address that the GPU reaches.
+fn queue_dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector, out: u64) -> Result<()> {
+    let (rows, columns, width) = (x.rows.local as u64, x.columns as u32, width_of(x));
+    let high = u64::from(ROWS * THREADS / width);
     let blocks = rows.div_ceil(high).clamp(1, u64::from(gpu.card.processors * RESIDENT)) as u32;
-    let sums = gpu.card.allocate(16 * blocks as usize * x.columns)?;
     let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
-    let arguments = arguments![rows, columns, width, px, py, sums.address];
-    // SAFETY: the kernel's arguments; `sums` holds a number for each block and column.
-    unsafe {
-        let name = format!("dots_{}", suffix(x.dtype));
-        gpu.card.launch(&name, (blocks, columns.div_ceil(width)), THREADS, &arguments)?;
+    let name = format!("dots_{}", suffix(x.dtype));
+    let parts = |sums: u64| {
+        let arguments = arguments![rows, columns, width, px, py, sums];
+        // SAFETY: the kernel's arguments; there is room for a number for each block and column.
+        unsafe { gpu.card.launch(&name, (blocks, columns.div_ceil(width)), THREADS, &arguments) }
+    };
+    added_up(gpu, blocks, x.columns, parts, out)
+}
+
+/// Queues `parts`, which write `count` complex numbers for each of `blocks` blocks, and adding these up.
+fn added_up(
+    gpu: &Cuda,
+    blocks: u32,
+    count: usize,
+    parts: impl FnOnce(u64) -> Result<()>,
+    out: u64,
+) -> Result<()> {
+    if blocks == 1 {
+        return parts(out);
     }
-    Ok((sums, blocks))
+    let sums = gpu.card.allocate(16 * blocks as usize * count)?;
+    parts(sums.address)?;
+    reduce(&gpu.card, &sums, (blocks, 1), 2 * count, out)
 }
 
 /// Both products of a pass that has been queued, for whom asks later.
@@ -127,10 +141,7 @@ pub(super) fn products_later(
     if columns == 0 {
         return Ok(Box::new(|| Ok(Dots::default())));
     }
-    let queued = |x: &BlockVector| {
-        let (sums, blocks) = parts_of_dots(&gpu, x, v)?;
-        ledger.enter(card, 2 * columns, |out| reduce(card, &sums, (blocks, 1), 2 * columns, out))
-    };
+    let queued = |x: &BlockVector| ledger.enter(card, 2 * columns, |out| queue_dots(&gpu, x, v, out));
     let (vv, wv) = (queued(v)?, queued(w)?);
     let real = |all: Vec<f64>| all.into_iter().step_by(2).collect();
     Ok(Box::new(move || Ok(Dots { vv: real(vv.read()?), wv: real(wv.read()?), partial: false })))
@@ -161,42 +172,55 @@ pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
     if let Some(product) = tall::gram(gpu, x, y)? {
         return Ok(product);
     }
-    let (sums, blocks) = if q <= FEW { thin(gpu, x, y)? } else { tiled(gpu, x, y)? };
-    reduced_complex(gpu, &sums, blocks, (p * q) as usize)
+    complex(gpu.card.answer(2 * (p * q) as usize, |out| queue_gram(gpu, x, y, out))?)
 }
 
-/// The parts of `X^H Y` for few columns of Y, and how many there are.
-fn thin(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<(Buffer, u32)> {
+/// `X^H Y` for several X, one after the other; the host waits once where it can.
+pub(super) fn gram_each(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+    let plain =
+        |x: &&BlockVector| x.rows == y.rows && x.dtype == y.dtype && x.columns > 0 && !tall::takes(x, y);
+    if x.len() < 2 || y.columns == 0 || !x.iter().all(plain) {
+        return Ok(x.iter().map(|x| gram(gpu, x, y)).collect::<Result<Vec<_>>>()?.concat());
+    }
+    let count = |x: &BlockVector| x.columns * y.columns;
+    let all = gpu.card.answer(2 * x.iter().map(|x| count(x)).sum::<usize>(), |out| {
+        let mut to = out;
+        for x in x {
+            queue_gram(gpu, x, y, to)?;
+            to += 16 * count(x) as u64;
+        }
+        Ok(())
+    })?;
+    complex(all)
+}
+
+/// Queues `X^H Y`, written to an address that the GPU reaches.
+fn queue_gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector, out: u64) -> Result<()> {
     let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
     let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
-    let width = p.next_power_of_two().min(THREADS);
-    let (kernel, tiles) = (format!("gram_thin_{}", suffix(x.dtype)), p.div_ceil(width));
-    let blocks = parts(gpu, &kernel, rows, THREADS / width, tiles)?;
-    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
-    let arguments = arguments![rows, p, q, width, px, py, sums.address];
-    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
-    unsafe { gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)? };
-    Ok((sums, blocks))
-}
-
-/// The same for many.
-fn tiled(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<(Buffer, u32)> {
-    let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
-    let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
-    let tile = p.max(q).next_power_of_two().clamp(8, 32);
-    let (kernel, tiles) = (format!("gram{tile}_{}", suffix(x.dtype)), p.div_ceil(tile) * q.div_ceil(tile));
-    let blocks = parts(gpu, &kernel, rows, 16384 / x.dtype.bytes() as u32 / tile, tiles)?;
-    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
-    let arguments = arguments![rows, p, q, px, py, sums.address];
-    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
-    unsafe { gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)? };
-    Ok((sums, blocks))
-}
-
-/// Among how many blocks a product shares the rows out, `high` of them at a time.
-fn parts(gpu: &Cuda, kernel: &str, rows: u64, high: u32, tiles: u32) -> Result<u32> {
-    let resident = gpu.card.resident(kernel, THREADS)?.div_ceil(tiles).max(1);
-    Ok(rows.div_ceil(u64::from(high)).clamp(1, u64::from(resident)) as u32)
+    let (thin, name, count) = (q <= FEW, suffix(x.dtype), (p * q) as usize);
+    let (width, tile) = (width_of(x), p.max(q).next_power_of_two().clamp(8, 32));
+    let (kernel, tiles, high) = if thin {
+        (format!("gram_thin_{name}"), p.div_ceil(width), ROWS * THREADS / width)
+    } else {
+        let high = 16384 / x.dtype.bytes() as u32 / tile;
+        (format!("gram{tile}_{name}"), p.div_ceil(tile) * q.div_ceil(tile), high)
+    };
+    let resident = gpu.card.resident(&kernel, THREADS)?.div_ceil(tiles).max(1);
+    let blocks = rows.div_ceil(u64::from(high)).clamp(1, u64::from(resident)) as u32;
+    let parts = |sums: u64| {
+        // SAFETY: the kernels' arguments; there is room for a number for each block and pair of columns.
+        unsafe {
+            if thin {
+                let arguments = arguments![rows, p, q, width, px, py, sums];
+                gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)
+            } else {
+                let arguments = arguments![rows, p, q, px, py, sums];
+                gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)
+            }
+        }
+    };
+    added_up(gpu, blocks, count, parts, out)
 }
 
 /// See [`crate::backend::Backend::deflate_there`]; false where the columns are too many for it.
@@ -212,8 +236,9 @@ pub(super) fn deflate(
     }
     let count = (p * q) as usize;
     let product = |x: &BlockVector| -> Result<Buffer> {
-        let (sums, blocks) = thin(gpu, u, x)?;
-        summed(gpu, &sums, blocks, 2 * count)
+        let out = gpu.card.allocate(16 * count)?;
+        queue_gram(gpu, u, x, out.address)?;
+        Ok(out)
     };
     let found = product(y)?;
     let known = match kept {
@@ -245,8 +270,15 @@ pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut Bl
     if tall::combine(gpu, x, c, b, y)? {
         return Ok(());
     }
-    let small = gpu.card.upload(&to_bytes(x.dtype, c))?;
-    add_combination(gpu, x, &small, b, y)
+    if c.len() > MOST_FACTORS || c.is_empty() {
+        let small = gpu.card.upload(&to_bytes(x.dtype, c))?;
+        return add_combination(gpu, x, &small, b, y);
+    }
+    let (rows, p, q, few) = (x.rows.local as u64, x.columns as u32, y.columns as u32, factors(c, 0, c.len()));
+    let (px, py) = (gpu.buffer(x)?.address, gpu.unique(y)?.address);
+    let arguments = arguments![rows, p, q, px, few, b, py];
+    // SAFETY: the kernel's arguments, whose sizes were checked above.
+    unsafe { gpu.launch(&format!("combine_few_{}", suffix(x.dtype)), rows as usize * q as usize, &arguments) }
 }
 
 /// `Y = X C + b Y` with C on the GPU.

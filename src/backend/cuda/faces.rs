@@ -174,7 +174,7 @@ impl Link for FacesLink {
             let stream = self.passage.stream();
             self.card.launch_on(stream, &name, self.blocks(), BLOCK as u32, &arguments![argument])?;
         }
-        self.passage.hand_over()?;
+        self.passage.hand_over(argument.v)?;
         self.passage.gone()
     }
 

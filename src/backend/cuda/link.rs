@@ -9,9 +9,9 @@ use cust::sys;
 use super::card::{Buffer, Card};
 use super::exchange::stored;
 use super::ledger::Ledger;
-use super::passage::Passage;
+use super::passage::{Passage, Run};
 use super::sums::Growth;
-use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, to_bytes, unique};
+use super::{Cuda, THREADS, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::BlockVector;
 use crate::backend::exchange::{Halo, Later, Link, VectorShape};
 use crate::backend::matrix::{Csr, Indices};
@@ -22,7 +22,10 @@ use crate::number::C64;
 pub(super) const SENDING: u32 = 8;
 pub(super) const SENDING_THREADS: u32 = 1024;
 
-/// Boundary rows as their kernel takes them; see `kernels/exchange.cu`.
+/// Blocks of a multiprocessor that add to boundary rows, with registers for two rows a thread.
+pub(super) const ADDING: u32 = 3;
+
+/// Boundary rows as their kernel takes them; see `kernels/exchange.cu`. `counters` is null where no kernel counts passes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Boundary {
@@ -84,13 +87,19 @@ pub(super) fn link(
     let places =
         |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
     let bytes = |rows: usize| row * rows;
-    let passage = Passage::new(
+    let mut passage = Passage::new(
         card,
         halo.sends.iter().map(|rows| bytes(rows.len())).collect(),
         &halo.receives.iter().map(|rows| bytes(*rows)).collect::<Vec<_>>(),
     )?;
+    if shape.grid.is_none() {
+        passage.leave_from_vector(halo.sends.iter().map(|rows| runs(rows, row)).collect());
+    }
+    let written =
+        |(n, rows): (usize, &Vec<usize>)| if passage.is_straight(n) { Vec::new() } else { rows.clone() };
+    let sends: Vec<Vec<usize>> = halo.sends.iter().enumerate().map(written).collect();
     let mut starts = vec![0];
-    starts.extend(halo.sends.iter().scan(0, |sum, rows| {
+    starts.extend(sends.iter().scan(0, |sum, rows| {
         *sum += rows.len();
         Some(*sum)
     }));
@@ -114,7 +123,7 @@ pub(super) fn link(
         landing: passage.landing(),
         head: passage.head as u64,
         half: passage.half as u64,
-        counters: counters.address,
+        counters: if passage.is_short() { counters.address } else { 0 },
         neighbours: neighbours as u32,
     };
     // A real matrix takes a complex number as two.
@@ -127,7 +136,7 @@ pub(super) fn link(
     Ok(Some(Box::new(CudaLink {
         row,
         passage,
-        sent: card.upload(&places(&mut halo.sends.iter().flatten()))?,
+        sent: card.upload(&places(&mut sends.iter().flatten()))?,
         starts: card.upload(&words(&mut starts.into_iter()))?,
         leaving,
         ways: None,
@@ -143,18 +152,32 @@ pub(super) fn link(
     })))
 }
 
+/// Rows that stand together in a vector, as bytes of it; none if they are many pieces.
+fn runs(rows: &[usize], row: usize) -> Option<Vec<Run>> {
+    const MOST: usize = 4;
+    let mut runs: Vec<Run> = Vec::new();
+    for rows in rows.chunk_by(|a, b| a + 1 == *b) {
+        if runs.len() == MOST {
+            return None;
+        }
+        runs.push(((rows[0] * row) as u64, rows.len() * row));
+    }
+    Some(runs)
+}
+
 impl CudaLink {
     /// The address of a vector of the kind that the exchange is for.
     fn address(&self, v: Option<&BlockVector>) -> Result<u64> {
         match v {
             Some(v) if VectorShape::of(v) == self.shape => Ok(buffer(v)?.address),
-            None if self.leaving == 0 => Ok(0),
+            None if self.passage.sends_nothing() => Ok(0),
             _ => Err(Error::internal("a vector of another kind than the exchange is for")),
         }
     }
 
     /// Queues sending the rows of the vector at `x`, beside what is queued next. Few rows are written by a kernel of a few blocks.
-    /// Many are gathered first and copied by the GPU's copy engines: a kernel would take multiprocessors from the product.
+    /// Many are copied by the GPU's copy engines: a kernel would take multiprocessors from the product. Rows that do not stand
+    /// together in the vector are gathered first.
     pub fn queue_send(&mut self, x: u64) -> Result<()> {
         let card = self.gpu.card.clone();
         card.enter()?;
@@ -164,9 +187,11 @@ impl CudaLink {
             self.push(x, self.passage.stream(), SENDING)?;
             return self.passage.gone();
         }
-        self.push(x, card.stream(), 2 * card.processors)?;
+        if self.leaving > 0 {
+            self.push(x, card.stream(), 2 * card.processors)?;
+        }
         self.passage.follow()?;
-        self.passage.hand_over()?;
+        self.passage.hand_over(x)?;
         self.passage.gone()
     }
 
@@ -210,7 +235,7 @@ impl CudaLink {
     /// Lanes of a row, and blocks that each keep sums of the lanes.
     pub fn sums(&self) -> (u32, u32) {
         let high = u64::from(THREADS / self.width());
-        let most = u64::from(self.gpu.card.processors * RESIDENT);
+        let most = u64::from(self.gpu.card.processors * ADDING);
         (self.lanes, self.boundary.count.div_ceil(high).clamp(1, most) as u32)
     }
 
@@ -225,7 +250,8 @@ impl CudaLink {
         // Who changes the vector next waits for the rows that leave; and see the kernel.
         self.passage.wait()?;
         let (boundary, width, (lanes, blocks)) = (self.boundary, self.width(), self.sums());
-        let arguments = arguments![boundary, lanes, width, alpha, x, y, sums];
+        let pass = self.passage.pass;
+        let arguments = arguments![boundary, lanes, width, pass, alpha, x, y, sums];
         let tiles = (lanes / self.pack).div_ceil(width).max(1);
         // SAFETY: the kernel's arguments; boundary rows were counted in vectors of this length and none stands twice, columns
         // count the rows of a half, `sums` has room for a number of each block and lane.
@@ -276,5 +302,20 @@ impl Link for CudaLink {
 
     fn give_up(&mut self) {
         self.passage.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_stand_together_are_runs() {
+        let plane = |first: usize| first..first + 4;
+        assert_eq!(runs(&plane(8).collect::<Vec<_>>(), 16), Some(vec![(128, 64)]));
+        assert_eq!(runs(&plane(0).chain(plane(8)).collect::<Vec<_>>(), 8), Some(vec![(0, 32), (64, 32)]));
+        assert_eq!(runs(&[], 8), Some(Vec::new()));
+        // Every second row: too many pieces.
+        assert_eq!(runs(&(0..10).step_by(2).collect::<Vec<_>>(), 8), None);
     }
 }

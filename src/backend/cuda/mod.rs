@@ -1,37 +1,48 @@
 //! The CUDA backend: one GPU driven through `cust`. Blocks are row-major on the device; work is queued on one stream and
 //! waited for only when numbers come back.
 
-mod algebra;
-mod assembly;
-mod blocks;
-mod bring;
+// The card, its memory and its queue.
 mod card;
-mod cells;
 mod driver;
-mod exchange;
-mod faces;
 mod graph;
-mod landings;
 mod ledger;
-mod link;
-mod matrices;
-mod offers;
-mod order;
-mod outer;
-mod passage;
 mod pinned;
 mod places;
-mod records;
 mod sides;
-mod solver;
-mod splines;
 mod staging;
+mod travel;
+
+// Vectors.
+mod algebra;
+mod outer;
 mod sums;
 mod tall;
-mod travel;
+
+// Matrices and stencils.
+mod blocks;
+mod bring;
+mod cells;
+mod matrices;
+mod order;
+
+// Superblocks.
+mod records;
+mod solver;
 mod turns;
+
+// Fields and walkers.
+mod splines;
 mod walkers;
 mod wilson;
+
+// Exchange with other cards and with the host.
+mod assembly;
+mod exchange;
+mod faces;
+mod landings;
+mod link;
+mod offers;
+mod passage;
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -396,6 +407,10 @@ impl Backend for Cuda {
         y: &mut BlockVector,
     ) -> Result<bool> {
         algebra::deflate(self, u, kept, y)
+    }
+
+    fn gram_each(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        algebra::gram_each(self, x, y)
     }
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {

@@ -20,9 +20,22 @@ use crate::error::{Error, Result};
 /// Most bytes that kernels write to neighbours; copy engines take more.
 const SHORT: usize = 1 << 20;
 
+/// Bytes from which copy engines take what stands together in a vector from there.
+const STRAIGHT: usize = 1 << 19;
+
+/// Bytes that stand together in a vector: where they begin, and how many.
+pub(super) type Run = (u64, usize);
+
+/// What a copy engine takes: an address, or bytes from the beginning of the vector on.
+#[derive(Clone, Copy)]
+enum Source {
+    Address(u64),
+    Vector(u64),
+}
+
 /// What leaves for one neighbour where copy engines take it, and where it goes in even passes and in odd ones.
-struct Copies {
-    from: u64,
+struct Transfer {
+    from: Source,
     bytes: usize,
     to: [u64; 2],
 }
@@ -31,7 +44,7 @@ struct Copies {
 struct Ways {
     /// Where kernels write what leaves for each of them, in even passes and in odd ones.
     places: [Vec<u64>; 2],
-    copies: Vec<Copies>,
+    copies: Vec<Vec<Transfer>>,
     /// What counts passes at each of them.
     numbers: Vec<u64>,
     /// Where copies begin.
@@ -46,8 +59,9 @@ pub(super) struct Passage {
     /// Bytes before what comes, and of each half of it.
     pub head: usize,
     pub half: usize,
-    /// Bytes that leave for each neighbour.
+    /// Bytes that leave for each neighbour, and what of it copy engines take from the vector.
     sends: Vec<usize>,
+    straight: Vec<Option<Vec<Run>>>,
     ways: Option<Ways>,
     copies: Stream,
     ready: Event,
@@ -80,6 +94,7 @@ impl Passage {
             landing,
             head,
             half,
+            straight: sends.iter().map(|_| None).collect(),
             sends,
             ways: None,
             copies,
@@ -87,6 +102,23 @@ impl Passage {
             out,
             pass: 0,
         })
+    }
+
+    /// All that leaves for some neighbours stands together in a few runs of the vector: where it is much, nothing gathers it.
+    pub fn leave_from_vector(&mut self, runs: Vec<Option<Vec<Run>>>) {
+        if self.sends.iter().sum::<usize>() > STRAIGHT {
+            self.straight = runs;
+        }
+    }
+
+    /// Whether nothing leaves.
+    pub fn sends_nothing(&self) -> bool {
+        self.sends.iter().all(|bytes| *bytes == 0)
+    }
+
+    /// Whether copy engines take from the vector what leaves for a neighbour.
+    pub fn is_straight(&self, neighbour: usize) -> bool {
+        self.straight[neighbour].is_some()
     }
 
     /// What each neighbour must know to write here.
@@ -107,12 +139,31 @@ impl Passage {
         self.ways = Some(if self.is_short() {
             Ways { places: [even, odd], copies: Vec::new(), numbers, _leaving: None }
         } else {
-            let leaving = self.card.allocate(self.sends.iter().sum())?;
+            let gathered =
+                |(runs, bytes): (&Option<Vec<Run>>, &usize)| if runs.is_some() { 0 } else { *bytes };
+            let leaving = self.card.allocate(self.straight.iter().zip(&self.sends).map(gathered).sum())?;
             let (mut copies, mut places, mut from) = (Vec::new(), Vec::new(), leaving.address);
-            for (&bytes, to) in self.sends.iter().zip(even.into_iter().zip(odd)) {
-                copies.push(Copies { from, bytes, to: [to.0, to.1] });
+            for ((&bytes, runs), to) in self.sends.iter().zip(&self.straight).zip(even.into_iter().zip(odd)) {
                 places.push(from);
-                from += bytes as u64;
+                let mut way = Vec::new();
+                match runs {
+                    Some(runs) => {
+                        let mut before = 0;
+                        for &(at, bytes) in runs {
+                            way.push(Transfer {
+                                from: Source::Vector(at),
+                                bytes,
+                                to: [to.0 + before, to.1 + before],
+                            });
+                            before += bytes as u64;
+                        }
+                    }
+                    None => {
+                        way.push(Transfer { from: Source::Address(from), bytes, to: [to.0, to.1] });
+                        from += bytes as u64;
+                    }
+                }
+                copies.push(way);
             }
             Ways { places: [places.clone(), places], copies, numbers, _leaving: Some(leaving) }
         });
@@ -121,7 +172,7 @@ impl Passage {
 
     /// Whether so little leaves that kernels write it to the neighbours.
     pub fn is_short(&self) -> bool {
-        self.sends.iter().sum::<usize>() <= SHORT
+        self.sends.iter().sum::<usize>() <= SHORT && self.straight.iter().all(Option::is_none)
     }
 
     fn ways(&self) -> Result<&Ways> {
@@ -159,14 +210,19 @@ impl Passage {
         self.ready.hold(self.stream())
     }
 
-    /// Queues copying what leaves, if kernels have not written it to the neighbours, and telling these the pass.
-    pub fn hand_over(&self) -> Result<()> {
+    /// Queues copying what leaves, if kernels have not written it to the neighbours, and telling these the pass. `x` is where the
+    /// vector begins.
+    pub fn hand_over(&self, x: u64) -> Result<()> {
         let ways = self.ways()?;
         for (n, &number) in ways.numbers.iter().enumerate() {
-            if let Some(way) = ways.copies.get(n) {
+            for way in ways.copies.get(n).into_iter().flatten() {
+                let from = match way.from {
+                    Source::Address(from) => from,
+                    Source::Vector(at) => x + at,
+                };
                 let to = way.to[(self.pass % 2) as usize];
                 // SAFETY: both sides hold as many bytes; what leaves is written again after `gone`.
-                let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.stream()) };
+                let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, way.bytes, self.stream()) };
                 check("numbers for another GPU", status)?;
             }
             tell(self.stream(), number, self.pass)?;

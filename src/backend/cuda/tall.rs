@@ -31,12 +31,14 @@ fn lanes(v: &BlockVector) -> Option<usize> {
     }
 }
 
+/// Whether `X^H Y` is a product of this file.
+pub(super) fn takes(x: &BlockVector, y: &BlockVector) -> bool {
+    lanes(x).zip(lanes(y)).is_some_and(|(p, q)| p.min(q) >= WIDE)
+}
+
 /// `X^H Y`, or nothing where other kernels serve better.
 pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Option<Vec<C64>>> {
-    let (Some(p), Some(q)) = (lanes(x), lanes(y)) else { return Ok(None) };
-    if p.min(q) < WIDE {
-        return Ok(None);
-    }
+    let (true, Some(p), Some(q)) = (takes(x, y), lanes(x), lanes(y)) else { return Ok(None) };
     let (tiles, rows) = (p.div_ceil(SIDE) * q.div_ceil(SIDE), x.rows.local as u64);
     let resident = (gpu.card.resident("gram_tensor", THREADS)? as usize / tiles).max(1);
     let blocks = (x.rows.local.div_ceil(2 * THREADS as usize)).clamp(1, resident) as u32;

@@ -1,12 +1,12 @@
-//! How the fused Chebyshev step scales over ranks: measured over those there are, and by the model of a product that the
-//! exchange of faces overlaps: time = max(product, faces / link) + latency.
+//! How the fused Chebyshev step scales over ranks, or over several backends of one process: measured over those there are, and by
+//! the model of a product that the exchange of faces overlaps: time = max(product, faces / link) + latency.
 
 use clap::Args;
 
 use super::{Bench, fastest, kpm};
-use crate::backend::Device;
 use crate::backend::exchange::{HostMemory, Plain};
 use crate::backend::ranks::least_surface;
+use crate::backend::{Device, Part};
 use crate::error::{Error, Result};
 use crate::lattice::{Lattice, Model};
 use crate::method::Window;
@@ -91,13 +91,15 @@ fn measured_link(bench: &Bench, world: &World) -> Result<Link> {
     Ok(Link { rate: LARGE as f64 / large.max(1e-9), latency })
 }
 
-/// Seconds of one step over all ranks, or of this process alone; NaN where four vectors do not fit.
+/// Vectors that a recurrence needs, and what lies beside them.
+const VECTORS: f64 = 2.2;
+
+/// Seconds of one step over all ranks, or of this process alone; NaN where the vectors do not fit.
 fn seconds(bench: &Bench, device: &Device, model: &Model, r: usize, together: bool) -> Result<f64> {
-    let h = kpm::operator(device, model, Format::Stencil)?;
     let agree: kpm::Agreed = if together { ranks::told } else { Ok };
-    let ranks = if together { ranks::world().map_or(1, World::size) } else { 1 };
-    let vector = h.dim().div_ceil(ranks) * h.dtype().bytes();
-    if agree((4 * r * vector) as f64 / device.memory().free as f64)? > 1.0 {
+    let h = kpm::operator(device, model, Format::Stencil)?;
+    let vector = (h.dim() * h.dtype().bytes() * r) as f64;
+    if agree(VECTORS * vector / device.memory().free as f64)? > 1.0 {
         return Ok(f64::NAN);
     }
     let window = Window::from_limits(-20.0, 20.0)?;
@@ -132,6 +134,7 @@ const fn insulator(cells: [usize; 3]) -> Case {
 const CASES: [&[Case]; 2] = [
     &[cubic(64, 8), insulator([40, 40, 20])],
     &[
+        cubic(128, 32),
         cubic(256, 1),
         cubic(256, 8),
         cubic(256, 32),
@@ -154,7 +157,7 @@ impl Case {
     }
 }
 
-/// Strong and weak scaling over the ranks there are, then the model's tables.
+/// Strong and weak scaling over the ranks or the backends there are, then the model's tables.
 pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
     let Network { link, latency } = bench.network;
     if !(link > 0.0 && link.is_finite() && latency >= 0.0 && latency.is_finite()) {
@@ -163,7 +166,17 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
         )));
     }
     let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
-    let alone = device.alone().unwrap_or_else(|| device.clone());
+    let parts = device.parts();
+    let kind = |part: &Part| (part.device.name(), part.share);
+    if parts.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
+        let text =
+            format!("`bench scale` is for equal backends with equal shares, not {}", device.describe());
+        return Err(Error::input(text).hint(
+            "give equal weights, as in `--backend cuda+cuda --weights 1:1`; `bench kpm` compares others",
+        ));
+    }
+    let alone = device.alone().or_else(|| parts.first().map(|part| part.device.clone()));
+    let alone = alone.unwrap_or_else(|| device.clone());
     let mut rates = Vec::new();
     for &case in CASES[usize::from(bench.full)].iter().filter(|case| bench.wanted(&case.title())) {
         let model = (case.model)(case.cells)?;
@@ -171,7 +184,15 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
         rates.push((case, seconds, seconds / (model.rows() as f64)));
     }
     if let Some(world) = ranks::world() {
-        over_ranks(bench, device, world, &rates)?;
+        let link = measured_link(bench, world)?;
+        let (n, rate, latency) = (world.size(), link.rate / 1e9, link.latency * 1e6);
+        out(&format!(
+            "{n} ranks, {rate:.2} GB/s from each to the next through their hosts, {latency:.1} us for the shortest message"
+        ));
+        over(bench, device, n, Some(link), &rates)?;
+    } else if !parts.is_empty() {
+        out(&format!("{} backends of one process", parts.len()));
+        over(bench, device, parts.len(), None, &rates)?;
     }
     for (case, _, each) in rates.iter().filter(|(_, _, each)| each.is_finite()) {
         tables(case, *each, network);
@@ -179,14 +200,16 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
     Ok(())
 }
 
-fn over_ranks(bench: &Bench, device: &Device, world: &World, rates: &[(Case, f64, f64)]) -> Result<()> {
-    let link = measured_link(bench, world)?;
-    let (n, rate, latency) = (world.size(), link.rate / 1e9, link.latency * 1e6);
-    out(&format!(
-        "{n} ranks, {rate:.2} GB/s from each to the next through their hosts, {latency:.1} us for the shortest message"
-    ));
+/// All ranks, or all backends, together; by the model where a link is known.
+fn over(
+    bench: &Bench,
+    device: &Device,
+    n: usize,
+    link: Option<Link>,
+    rates: &[(Case, f64, f64)],
+) -> Result<()> {
     out("");
-    out("| case | rows | one rank alone, ms/step | all ranks, ms/step | efficiency | model, ms/step |");
+    out("| case | rows | one alone, ms/step | all, ms/step | efficiency | model, ms/step |");
     out("| --- | ---: | ---: | ---: | ---: | ---: |");
     for &(case, alone, each) in rates {
         let mut large = case.cells;
@@ -195,7 +218,8 @@ fn over_ranks(bench: &Bench, device: &Device, world: &World, rates: &[(Case, f64
         for (way, cells, ideal) in [("strong", case.cells, alone / n as f64), ("weak", large, alone)] {
             let model = (case.model)(cells)?;
             let all = seconds(bench, device, &model, case.width, true)?;
-            let told = modelled(&case.work(&cells, each), n, link).filter(|step| step.all.is_finite());
+            let told = link.and_then(|link| modelled(&case.work(&cells, each), n, link));
+            let told = told.filter(|step| step.all.is_finite());
             let cell = |number: f64, unit: f64, digits: usize, after: &str| match number.is_finite() {
                 true => format!("{:.digits$}{after}", number * unit),
                 false => "-".to_owned(),

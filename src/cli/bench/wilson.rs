@@ -34,13 +34,14 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
     header(&["ms", "ns/site", "Gflop/s", "least MB", "GB/s", "of triad"]);
     for (dims, big) in LATTICES {
         let name = dims.map(|n| n.to_string()).join("x");
-        if (big && !bench.full) || !bench.wanted(&name) {
+        let mut precisions = vec![("double", false), ("single", true)];
+        precisions.retain(|(precision, _)| bench.wanted(&format!("{name} {precision}")));
+        if (big && !bench.full) || precisions.is_empty() {
             continue;
         }
         let u = Links::unit(&Lattice::hypercubic(&dims)?)?.reference_field(0.1)?;
         let sites = u.sites() as f64;
-        for single in [false, true] {
-            let precision = if single { "single" } else { "double" };
+        for (precision, single) in precisions {
             let real = if single { 4.0 } else { 8.0 };
             for storage in [Compression::Full, Compression::Twelve, Compression::Eight] {
                 let q = Wilson::build(device, u.wilson(-1.4, true, storage, single)?)?;

@@ -1,46 +1,58 @@
 //! The density-matrix renormalisation group in pieces: automata of operator sums, blocks, superblocks, density matrices,
 //! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
 
-mod algebra;
+// Operator sums: strings, automata over the sites, the order of the sites.
+mod coupled;
+mod cover;
+mod mpo;
+mod order;
+mod purify;
+mod scalar;
+mod squared;
+mod strength;
+mod strings;
+
+// Sectors, blocks and superblocks.
 mod basis;
 mod block;
 mod blocks_of;
-mod classical;
-mod component;
 mod conserved;
-mod coupled;
-mod cover;
-mod dense;
-mod density;
 mod edge;
-mod gauge;
-mod measure;
-mod mpo;
 mod operators;
-mod order;
-mod overlap;
 mod pieces;
-mod predict;
-mod purify;
-pub(super) mod reduced;
-mod scalar;
 mod space;
 mod spread;
-mod squared;
+mod superblock;
+mod whole;
+
+// Density matrices and the way from one superblock to the next.
+mod dense;
+mod density;
+mod overlap;
+mod predict;
+mod there;
+
+// States of whole chains.
+mod algebra;
+mod classical;
+mod component;
+mod gauge;
 mod state;
 mod storage;
-mod strength;
-mod strings;
-mod superblock;
 mod tensor;
+mod train;
+mod turned;
+
+// What is measured, and time.
+mod measure;
+pub(super) mod reduced;
+mod trotter;
+
+// Infinite chains.
+mod uniform;
+
 #[cfg(test)]
 mod tests;
-mod there;
-mod train;
-mod trotter;
-mod turned;
-mod uniform;
-mod whole;
 
 pub use basis::Basis;
 pub use block::Block;

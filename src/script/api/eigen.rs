@@ -7,7 +7,7 @@ use rhai::{Engine, INT};
 
 use super::vector::Vector;
 use crate::backend::Device;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::method::{self, DavidsonOptions, Eigen, Ended, Preconditioner};
 use crate::number::format::energy;
 use crate::number::{C64, Series};
@@ -24,8 +24,13 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(eigen_functions).into());
 }
 
-fn block(o: &Options, key: &str) -> Option<crate::backend::BlockVector> {
-    o.maybe::<Vector>(key).map(|v| (*v.block).clone())
+fn block(h: &Operator, o: &Options, key: &str) -> Result<Option<crate::backend::BlockVector>> {
+    let Some(v) = o.maybe::<Vector>(key) else { return Ok(None) };
+    if v.block.dtype().is_complex() && !h.dtype().is_complex() {
+        return Err(Error::input(format!("the option `{key}` is complex, and the operator is real"))
+            .hint("its levels have real vectors: of waves exp(i k r), take cos(k r) and sin(k r)"));
+    }
+    Ok(Some((*v.block).clone()))
 }
 
 /// The note on a search that ended before it had converged: why, and what helps.
@@ -53,9 +58,9 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
     d.max_basis = o.maybe_count("basis", 2)?.unwrap_or(d.max_basis);
     d.max_iterations = o.count("iterations", 1)?;
     d.seed = o.seed()?;
-    d.start = block(&o, "start");
+    d.start = block(&h, &o, "start")?;
     d.trust_start = o.flag("trust_start")?;
-    d.orthogonal_to = block(&o, "orthogonal_to");
+    d.orthogonal_to = block(&h, &o, "orthogonal_to")?;
     let highest = o.one_of("which", &[("lowest", false), ("highest", true)])?;
     let precondition = if krylov { None } else { o.function("preconditioner") };
     let (task, loud) = (o.task()?, o.flag("progress")?);

@@ -1,62 +1,75 @@
 //! The native functions of the language, one file a module or type. Each file registers its type and its functions;
 //! the doc comments are the manual.
 
+// Numbers, Series, Table, Matrix, and the session.
 pub mod about;
-mod bands;
-mod block_algebra;
-mod chebyshev;
 mod check;
-mod checkpoint;
 mod complex;
-mod crystal;
-mod defects;
-mod disorder;
-mod dmrg;
-mod eigen;
-mod exact;
 mod functions;
-mod gauge;
-mod green;
-mod import;
-mod kpm;
-mod kubo;
-mod lattice;
-mod levels;
 mod load;
-mod manybody;
-mod markers;
 mod matrix;
 mod merge;
-mod model;
-mod molecule;
 mod numbers;
-mod operator;
-mod orbitals;
-mod overlap;
-mod pairing;
 mod picture;
 mod plot;
-mod points;
-mod polarization;
 mod progress;
 mod random;
 mod series;
 mod series_maths;
 mod sizes;
-mod solve;
-mod sparse;
-mod symmetry;
 mod table;
-mod tight_binding;
-mod transport;
-mod two_centre;
 mod values;
+
+// Lattices and models.
+mod bands;
+mod defects;
+mod disorder;
+mod import;
+mod lattice;
+mod model;
+mod molecule;
+mod pairing;
+mod points;
+mod polarization;
+mod sparse;
+mod tight_binding;
+mod two_centre;
+
+// Operators, vectors, spectra.
+mod block_algebra;
+mod chebyshev;
+mod eigen;
+mod green;
+mod kpm;
+mod kubo;
+mod levels;
+mod markers;
+mod operator;
+mod solve;
+mod transport;
 mod vector;
 mod vector_files;
 mod vector_values;
-mod vmc;
 mod waves;
+
+// Many bodies.
+mod dmrg;
+mod exact;
+mod manybody;
+mod symmetry;
+
+// Monte Carlo in the continuum and on lattices.
+mod crystal;
+mod orbitals;
+mod vmc;
+
+// Gauge fields and the overlap operator.
+mod gauge;
+mod overlap;
 mod wilson;
+
+// What the stdlib alone calls.
+mod checkpoint;
 
 pub use sizes::bytes_of;
 pub use table::data_of;
