@@ -464,6 +464,36 @@ fn files_are_short() {
     assert!(long.is_empty(), "split these: {}", long.join(", "));
 }
 
+/// Texts for people, and the comments of the stdlib, which are its help, fit on any screen. Tables, code and addresses are as wide as
+/// they are.
+#[test]
+fn prose_has_short_lines() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wide = Vec::new();
+    let mut seen = 0;
+    for folder in [".", "book/src", "src", "src/script", "stdlib"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let script = path.extension().is_some_and(|e| e == "rhai");
+            if !script && path.extension().is_none_or(|e| e != "md") {
+                continue;
+            }
+            seen += 1;
+            let mut code = false;
+            for (number, line) in std::fs::read_to_string(&path).unwrap().lines().enumerate() {
+                let text = if script { line.trim_start().strip_prefix("//") } else { Some(line) };
+                let Some(text) = text.map(|text| text.trim_start_matches('/').trim_start()) else { continue };
+                code ^= text.starts_with("```");
+                let free = code || text.starts_with('|') || text.contains("://") || text.contains("  ");
+                if !free && line.chars().count() > 120 {
+                    wide.push(format!("{}:{}", path.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(seen > 30 && wide.is_empty(), "{} lines: {}", wide.len(), wide.join(", "));
+}
+
 #[test]
 fn the_map_names_every_layer() {
     let map = include_str!("../src/README.md");
