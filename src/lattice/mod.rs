@@ -6,6 +6,7 @@
 mod bravais;
 mod extended;
 mod geometry;
+#[allow(clippy::module_inception)] // the type of that name deserves the file of that name
 mod lattice;
 mod points;
 mod remove;
@@ -42,7 +43,7 @@ mod wannier;
 
 #[cfg(test)]
 mod tests;
-#[allow(clippy::module_inception)] // the type of that name deserves the file of that name
+
 pub use assemble::{Assembled, Format};
 pub use atoms::{AtomOptions, Atoms, Kind, read_atoms};
 pub use bloch::Bloch;
