@@ -163,9 +163,9 @@ __device__ void dots(uint64_t rows, uint32_t columns, uint32_t width, const T* x
     if (threadIdx.x < width && c < columns) sums[(uint64_t)blockIdx.x * columns + c] = total;
 }
 
-// Y = X C + b Y, a thread for each number of Y.
-template <class T>
-__device__ void combine(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T* c, double b, T* y) {
+// Y = X C + b Y, a thread for each number of Y; `c` gives the numbers of C, by rows.
+template <class T, class Numbers>
+__device__ __forceinline__ void combined(uint64_t rows, uint32_t p, uint32_t q, const T* x, Numbers c, double b, T* y) {
     using Real = typename Traits<T>::Real;
     const uint64_t count = rows * q;
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
@@ -174,25 +174,20 @@ __device__ void combine(uint64_t rows, uint32_t p, uint32_t q, const T* x, const
         T sum{};
         if (b != 0.0) sum = mla((Real)b, y[i], T{});
 #pragma unroll 4
-        for (uint32_t k = 0; k < p; ++k) sum = mla(x[row * p + k], c[k * q + j], sum);
+        for (uint32_t k = 0; k < p; ++k) sum = mla(x[row * p + k], c(k * q + j), sum);
         y[i] = sum;
     }
 }
 
-// The same with C among the arguments of the launch: for few numbers a copy of their own takes longer than the kernel.
+template <class T>
+__device__ void combine(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T* c, double b, T* y) {
+    combined(rows, p, q, x, [c](uint32_t i) { return c[i]; }, b, y);
+}
+
+// With C among the arguments of the launch: for few numbers a copy of their own takes longer than the kernel.
 template <class T>
 __device__ void combine_few(uint64_t rows, uint32_t p, uint32_t q, const T* x, const Factors& c, double b, T* y) {
-    using Real = typename Traits<T>::Real;
-    const uint64_t count = rows * q;
-    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
-        const uint64_t row = i / q;
-        const uint32_t j = (uint32_t)(i - row * q);
-        T sum{};
-        if (b != 0.0) sum = mla((Real)b, y[i], T{});
-#pragma unroll 4
-        for (uint32_t k = 0; k < p; ++k) sum = mla(x[row * p + k], Narrow<T>::of(c.of[k * q + j]), sum);
-        y[i] = sum;
-    }
+    combined(rows, p, q, x, [&c](uint32_t i) { return Narrow<T>::of(c.of[i]); }, b, y);
 }
 
 // c = d_i wanted - found, or -found without d: what a deflation adds of each vector of its space, in `q` columns.

@@ -406,7 +406,7 @@ impl Session {
             .collect();
         names.entries.truncate(self.builtin);
         let own = self.engine.functions().map(|f| registry::of_script(&f));
-        names.entries.extend(own.filter(|e| !e.name.starts_with("anon$")));
+        names.entries.extend(own.filter(|e| !e.name.starts_with(registry::CLOSURE)));
     }
 }
 

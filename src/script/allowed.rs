@@ -10,7 +10,7 @@ impl OptionDoc {
     /// A value given for the option, as the function reads it; `of_type` is its type as scripts name it.
     pub fn accept(&self, value: Dynamic, of_type: &str) -> Result<Dynamic> {
         if of_type == "int"
-            && !kinds::may_be(&self.kind, "int")
+            && !kinds::keeps_whole(&self.kind)
             && kinds::may_be(&self.kind, "float")
             && let Ok(whole) = value.as_int()
         {
@@ -40,7 +40,7 @@ impl OptionDoc {
 }
 
 /// Refuses words that the option does not know, and numbers out of its bounds; of an array all its numbers.
-pub(super) fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
+fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
     let types = || kinds::all(&option.kind).filter(|kind| matches!(kind, Kind::Type { .. }));
     let text_of_any = types().any(|kind| matches!(kind, Kind::Type { name: "string" | "any", .. }));
     if of_type == "string" && !text_of_any && !option.kind.is_empty() {
@@ -157,14 +157,18 @@ pub(super) fn named(meaning: &str) -> impl Iterator<Item = &str> {
 
 /// The names in back-ticks that follow such words, up to the end of the clause.
 fn told<'a>(meaning: &'a str, before: &str) -> impl Iterator<Item = &'a str> {
-    let clause = meaning.split_once(before).map_or("", |(_, rest)| rest);
+    meaning.split(before).skip(1).flat_map(clause)
+}
+
+/// The names at the beginning of a text up to the end of the clause.
+fn clause(text: &str) -> impl Iterator<Item = &str> {
     // The first name has lost its first back-tick. A point within a name ends nothing.
     let mut code = true;
-    let end = clause.find(|c| {
+    let end = text.find(|c| {
         code ^= c == '`';
-        !code && matches!(c, '.' | ';' | ')')
+        !code && matches!(c, '.' | ';' | ')' | '\n')
     });
-    clause[..end.unwrap_or(clause.len())].split('`').step_by(2).filter(|name| !name.is_empty())
+    text[..end.unwrap_or(text.len())].split('`').step_by(2).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

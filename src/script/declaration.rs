@@ -6,9 +6,9 @@ use rhai::{Dynamic, Engine, Map};
 
 use super::allowed::{Given, at_odds};
 use super::declared::{OptionDoc, items, resolve, shown, unknown_key};
-use super::kinds::{all_in_words, in_words, is_or_are};
+use super::kinds::{self, in_words, is_or_are};
 use super::registry;
-use super::signature::{self, Signature};
+use super::signature::Signature;
 use crate::error::{Error, Result};
 
 /// What a function declares, read when it is first called.
@@ -31,14 +31,15 @@ impl Declared {
         for (name, kind) in &types.parameters {
             let Some(value) = argument(name) else { continue };
             let of_type = registry::type_name(engine, value.type_name());
-            if !signature::takes(kind, &of_type) {
+            if !kinds::may_be(kind, &of_type) {
                 let given = match of_type.as_str() {
                     "" => "()".to_string(),
                     of_type => {
                         shown(value, of_type).map_or_else(|| in_words(of_type), |text| format!("`{text}`"))
                     }
                 };
-                let text = format!("the argument `{name}` takes {}, not {given}", all_in_words(kind));
+                let text =
+                    format!("the argument `{name}` takes {}, not {given}", kinds::types_in_words(kind));
                 return Err(Error::input(text).hint(remedy(engine, types, name, &of_type)));
             }
         }

@@ -24,7 +24,7 @@ impl OptionDoc {
     /// The default as a value; none where it is told in words.
     pub fn value(&self) -> Option<Dynamic> {
         let value = literal(&self.default)?;
-        match (kinds::may_be(&self.kind, "int"), value.as_int()) {
+        match (kinds::keeps_whole(&self.kind), value.as_int()) {
             (false, Ok(whole)) => Some((whole as FLOAT).into()),
             _ => Some(value),
         }
@@ -205,9 +205,7 @@ fn collect(doc: &str, docs_of: &dyn Fn(&str) -> Vec<String>, open: &mut Vec<Stri
                 if kinds::says_more(&same.kind, &item.kind) {
                     item.kind = same.kind.clone();
                 }
-                if item.rules.is_empty() {
-                    item.rules = same.rules.clone();
-                }
+                item.rules = [item.rules.as_str(), same.rules.as_str()].join("\n");
             }
             new.push(item);
         }

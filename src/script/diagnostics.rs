@@ -39,12 +39,9 @@ pub struct Call {
     module: Option<String>,
 }
 
-/// What the language's own names of closures begin with.
-const CLOSURE: &str = "anon$";
-
 /// A function as a note names it: closures have no name that a script knows.
 fn called(name: &str) -> String {
-    if name.starts_with(CLOSURE) { "a closure".into() } else { format!("`{name}`") }
+    if name.starts_with(registry::CLOSURE) { "a closure".into() } else { format!("`{name}`") }
 }
 
 impl std::fmt::Display for Call {
@@ -309,7 +306,7 @@ fn describe(
             Kind::Input,
         ),
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
-        EvalAltResult::ErrorFunctionNotFound(signature, _) if signature.starts_with(CLOSURE) => {
+        EvalAltResult::ErrorFunctionNotFound(signature, _) if signature.starts_with(registry::CLOSURE) => {
             let call = tidy_types(signature);
             let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
             let count = given.split(", ").filter(|kind| !kind.is_empty()).count();

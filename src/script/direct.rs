@@ -120,7 +120,7 @@ impl Direct {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut body = body_of(&function);
         // A closure has no doc comment that could declare options.
-        let reads = reads && !function.name.starts_with("anon$");
+        let reads = reads && !function.name.starts_with(registry::CLOSURE);
         let doc = || registry::doc(function.comments.iter().map(|line| &**line));
         let declared = reads.then(|| Rc::new(Declared::new(doc())));
         let mut rewriter = Rewriter { found: false, declared };

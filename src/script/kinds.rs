@@ -85,7 +85,7 @@ pub(super) fn all(kinds: &str) -> impl Iterator<Item = Kind<'_>> {
     kinds.split(" or ").filter_map(kind)
 }
 
-/// The words that an option may be, if it may be nothing else.
+/// The words that an option may be.
 pub fn words(kinds: &str) -> Vec<&str> {
     let word = |kind| if let Kind::Word(word) = kind { Some(word) } else { None };
     all(kinds).filter_map(word).collect()
@@ -102,7 +102,7 @@ pub(super) fn says_more(other: &str, own: &str) -> bool {
     })
 }
 
-/// The types that an option may be of, in words for a message.
+/// The types that a value may be of, in words for a message.
 pub(super) fn types_in_words(kinds: &str) -> String {
     let mut types: Vec<String> = Vec::new();
     for kind in all(kinds) {
@@ -114,13 +114,22 @@ pub(super) fn types_in_words(kinds: &str) -> String {
     types.join(" or ")
 }
 
-/// Whether a value of a type may be given at all.
+/// Whether a value of a type may be given at all. Whole numbers serve for a `float`.
 pub(super) fn may_be(kinds: &str, of_type: &str) -> bool {
+    // The language has types that no option is declared to take, such as `timestamp`.
     kinds.is_empty()
+        || kinds == of_type
         || all(kinds).any(|kind| match kind {
-            Kind::Type { name, .. } => name == of_type || name == "any",
+            Kind::Type { name, .. } => {
+                name == of_type || name == "any" || name == "float" && of_type == "int"
+            }
             Kind::Word(_) => of_type == "string",
         })
+}
+
+/// Whether whole numbers stay whole, and do not become floats.
+pub(super) fn keeps_whole(kinds: &str) -> bool {
+    all(kinds).any(|kind| matches!(kind, Kind::Type { name: "int" | "any", .. }))
 }
 
 /// A kind as a message names it.
@@ -141,9 +150,4 @@ fn of_many(kind: &str) -> bool {
 /// "an Operator is", "Moments are".
 pub(super) fn is_or_are(kind: &str) -> String {
     format!("{} {}", in_words(kind), if of_many(kind) { "are" } else { "is" })
-}
-
-/// Kinds like "int or array" as a message names them.
-pub(super) fn all_in_words(kinds: &str) -> String {
-    kinds.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")
 }

@@ -19,7 +19,7 @@ pub mod stdlib;
 pub mod api;
 
 // What doc comments declare, and the options of a call.
-pub mod allowed;
+mod allowed;
 mod declaration;
 pub mod declared;
 pub mod kinds;

@@ -11,6 +11,9 @@ use super::signature::{self, Field, Signature};
 use super::{habits, rooms};
 use crate::error::nearest;
 
+/// What the language's own names of closures begin with.
+pub const CLOSURE: &str = "anon$";
+
 /// A parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
@@ -185,7 +188,7 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
     if meta.params_info.iter().any(|p| p.as_str() == WHOLE) {
         return None;
     }
-    let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with("anon");
+    let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with(CLOSURE);
     let hidden = meta.access == FnAccess::Private || info.namespace == rooms::INTERNAL;
     if !named || hidden || matches!(name, "to_string" | "to_debug") {
         return None;

@@ -106,14 +106,6 @@ fn field(part: &str) -> Field {
     Field { name: name.into(), kind: kind.into(), optional }
 }
 
-/// Whether a parameter of this kind, like "int or array", takes a value of that type. Whole numbers serve for a `float`.
-pub(super) fn takes(kind: &str, of: &str) -> bool {
-    kind.is_empty()
-        || kind
-            .split(" or ")
-            .any(|kind| kind == of || kind == "float" && of == "int" || kind == "Options" && of == "map")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,11 +124,5 @@ mod tests {
         assert_eq!(without(doc), "Text.\n\n# Options\n- `a` (1): b");
         assert_eq!(Signature::read("# Types\n`(m: Model) -> Model`").unwrap().returns, "Model");
         assert_eq!(Signature::read("Text."), None);
-        assert!(
-            takes("int or array", "array")
-                && takes("float", "int")
-                && !takes("int", "float")
-                && !takes("Operator", "Model")
-        );
     }
 }

@@ -9,9 +9,9 @@ use std::ops::Deref;
 use rhai::{AST, ASTFlags, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, StmtBlock};
 
 use super::direct::body_of;
+use super::kinds::may_be;
 use super::lint::{Finding, namespace_of, with_hint};
 use super::registry::{self, Entry, Form};
-use super::signature::takes;
 use crate::error::{Error, nearest};
 
 /// A type; none where it is not known.
@@ -547,9 +547,10 @@ impl Pass {
     }
 }
 
-/// Whether a parameter of this kind may take a value of that type. Numbers are not told apart: what is computed may be of either kind.
+/// Whether a parameter of this kind may take a value of that type. Numbers are not told apart: what is computed may be of
+/// either kind.
 fn may_take(kind: &str, of: &str) -> bool {
-    takes(kind, of) || of == "float" && takes(kind, "int")
+    may_be(kind, of) || of == "float" && may_be(kind, "int") || kind == "Options" && of == "map"
 }
 
 /// The type that all give; none where one gives none or another.

@@ -25,6 +25,7 @@ fn functions_that_call_themselves_forever() {
                 "a closure is called with (Series), and takes another number of values",
                 "|a| ..",
             ),
+            ("meanfield::self_consistent(series([]), |m| m)", "no fields", "one number"),
             ("meanfield::self_consistent(series([0.5]), |m| 1.0)", "a response of type f64", "a Series"),
             ("meanfield::self_consistent(series([0.5]), |m| series([]))", "0 new fields for 1", "as many"),
             (

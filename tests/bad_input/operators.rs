@@ -40,8 +40,8 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ),
             (
                 "kpm::green(h, 0, 0, #{ eta: 0.1, kernel: \"lorentz\" })",
-                "the option `kernel` for a Green's function with `eta`",
-                "leave",
+                "the options `kernel` and `eta` exclude each other",
+                "leave one",
             ),
             ("tight_binding(lattice::chain(8), #{ format: \"cesr\" })", "no format `cesr`", "csr"),
             (

@@ -82,7 +82,8 @@ mod chebyshev_functions {
     /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto" takes Gershgorin's where entries are known.
     /// - `margin` (float, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
     /// - `steps` (60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
-    /// - `seed` (int or string, the session's): of Lanczos' starting vector.
+    /// - `seed` (int or string, the session's): of Lanczos' starting vector; only with `method: "lanczos"`,
+    ///   `method: "auto"`.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

@@ -194,11 +194,6 @@ mod crystal_module {
         let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
         let electrons = o.maybe_count("electrons", 0)?.unwrap_or(charge.max(0.0).round() as usize);
         let reach = o.float("reach")?;
-        if !(0.0..=1e3).contains(&reach) {
-            return Err(Error::input(format!("option `reach` is {reach}"))
-                .hint("a wave number, like 4.0")
-                .into());
-        }
         let callback = Callback::new(&ctx);
         let potential = match &o.function("form_factor") {
             None => Ok(Potential::zero(&cell)),

@@ -20,7 +20,6 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// The options `eta`, or `kernel` and `parameter`.
 fn damping(o: &Options) -> Result<Damping> {
     let Some(eta) = o.maybe_float("eta")? else { return Ok(Damping::Kernel(kernel(o)?)) };
-    o.only_for("series that a kernel damps, not `eta`", &["kernel", "parameter"])?;
     Ok(Damping::Imaginary(eta))
 }
 
@@ -62,7 +61,7 @@ mod green_functions {
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
-    /// - `kernel` ("lorentz"), `parameter`: as for `kpm::dos`, at real energies inside the window.
+    /// - `kernel` ("lorentz"), `parameter`: as for `kpm::dos`, at real energies inside the window; not with `eta`.
     ///
     /// # Example
     /// ```rhai

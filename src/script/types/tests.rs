@@ -91,6 +91,7 @@ fn nothing_is_said_of_what_may_go_well() {
         "fn f(o) { o?.sites }\nf(());",
         "fn f() { this = lattice::chain(4); }\nlet a = 1;\na.f();\na.sites;",
         "fn f() { this = lattice::chain(4); this }\nlet a = 1;\na.f().sites;\na.sites;",
+        "let began = timestamp();\nbegan.elapsed; 'a'.to_upper(); blob(4).len;",
         "let f = || this = lattice::chain(4);\nlet a = 1;\na.call(f);\na.sites;",
     ] {
         assert_eq!(said(script), "", "{script}");
