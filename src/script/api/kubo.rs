@@ -63,6 +63,9 @@ mod kubo_functions {
     /// let v = h.velocity(0);
     /// let mu = kpm::double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, range(0, 8)), 4);
     /// assert_close(mu.values.at(0, 0), 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
+    /// assert(mu.len == 4 && mu.dim == 8 && mu.label == "" && mu.window.upper == 2.1, "4 x 4 moments of 8 rows");
+    /// mu.save("double.npz");
+    /// assert(load("double.npz").values == mu.values, "bit for bit");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn double_moments(

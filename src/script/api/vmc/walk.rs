@@ -143,6 +143,9 @@ mod walk_functions {
     /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
     /// let walk = walkers(psi, #{ count: 8, seed: 1 });
     /// assert(walk.count == 8 && walk.sweeps == 0, "at their start");
+    /// metropolis(walk, #{ step: 0.5, sweeps: 5 });
+    /// assert(walk.acceptance > 0.3 && walk.acceptance < 1.0, "the part of the moves that were made");
+    /// assert(walk.inverse_error < 1e-10, "inverse matrices are as good as new");
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn walkers(psi: Psi, o: Options) -> Fallible<Walk> {
