@@ -265,6 +265,28 @@ impl Shared {
         Ok(())
     }
 
+    /// Compares with the other ranks what has to be the same on all of them.
+    fn alike(&self) -> Result<(), Error> {
+        let Some(world) = ranks::world() else { return Ok(()) };
+        let grid = self
+            .grid
+            .as_ref()
+            .map(|grid| grid.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("x"));
+        let rows = self.share_from.map(|rows| rows.to_string());
+        for (option, own) in [("grid", grid), ("share-from", rows), ("seed", Some(self.seed.to_string()))] {
+            let told = |own: &str| {
+                if own.is_empty() { format!("no `--{option}`") } else { format!("`--{option} {own}`") }
+            };
+            let all = world.gather(own.unwrap_or_default().into_bytes())?;
+            if let Some(rank) = all.iter().position(|other| *other != all[0]) {
+                let [first, other] = [0, rank].map(|k| told(&String::from_utf8_lossy(&all[k])));
+                return Err(Error::input(format!("rank 0 was started with {first}, and rank {rank} with {other}"))
+                    .hint("all ranks take the same; only `--backend`, `--device`, `--weights` and `--threads` may differ"));
+            }
+        }
+        Ok(())
+    }
+
     /// The same wishes for an engine.
     fn settings(&self) -> Settings {
         Settings {
@@ -352,8 +374,8 @@ fn leave(code: ExitCode) -> ExitCode {
 
 /// Joins the ranks that a launcher has started, or starts as many as are wanted and waits for them: then there is nothing
 /// more to do but to end with their exit code. `reads` says whether they read standard input.
-fn meet_ranks(wanted: Option<u16>, reads: bool) -> Result<Option<ExitCode>, Error> {
-    let wanted = wanted.map(usize::from);
+fn meet_ranks(shared: &Shared, reads: bool) -> Result<Option<ExitCode>, Error> {
+    let wanted = shared.ranks.map(usize::from);
     let launched = ranks::launch::signs();
     match wanted {
         Some(n) if n > 1 && launched.is_none() => {
@@ -363,7 +385,7 @@ fn meet_ranks(wanted: Option<u16>, reads: bool) -> Result<Option<ExitCode>, Erro
     }
     let size = ranks::world().map_or(1, |world| world.size());
     match wanted.filter(|n| *n != size) {
-        None => Ok(None),
+        None => shared.alike().map(|()| None),
         Some(n) => Err(Error::input(format!("`--ranks {n}`, and a launcher has started {size} already"))
             .hint("leave `--ranks` out behind `mpiexec`: it starts the launcher itself")),
     }
@@ -377,7 +399,7 @@ fn work() -> ExitCode {
         Some(command) => command.shared(),
     };
     if let Some(shared) = runs {
-        match meet_ranks(shared.ranks, session) {
+        match meet_ranks(shared, session) {
             Ok(None) => {}
             Ok(Some(code)) => return code,
             Err(e) => {
@@ -452,6 +474,14 @@ pub(crate) fn end(words: &str) -> ! {
 /// Shows a finding on standard error.
 pub(crate) fn show(report: &Report) {
     tell(&report.render(colours(&std::io::stderr())));
+}
+
+/// The exit code with which a script has ended itself. Where other ranks have not, it ends them: they would wait for this one.
+pub(crate) fn ended(code: u8) -> ExitCode {
+    if ranks::world().is_some_and(|world| !world.all_end()) {
+        end_alone(&format!("`exit({code})` has ended the script here, and other ranks go on with it"));
+    }
+    ExitCode::from(code)
 }
 
 /// Shows a failure and returns its exit code. Where some ranks have failed and others have not, it ends all of them.

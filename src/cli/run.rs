@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 
-use super::{Shared, catch_interrupt, report, show};
+use super::{Shared, catch_interrupt, ended, report, show};
 use crate::output::out;
 use crate::output::progress::Bar;
 use crate::script::diagnostics::Report;
@@ -67,7 +67,7 @@ impl Run {
             engine.lint(&text, Some(&self.file.display().to_string())).iter().for_each(show);
         }
         match engine.run_text(&text, &self.file) {
-            Ok(_) => ExitCode::from(engine.session().ended().unwrap_or(0)),
+            Ok(_) => engine.session().ended().map_or(ExitCode::SUCCESS, ended),
             Err(failed) => {
                 if self.json {
                     out(&json!({ "error": error_record(&failed) }).to_string());

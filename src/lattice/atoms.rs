@@ -414,29 +414,75 @@ fn dump_atoms(
     Ok(atoms)
 }
 
+/// What the comment of an extended XYZ file says, as `key=value`: values in quotes or brackets may have blanks, and blanks may
+/// stand beside the equals sign.
+fn keys(comment: &str) -> Vec<(String, String)> {
+    let mut said = Vec::new();
+    let mut rest = comment;
+    while let Some((before, behind)) = rest.split_once('=') {
+        let key = before.split_whitespace().next_back().unwrap_or_default().trim_matches(['"', '\'']);
+        let behind = behind.trim_start();
+        let ends = |close: char| behind[1..].find(close).map_or(behind.len(), |at| at + 1);
+        let nested = |open: char, close: char| {
+            let mut depth = 0usize;
+            let last = behind.char_indices().find(|(_, c)| {
+                depth += usize::from(*c == open);
+                depth -= usize::from(*c == close);
+                depth == 0
+            });
+            last.map_or(behind.len(), |(at, _)| at)
+        };
+        let end = match behind.chars().next() {
+            Some(quote @ ('"' | '\'')) => ends(quote),
+            Some('[') => nested('[', ']'),
+            Some('{') => nested('{', '}'),
+            _ => behind.find(char::is_whitespace).unwrap_or(behind.len()),
+        };
+        said.push((key.to_string(), behind[..end].trim_start_matches(['"', '\'']).to_string()));
+        rest = &behind[end..];
+    }
+    said
+}
+
+/// Whether such a word says that an edge repeats.
+fn repeats(word: &str) -> bool {
+    ["T", "1", "True", "true", "TRUE"].contains(&word)
+}
+
+/// The entries of an array in such a comment.
+fn parts(value: &str) -> impl Iterator<Item = &str> {
+    value.split(|c: char| c.is_whitespace() || "[]{},".contains(c)).filter(|part| !part.is_empty())
+}
+
 fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
     let count = count_of(lines, first.trim())?;
     let comment =
         lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("the comment of an XYZ file"))?;
-    let value = |key: &str| {
-        let rest = comment.split_once(&format!("{key}=\"")).map(|(_, rest)| rest);
-        rest.and_then(|rest| rest.split('"').next()).map(str::to_string)
-    };
+    let said = keys(&comment);
+    let value =
+        |key: &str| said.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value);
     let cell = match value("Lattice") {
+        None if value("pbc").is_some_and(|pbc| parts(pbc).any(repeats)) => {
+            return Err(lines.wrong("says along which edges it repeats (pbc), and names no cell (Lattice)"));
+        }
         None => None,
         Some(numbers) => {
-            let all: Vec<f64> = numbers
-                .split_whitespace()
-                .map(|word| lines.real(word, "a number of the cell"))
-                .collect::<Result<_>>()?;
+            let all: Vec<f64> =
+                parts(numbers).map(|word| lines.real(word, "a number of the cell")).collect::<Result<_>>()?;
             if all.len() != 9 {
                 return Err(lines.wrong(format!("has a cell of {} numbers, not 9", all.len())));
             }
             let mut wrap = [PERIODIC; 3];
-            for (wrap, word) in wrap.iter_mut().zip(value("pbc").unwrap_or_default().split_whitespace()) {
+            let pbc: Vec<&str> = value("pbc").map_or(Vec::new(), |value| parts(value).collect());
+            if ![0, 3].contains(&pbc.len()) {
+                return Err(
+                    lines.wrong(format!("says {} times in pbc whether it repeats, not 3 times", pbc.len()))
+                );
+            }
+            for (wrap, word) in wrap.iter_mut().zip(pbc) {
                 *wrap = match word {
-                    "T" | "1" | "True" | "true" => PERIODIC,
-                    "F" | "0" | "False" | "false" => Wrap::Open,
+                    _ if repeats(word) => PERIODIC,
+                    "F" | "0" | "False" | "false" | "FALSE" => Wrap::Open,
                     _ => return Err(lines.wrong(format!("says `{word}` in pbc, which is neither T nor F"))),
                 };
             }
@@ -448,11 +494,10 @@ fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
     };
     // Other columns may stand before the coordinates if the comment says so.
     let mut start = (0, 1);
-    if let Some(rest) = comment.split_once("Properties=").map(|(_, rest)| rest) {
-        let told = rest.split_whitespace().next().unwrap_or_default();
-        let parts: Vec<&str> = told.split(':').collect();
+    if let Some(told) = value("Properties") {
+        let triples: Vec<&str> = told.split(':').collect();
         let (mut at, mut found) = (0, (None, None));
-        for part in parts.chunks(3) {
+        for part in triples.chunks(3) {
             let [name, _, width] = part else {
                 return Err(lines.wrong(format!("has properties `{told}`, which are no triples")));
             };

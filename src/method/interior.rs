@@ -27,6 +27,10 @@ const LANES: usize = 16;
 const FIRST_COLUMN: u32 = 64;
 /// Looks at the residuals without progress after which a search tries another filter or ends.
 const PATIENCE: usize = 24;
+/// A residual of a larger part of the way to the farthest level would not tell which levels are the nearest.
+const ROUGHEST: f64 = 1e-3;
+/// Tolerances that are never too large.
+const FINE: f64 = 1e-9;
 /// The space grows by this much between two looks at the residuals.
 const GROWTH: f64 = 1.12;
 
@@ -38,7 +42,7 @@ pub struct InteriorOptions {
     /// Number of eigenpairs.
     pub count: usize,
     /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
-    /// from one.
+    /// from one. At most a thousandth of the way to the farthest level is taken.
     pub tolerance: Option<f64>,
     /// Most products with single vectors.
     pub max_products: usize,
@@ -80,7 +84,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     let mut search = Search {
         h,
         options,
-        tolerance: units.tolerance(options.tolerance),
+        tolerance: units.tolerance(options.tolerance).min((ROUGHEST * far).max(FINE)),
         window,
         far,
         inner,
@@ -171,6 +175,9 @@ impl Search<'_> {
                 Outcome::Done(found, Ended::Converged) => match self.missed(&filter, &found)? {
                     Look::Nothing => return self.finish(found, count, Ended::Converged),
                     Look::Unfinished(ended) => return self.finish(found, count, ended),
+                    Look::More(_) if self.products >= self.options.max_products => {
+                        return self.finish(found, count, Ended::Limit);
+                    }
                     Look::More(more) => {
                         start = Some(self.joined(&found.vectors, &more)?);
                     }
@@ -328,6 +335,9 @@ impl Search<'_> {
             if worst <= tolerance {
                 if radius < filter.bound {
                     return Ok(Outcome::Done(found, Ended::Converged));
+                }
+                if self.products >= self.options.max_products {
+                    return Ok(Outcome::Done(found, Ended::Limit));
                 }
                 let next = self.clipped(self.stretched(radius, 1.5), radius);
                 return Ok(Outcome::Refilter(found, next));

@@ -31,6 +31,13 @@ pub use world::{HostMemory, Travelling, World};
 
 static WORLD: OnceLock<World> = OnceLock::new();
 
+/// The error for ranks that do not compute the same things.
+pub fn apart(what: &str) -> Error {
+    Error::input(format!("the ranks have gone different ways{what}")).hint(
+        "all ranks compute the same: the number of a rank may decide what is printed, not what is computed",
+    )
+}
+
 /// Joins the world that a launcher has made, if one has: the first thing that the program does.
 ///
 /// # Errors

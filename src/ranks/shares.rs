@@ -1,7 +1,7 @@
 //! Pieces of work of uneven size, each done by one rank for all of them.
 
 use super::{World, joined};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Multiplications below which every rank does all of some work: the results would take as long on their way.
 const FEW: u64 = 1 << 23;
@@ -81,7 +81,7 @@ impl Shares {
         let (order, _) = self.in_order(&[]);
         let all = joined(own)?;
         if all.len() != order.len() {
-            return Err(Error::internal("the ranks have gone different ways in work that they share"));
+            return Err(super::apart(" in work that they share"));
         }
         let mut sorted: Vec<(usize, Box<[u8]>)> = order.into_iter().zip(all).collect();
         sorted.sort_by_key(|(piece, _)| *piece);

@@ -1,6 +1,6 @@
 //! Which rank died first: every rank of this machine has a line to the program that started the launcher, and says farewell on
 //! it before it ends. A line that breaks without a word is that of a rank that was killed. Launchers end the others at once, and
-//! some of them name no rank.
+//! some of them name no rank. If that program itself is killed, the ranks see it by their lines, and end.
 
 use std::io::{Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -123,6 +123,18 @@ impl Watch {
     }
 }
 
+/// How long this rank may take to end after the program that started it was killed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Ends this rank if its line breaks: the program at the other end says nothing, and was killed with no time to end the ranks.
+fn outlive(mut line: UnixStream) {
+    while line.read(&mut [0]).is_err_and(|e| e.kind() == std::io::ErrorKind::Interrupted) {}
+    // As Ctrl-C does, so that what was computed stays.
+    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM);
+    std::thread::sleep(GRACE);
+    std::process::exit(1);
+}
+
 static OWN: OnceLock<UnixStream> = OnceLock::new();
 
 /// Opens the line of this rank, where there is one.
@@ -132,6 +144,9 @@ pub(super) fn begin(rank: usize, size: usize) {
     // Ranks of other machines have none.
     let Ok(line) = line else { return };
     let _ = (&line).write_all(format!("{rank} {size} {}\n", std::process::id()).as_bytes());
+    if let Ok(other) = line.try_clone() {
+        std::thread::spawn(move || outlive(other));
+    }
     let _ = OWN.set(line);
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::mpi::{Bytes, Message, Mpi};
 use super::watch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Bytes of one message of a broadcast: the library counts with 32 bits.
 const PIECE: usize = 1 << 28;
@@ -202,7 +202,7 @@ impl World {
             part.fill(0.0);
             for of_rank in all.chunks_exact(part.len() + 2) {
                 if of_rank[..2] != [number, length] {
-                    return Err(Error::internal("the ranks have gone different ways"));
+                    return Err(super::apart(""));
                 }
                 part.iter_mut().zip(&of_rank[2..]).for_each(|(sum, x)| *sum += f64::from_bits(*x));
             }
@@ -251,9 +251,18 @@ impl World {
 
     /// Whether all ranks have failed: they meet for a while.
     pub fn all_failed(&self) -> bool {
+        self.all_meet(PATIENCE)
+    }
+
+    /// Whether all ranks end their scripts by themselves: one may have a file to write before, so that they meet for longer.
+    pub fn all_end(&self) -> bool {
+        self.all_meet(6 * PATIENCE)
+    }
+
+    fn all_meet(&self, patience: Duration) -> bool {
         let Ok(mut meeting) = self.mpi.meeting(true) else { return false };
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < patience {
             match self.mpi.done(&mut meeting) {
                 Ok(true) => return true,
                 Ok(false) => std::thread::sleep(Duration::from_millis(1)),

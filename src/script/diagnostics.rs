@@ -271,6 +271,13 @@ fn span_at(source: &str, line: usize, column: usize) -> Option<std::ops::Range<u
     Some(start + from..start + from + length)
 }
 
+/// The error that a failure is for scripts.
+pub(super) fn error_of(engine: &rhai::Engine, scope: &Scope, failure: &EvalAltResult) -> Error {
+    let (message, hint, _) = describe(engine, scope, failure, false);
+    let error = Error::input(message);
+    hint.map_or(error.clone(), |hint| error.hint(hint))
+}
+
 /// One sentence, a hint and the kind for an error of Rhai or of ours.
 fn describe(
     engine: &rhai::Engine,
@@ -364,6 +371,11 @@ fn describe(
 fn no_property(text: &str) -> Option<(String, String)> {
     let mut parts = text.strip_prefix("Unknown property '")?.split('\'');
     let (name, about, kind) = (parts.next()?, parts.next()?, parts.next()?);
+    let kind = match kind {
+        "i64" => "int",
+        "f64" => "float",
+        kind => kind,
+    };
     about.contains("getter").then(|| (name.to_string(), kind.to_string()))
 }
 

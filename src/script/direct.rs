@@ -1,6 +1,6 @@
 //! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them (see
 //! [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes to the same.
-//! And `options(opts)` learns which function it stands in, whose doc comment declares the options; without that it is an error.
+//! What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands in, whose doc comment declares the options; without that it is an error.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,6 +10,7 @@ use rhai::{
     Module, ScriptFuncDef, Stmt, StmtBlock, Token,
 };
 
+use super::caught;
 use super::comparison::{Comparison, packed};
 use super::declaration::Declared;
 use super::options::{READING, Reading};
@@ -155,7 +156,7 @@ pub(super) fn body_of(function: &ScriptFuncDef) -> Vec<Stmt> {
     body
 }
 
-/// Walks through a script and rewrites its comparisons, and how its functions read their options.
+/// Walks through a script and rewrites its comparisons, what it catches, and how its functions read their options.
 #[derive(Default)]
 struct Rewriter {
     /// Whether something was rewritten.
@@ -181,8 +182,11 @@ impl Rewriter {
 
     fn statement(&mut self, statement: &mut Stmt) {
         match statement {
-            Stmt::If(flow, _) | Stmt::While(flow, _) | Stmt::Do(flow, ..) | Stmt::TryCatch(flow, _) => {
+            Stmt::If(flow, _) | Stmt::While(flow, _) | Stmt::Do(flow, ..) => self.control(flow),
+            Stmt::TryCatch(flow, _) => {
                 self.control(flow);
+                self.found = true;
+                caught::rewrite(flow);
             }
             Stmt::For(parts, _) => self.control(&mut parts.2),
             Stmt::Switch(parts, _) => {

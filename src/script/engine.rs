@@ -16,7 +16,9 @@ use super::direct::{self, Direct};
 use super::modules::Files;
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
-use super::{Failure, api, comparison, lint, options, recover, registry, signature, stdlib, traps, types};
+use super::{
+    Failure, api, caught, comparison, lint, options, recover, registry, signature, stdlib, traps, types,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::output::tell;
@@ -62,6 +64,7 @@ impl Engine {
         });
         comparison::register(&mut rhai)?;
         direct::register(&mut rhai);
+        caught::register(&mut rhai);
         options::register(&mut rhai);
         let direct = Rc::new(Direct::new());
         let mut rooms = Rooms::new(&mut rhai);

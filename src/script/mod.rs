@@ -4,6 +4,7 @@
 // The engine, what a script runs in, and calls between Rhai and Rust.
 mod arguments;
 mod callback;
+mod caught;
 mod comparison;
 pub(crate) mod device;
 mod direct;

@@ -46,7 +46,7 @@ impl DerefMut for Rooms<'_> {
 }
 
 /// Names of version 0.1, and what they are now: scripts that use them are told.
-pub(super) const MOVED: [(&str, &str); 57] = [
+pub(super) const MOVED: [(&str, &str); 58] = [
     ("accumulate", "kpm::accumulate"),
     ("accumulate_bytes", "kpm::accumulate_bytes"),
     ("band_density", "bloch::density"),
@@ -64,6 +64,7 @@ pub(super) const MOVED: [(&str, &str); 57] = [
     ("gauge::load", "load"),
     ("green_function", "kpm::green_function"),
     ("green_moments", "kpm::green_moments"),
+    ("inv", "inverse"),
     ("k_path", "lattice::k_path"),
     ("kernel_factors", "kpm::kernel_factors"),
     ("lattice_pairs", "vmc::lattice_pairs"),

@@ -173,6 +173,13 @@ fn structures_of_atoms_that_cannot_be() {
             "says `x` in pbc",
             "",
         ),
+        (
+            "h.xyz",
+            b"1\nLattice=\"1 0 0 0 1 0 0 0 1\" pbc=[T,T]\nH 0 0 0\n".to_vec(),
+            "says 2 times in pbc",
+            "",
+        ),
+        ("i.xyz", b"1\npbc=\"T T F\"\nH 0 0 0\n".to_vec(), "names no cell (Lattice)", ""),
         ("r.data", data("# atomic\n\n1 1 0.0 0.0 0.0", "\n\n1 1 0.1 0.0 0.0 0.0"), "6 columns", "`style`"),
         ("a.dump", dump("x y z\n", "vx vy vz\n"), "no coordinates", "x y z"),
         ("b.dump", dump("id type", "id kind"), "no `type`", ""),

@@ -55,11 +55,14 @@ fn a_rank_that_dies_ends_the_others() {
     for (at, launcher) in launchers().iter().enumerate() {
         for (busy, work) in BUSY {
             // A terminal sends Ctrl-C to all of them, a batch system to the program that it has started.
-            for (signal, to) in
-                [(Signal::SIGKILL, "rank"), (Signal::SIGINT, "launcher"), (Signal::SIGINT, "all")]
-            {
-                let script = format!("dies-{}-{at}-{busy}-{to}.rhai", std::process::id());
-                let place = Place::new(&format!("dies-{busy}-{to}-{at}"))
+            for (signal, to) in [
+                (Signal::SIGKILL, "rank"),
+                (Signal::SIGINT, "starter"),
+                (Signal::SIGKILL, "starter"),
+                (Signal::SIGINT, "all"),
+            ] {
+                let script = format!("dies-{}-{at}-{busy}-{to}-{signal}.rhai", std::process::id());
+                let place = Place::new(&format!("dies-{busy}-{to}-{signal}-{at}"))
                     .with(&script, &format!("write_text(\"ready\", \"\");\n{work}"));
                 let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
                 let mut command = place.command(launcher, &args);
@@ -71,11 +74,19 @@ fn a_rank_that_dies_ends_the_others() {
                 let number = rank_of(victim).unwrap();
                 match to {
                     "rank" => kill(Pid::from_raw(victim), signal),
-                    "launcher" => kill(own, signal),
+                    "starter" => kill(own, signal),
                     _ => killpg(own, signal),
                 }
                 .unwrap();
+                let began = Instant::now();
                 until("all end", || ranks_of(&script).is_empty());
+                if (signal, to) == (Signal::SIGKILL, "starter") {
+                    let took = began.elapsed();
+                    assert!(took < Duration::from_secs(3), "{busy}: ranks end {took:?} after their starter");
+                    assert!(!child.wait_with_output().unwrap().status.success());
+                    until("the launcher ends", || killpg(own, None).is_err());
+                    continue;
+                }
                 let said = Said::of(child.wait_with_output().unwrap());
                 let told = |words: &str| said.err.matches(words).count();
                 if to == "rank" {
@@ -126,5 +137,20 @@ fn a_rank_without_memory_ends_the_others() {
             assert!(said.err.contains("memory"), "{how}: {said:?}");
             assert!(took < Duration::from_secs(3), "{how}: all end after {took:?}");
         }
+    }
+}
+
+/// Ranks whose scripts part would wait for one another.
+#[test]
+fn ranks_that_go_different_ways_end() {
+    let place = Place::new("ways")
+        .with("exit.rhai", "if backend().rank == 1 { exit(3); }\nsleep(60.0);")
+        .with("rows.rhai", "let l = lattice::cubic(20, 20, 20 + backend().rank);\ntight_binding(l);");
+    for launcher in launchers() {
+        let said = place.run(launcher, &["run", "exit.rhai", "--ranks", "3", "--threads", "1"]);
+        assert!(said.code == Some(1) && said.err.contains("on rank 1 of 3: `exit(3)` has ended"), "{said:?}");
+        let said = place.run(launcher, &["run", "rows.rhai", "--ranks", "2", "--threads", "1"]);
+        let told = said.err.matches("rank 0 has vectors of 8000 rows where rank 1 has some of 8400").count();
+        assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
     }
 }

@@ -142,7 +142,12 @@ impl Ranks {
         if let Some(cut) = cuts.get(&(rows, grid)) {
             return Ok(cut.clone());
         }
-        let cut = Arc::new(if rows < self.least { Cut::whole(rows, self.team.place()) } else { make()? });
+        let cut = Arc::new(if rows < self.least {
+            Cut::whole(rows, self.team.place())
+        } else {
+            self.team.same(rows)?;
+            make()?
+        });
         cuts.insert((rows, grid), cut.clone());
         Ok(cut)
     }

@@ -16,7 +16,7 @@ use crate::backend::{
     Backend, BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update,
     check_update,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::number::C64;
 use crate::ranks::{self, Alike, owners};
 
@@ -188,7 +188,7 @@ impl Shared {
         all.remove(world.rank());
         for (from, (mut memory, rows)) in std::mem::take(&mut ends.into).into_iter().zip(all).enumerate() {
             if rows[0] != lengths[from] as u64 {
-                return Err(Error::internal("the ranks have gone different ways in a superblock"));
+                return Err(ranks::apart(" in a superblock"));
             }
             memory.bytes_mut()[..lengths[from]]
                 .copy_from_slice(&bytemuck::cast_slice::<u64, u8>(&rows[1..])[..lengths[from]]);

@@ -4,7 +4,7 @@ use super::Own;
 use crate::backend::{Device, Dots};
 use crate::error::Result;
 use crate::number::C64;
-use crate::ranks::World;
+use crate::ranks::{self, World};
 
 /// The ranks, for sums and exchanges.
 #[derive(Clone, Copy)]
@@ -15,6 +15,21 @@ pub(super) struct Team {
 impl Team {
     pub fn place(self) -> (usize, usize) {
         (self.world.rank(), self.world.size())
+    }
+
+    /// Looks whether all ranks share out vectors of as many rows.
+    ///
+    /// # Errors
+    /// They do not; those of MPI.
+    pub fn same(self, rows: usize) -> Result<()> {
+        let all = self.world.gather_words(vec![rows as u64])?;
+        match all.iter().position(|other| *other != all[0]) {
+            None => Ok(()),
+            Some(rank) => Err(ranks::apart(&format!(
+                ": rank 0 has vectors of {} rows where rank {rank} has some of {}",
+                all[0], all[rank]
+            ))),
+        }
     }
 
     /// Numbers summed over ranks.

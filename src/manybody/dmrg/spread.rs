@@ -128,7 +128,7 @@ fn by_device(device: &dyn Backend, own: &[f64], starts: &[usize]) -> Result<Opti
 }
 
 fn other_way() -> Error {
-    Error::internal("the ranks have gone different ways in the matrices of a block")
+    ranks::apart(" in the matrices of a block")
 }
 
 /// The bytes of numbers.

@@ -166,6 +166,11 @@ mod complex_functions {
     }
 
     /// A real number is its own complex conjugate.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(conj(2.0) == 2.0 && conj(-3) == -3, "themselves");
+    /// ```
     #[rhai_fn(name = "conj")]
     pub fn conj_real(x: FLOAT) -> FLOAT {
         x

@@ -418,7 +418,7 @@ mod matrix_functions {
     /// ```rhai
     /// assert_close(matrix([[2, 0], [0, 4]]).inverse().at(1, 1), 0.25, 1e-15);
     /// ```
-    #[rhai_fn(global, name = "inverse", name = "inv", pure, return_raw)]
+    #[rhai_fn(global, name = "inverse", pure, return_raw)]
     pub fn inverse(m: &mut Matrix) -> Fallible<Matrix> {
         Ok(long(m, Matrix::inverse)?)
     }

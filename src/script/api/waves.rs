@@ -103,6 +103,13 @@ mod wave_functions {
     }
 
     /// Orbitals a site of the operator's lattice.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(8), 2);
+    /// m.onsite(pauli().z);
+    /// assert(m.build().orbitals == 2, "spin up and down");
+    /// ```
     #[rhai_fn(global, get = "orbitals", pure, return_raw)]
     pub fn orbitals(h: &mut Operator) -> Fallible<INT> {
         Ok(method::geometry(h).map(|g| g.orbitals as INT)?)

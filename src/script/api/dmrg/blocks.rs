@@ -155,6 +155,13 @@ mod block_functions {
     }
 
     /// A number that tells Hamiltonians and sectors apart.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = |J| dmrg::mpo(models::heisenberg(chain, #{ J: J }), chain, #{ Sz: 0 });
+    /// assert(m.call(1.0).hash == m.call(1.0).hash && m.call(1.0).hash != m.call(2.0).hash, "of the same, and of others");
+    /// ```
     #[rhai_fn(global, get = "hash", pure)]
     pub fn hash(mpo: &mut Arc<Mpo>) -> INT {
         mpo.fingerprint() as INT

@@ -406,12 +406,24 @@ mod uniform_functions {
     }
 
     /// The sites of the cell.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert(psi.cell.len == 2, "two sites");
+    /// ```
     #[rhai_fn(global, get = "cell", pure)]
     pub fn sites_of_cell(held: &mut HeldUniform) -> Sites {
         held.cell().sites.clone()
     }
 
     /// Whether its amplitudes are complex.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert(!psi.complex, "a real state");
+    /// ```
     #[rhai_fn(global, get = "complex", pure)]
     pub fn is_complex(held: &mut HeldUniform) -> bool {
         matches!(held.state, Either::Complex(_))

@@ -357,6 +357,12 @@ mod wavefunction_functions {
     }
 
     /// The values of the parameters, in a fixed order.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// assert(psi.parameter_values[0] == 0.4, "b");
+    /// ```
     #[rhai_fn(global, get = "parameter_values", pure)]
     pub fn parameter_values(psi: &mut Psi) -> Series {
         Series::Real(psi.parameters().into_iter().map(|p| p.1).collect())
