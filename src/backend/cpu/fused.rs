@@ -291,29 +291,36 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
     /// The products of four rows of a single lane side by side: one after the other, each would wait for its own sum.
     #[inline(always)]
     fn four_rows<J: Index>(&self, starts: &[usize], columns: &[J], values: &[F], sums: &mut [F]) {
-        let rows: [(&[J], &[F]); 4] =
-            std::array::from_fn(|r| (&columns[starts[r]..starts[r + 1]], &values[starts[r]..starts[r + 1]]));
-        let shared = rows.iter().map(|row| row.0.len()).min().unwrap_or(0);
         fetch(values, starts[0] + AHEAD, starts[4] + AHEAD);
         fetch(columns, starts[0] + AHEAD, starts[4] + AHEAD);
         let mut four = [P::splat(F::default()); 4];
-        let product = |(columns, values): (&[J], &[F]), k: usize, sum: P| {
-            // SAFETY: `k` is below the length of the row, which both slices have.
-            let (column, value) = unsafe { (columns.get_unchecked(k).at(), *values.get_unchecked(k)) };
-            P::splat(value).mla(self.part.pass.load(column), sum)
-        };
+        // No iterators and closures: a build without link-time optimisation calls what it finds of them in another unit.
+        let (mut lengths, mut shared) = ([0; 4], usize::MAX);
+        for r in 0..4 {
+            lengths[r] = starts[r + 1] - starts[r];
+            shared = if lengths[r] < shared { lengths[r] } else { shared };
+        }
+        let (columns, values) = (&columns[..starts[4]], &values[..starts[4]]);
         for k in 0..shared {
             for r in 0..4 {
-                four[r] = product(rows[r], k, four[r]);
+                four[r] = self.product(columns, values, starts[r] + k, four[r]);
             }
         }
         for r in 0..4 {
-            for k in shared..rows[r].0.len() {
-                four[r] = product(rows[r], k, four[r]);
+            for k in shared..lengths[r] {
+                four[r] = self.product(columns, values, starts[r] + k, four[r]);
             }
             // SAFETY: a pack of one lane.
             unsafe { four[r].store(&mut sums[r]) };
         }
+    }
+
+    /// `sum` and the product of entry number `at` of a matrix with as many columns as values.
+    #[inline(always)]
+    fn product<J: Index>(&self, columns: &[J], values: &[F], at: usize, sum: P) -> P {
+        // SAFETY: where rows start ascends (checked when the matrix was prepared), and both lists reach the end of the last row.
+        let (column, value) = unsafe { (columns.get_unchecked(at).at(), *values.get_unchecked(at)) };
+        P::splat(value).mla(self.part.pass.load(column), sum)
     }
 
     /// `N` packs of rows of a single lane from row `from` on, all with the same entries.

@@ -178,3 +178,25 @@ impl Threads {
         range.step_by(CHUNK).take_while(|_| !self.interrupt.raised()).map(move |at| at..(at + CHUNK).min(end))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread::current;
+
+    use super::*;
+
+    #[test]
+    fn a_single_thread_does_its_jobs_where_it_is() {
+        for count in [1, 3] {
+            let threads = Threads::new(count, Interrupt::default()).unwrap();
+            assert_eq!(threads.count(), count);
+            let (own, mut data) = (current().id(), vec![0; 10]);
+            let met = threads.run(&[0..2, 2..2, 2..5], 2, &mut data, |range, mine| {
+                mine.fill(range.len());
+                (range.start, current().id() == own)
+            });
+            assert_eq!(met.unwrap(), [0, 2, 2].map(|start| (start, count == 1)));
+            assert_eq!(data, [2, 2, 2, 2, 3, 3, 3, 3, 3, 3]);
+        }
+    }
+}
