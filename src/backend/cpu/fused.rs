@@ -26,6 +26,9 @@ const BESIDE: usize = 4;
 /// Entries of a matrix that are asked for before they are needed: the processor's own prefetching ends with every page.
 pub(super) const AHEAD: usize = 512;
 
+/// Bytes of vectors that a lattice's rows ask for before they need them.
+const SOON: usize = 4096;
+
 /// Asks for `items[from..to]`; places beyond the end do no harm.
 #[inline(always)]
 pub(super) fn fetch<T>(items: &[T], from: usize, to: usize) {
@@ -93,6 +96,8 @@ pub(super) fn one_by_one<T: Scalar, J: Index>(
 pub(super) struct Cells<F> {
     /// Reals of a cell.
     pub lanes: usize,
+    /// The largest distance in reals: the neighbour that no cell before has read.
+    pub farthest: isize,
     /// Distances in reals, and the factors of the same lane there, for as many cells as sixteen lanes hold.
     pub straight: Vec<(isize, [F; 16])>,
     /// The same of other lanes.
@@ -132,6 +137,7 @@ impl<F: Lane> Cells<F> {
         on_site: Option<&[F]>,
     ) {
         let (pass, at) = (part.pass, from * stride);
+        pass.ask(at, self.farthest, N * Q::WIDTH);
         let mut sums = [Q::splat(F::default()); N];
         for (distance, factors) in &self.straight {
             // SAFETY: a list of sixteen, and no pack here is wider; so below.
@@ -193,6 +199,18 @@ impl<F: Lane> Pass<F> {
     /// Reals a row.
     pub fn stride(&self) -> usize {
         self.columns * if self.complex { 2 } else { 1 }
+    }
+
+    /// Asks for the old output of some reals from `at` on, and for the input at a distance, some way ahead.
+    #[inline(always)]
+    fn ask(&self, at: usize, distance: isize, reals: usize) {
+        let line = 64 / size_of::<F>();
+        let (mut from, end) = (at + SOON / size_of::<F>(), at + SOON / size_of::<F>() + reals);
+        while from < end {
+            simd::fetch(self.v.wrapping_add(from).wrapping_offset(distance));
+            simd::fetch(self.w.wrapping_add(from));
+            from += line;
+        }
     }
 
     #[inline(always)]
@@ -325,8 +343,15 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
 
     /// `N` packs of rows of a single lane from row `from` on, all with the same entries.
     #[inline(always)]
-    fn alike<const N: usize>(&mut self, from: usize, on_site: Option<&[F]>, entries: &[(isize, F)]) {
+    fn alike<const N: usize>(
+        &mut self,
+        from: usize,
+        farthest: isize,
+        on_site: Option<&[F]>,
+        entries: &[(isize, F)],
+    ) {
         let pass = self.many.pass;
+        pass.ask(from, farthest, N * Q::WIDTH);
         let mut sums = [Q::splat(F::default()); N];
         for &(distance, value) in entries {
             let (value, at) = (Q::splat(value), from.wrapping_add_signed(distance));
@@ -396,12 +421,16 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
     fn run(&mut self, rows: Range<usize>, on_site: Option<&[F]>, entries: &[(isize, F)]) {
         let mut from = rows.start;
         if P::WIDTH == 1 && self.stride == 1 {
+            let mut farthest = 0;
+            for e in entries {
+                farthest = if e.0 > farthest { e.0 } else { farthest };
+            }
             while from + BESIDE * Q::WIDTH <= rows.end {
-                self.alike::<BESIDE>(from, on_site.map(|e| &e[from - rows.start..]), entries);
+                self.alike::<BESIDE>(from, farthest, on_site.map(|e| &e[from - rows.start..]), entries);
                 from += BESIDE * Q::WIDTH;
             }
             while from + Q::WIDTH <= rows.end {
-                self.alike::<1>(from, on_site.map(|e| &e[from - rows.start..]), entries);
+                self.alike::<1>(from, farthest, on_site.map(|e| &e[from - rows.start..]), entries);
                 from += Q::WIDTH;
             }
         }
