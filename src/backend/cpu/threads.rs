@@ -69,6 +69,9 @@ pub(crate) struct Threads {
 
 impl Threads {
     pub(crate) fn new(count: usize, interrupt: Interrupt) -> Result<Self> {
+        if count == 1 {
+            return Ok(Threads { pool: None, interrupt });
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(count)
             .build()
