@@ -240,6 +240,7 @@ fn moments_are_those_of_one_process() {
                      assert(sums == 1, `one sum a run, not ${{sums}}`);
                      assert(before - start == 1, `one sum for the operator's fingerprint, not ${{before - start}}`);
                  }}
+                 print(h.entries);
                  for x in mu {{ print(x); }}
                  for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}
                  for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() {{ print(abs(x)); }}
@@ -289,6 +290,7 @@ fn sectors_are_those_of_one_process() {
              for x in (h.dagger() * v).norm() { print(x); }
              for x in h.to_matrix().diagonal() { print(abs(x)); }
              print(h.is_hermitian());
+             print(h.entries);
          }",
     );
     for launcher in launchers() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::exchange::{Later, Link, VectorShape};
+use super::matrix::classes::Classes;
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::{Face, WilsonSpec};
 use super::matrix::{Csr, Stencil};
@@ -49,6 +50,22 @@ pub enum MatrixSpec {
     },
     /// The Hamiltonian of a superblock, as operation records between small dense blocks.
     Records { records: Records, handling: Handling },
+}
+
+impl MatrixSpec {
+    /// Entries that a product touches, with those a stencil implies, however the rows are shared out; none where only the prepared
+    /// matrix knows.
+    ///
+    /// # Errors
+    /// Those of a stencil whose classes of cells are too many.
+    pub fn entries(&self) -> Result<Option<usize>> {
+        Ok(match self {
+            MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => Some(csr.entries()),
+            MatrixSpec::Dense { values, .. } => Some(values.len()),
+            MatrixSpec::Stencil(stencil) => Some(Classes::new(stencil)?.entries(stencil)),
+            MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => None,
+        })
+    }
 }
 
 /// `w = alpha A v + beta v + gamma w (+ delta u)`: what one fused pass computes. With `gamma = 0`, `w` is not read.

@@ -8,7 +8,7 @@ use crate::backend::open::{self, Choice};
 use crate::error::{Error, Result};
 use crate::output::tell;
 use crate::ranks;
-use crate::task::Interrupt;
+use crate::task::{self, Interrupt};
 
 /// The names that complete; more parts may be joined by `+`.
 pub(crate) const BACKENDS: [&str; 4] = ["auto", "cpu", "cuda", "cpu+cuda"];
@@ -45,6 +45,9 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
     if threads > 0 {
         // Work outside the devices, like that on gauge fields, shares one pool a process: the first session decides.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        if threads == 1 {
+            task::stay_in_place();
+        }
     }
     Ok(device)
 }

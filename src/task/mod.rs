@@ -1,6 +1,7 @@
 //! The token that long work carries: through it, work reports progress and is interrupted.
 
 pub mod batch;
+mod place;
 pub mod signals;
 
 use std::cell::RefCell;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+pub use self::place::{on_worker, stay_in_place};
 use crate::error::{Error, Result};
 
 /// A flag that stops work wherever it is polled. Clones share the flag.
@@ -92,7 +94,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// # Errors
 /// What the work returns, or [`crate::error::Kind::Interrupted`].
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    if rayon::current_thread_index().is_some() {
+    if on_worker() {
         return work();
     }
     // Enough for the deep recursion of parsers.

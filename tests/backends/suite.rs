@@ -177,8 +177,10 @@ pub fn products(device: &Device) {
     runner(48).run(&strategy, run).expect("products");
     // Plain products of every format and type, some rows of which have no entries.
     for dtype in [DType::F32, DType::F64, DType::C32, DType::C64] {
-        for (rows, cols, most) in [(40, 40, 5), (300, 300, 2), (17, 40, 3), (40, 17, 1), (9, 1, 1), (1, 9, 4)]
-        {
+        // Long ones fill several registers.
+        let shapes =
+            [(40, 40, 5), (300, 300, 2), (17, 40, 3), (40, 17, 1), (9, 1, 1), (1, 9, 4), (70, 200, 29)];
+        for (rows, cols, most) in shapes {
             let csr = Arc::new(sparse(dtype, rows, cols, most, 3, false));
             for (spec, columns) in
                 formats(&csr).into_iter().flat_map(|spec| [1, 3, 8].map(|n| (spec.clone(), n)))

@@ -11,21 +11,27 @@ use super::pack::{Body, Pack, dispatch};
 use super::simd::{self, Turn};
 use super::stored::Index;
 use crate::backend::Update;
-use crate::number::{Real, Scalar};
+use crate::number::Scalar;
 
 /// Rows whose products are summed in registers, and whose entries stay in the nearest cache while the lanes of a wide
 /// block are walked one vector after the other. Short enough that sums of 32-bit lanes keep their digits.
 const STRIP: usize = 64;
 
 /// Rows whose entries stay in cache while groups of lanes are walked one after the other; whole strips.
-const REACH: usize = 8 * STRIP;
+pub(super) const REACH: usize = 8 * STRIP;
+
+/// Packs whose sums run side by side: one alone would wait for each of its products.
+const BESIDE: usize = 4;
 
 /// Entries of a matrix that are asked for before they are needed: the processor's own prefetching ends with every page.
-const AHEAD: usize = 512;
+pub(super) const AHEAD: usize = 512;
+
+/// Bytes of vectors that a lattice's rows ask for before they need them.
+const SOON: usize = 4096;
 
 /// Asks for `items[from..to]`; places beyond the end do no harm.
 #[inline(always)]
-fn fetch<T>(items: &[T], from: usize, to: usize) {
+pub(super) fn fetch<T>(items: &[T], from: usize, to: usize) {
     for at in (from * size_of::<T>()..to * size_of::<T>()).step_by(64) {
         simd::fetch(items.as_ptr().cast::<u8>().wrapping_add(at));
     }
@@ -69,7 +75,7 @@ pub(super) trait Visit<T: Scalar> {
 
 /// Compressed rows, each by itself.
 #[inline(always)]
-fn one_by_one<T: Scalar, J: Index>(
+pub(super) fn one_by_one<T: Scalar, J: Index>(
     visit: &mut (impl Visit<T> + ?Sized),
     rows: Range<usize>,
     starts: &[usize],
@@ -85,12 +91,14 @@ fn one_by_one<T: Scalar, J: Index>(
     }
 }
 
-/// What a cell's rows take from the cells around it, for as many cells as there are in sixteen lanes. It is there where the
-/// rows of a cell are 2, 4 or 8 reals of a single column.
+/// What a cell's rows take from the cells around it. It is there where the rows of a cell are 2, 4 or 8 reals of a single
+/// column.
 pub(super) struct Cells<F> {
     /// Reals of a cell.
     pub lanes: usize,
-    /// Distances in reals, and the factors of the same lane there.
+    /// The largest distance in reals: the neighbour that no cell before has read.
+    pub farthest: isize,
+    /// Distances in reals, and the factors of the same lane there, for as many cells as sixteen lanes hold.
     pub straight: Vec<(isize, [F; 16])>,
     /// The same of other lanes.
     pub turned: Vec<(isize, Turn, [F; 16])>,
@@ -99,42 +107,68 @@ pub(super) struct Cells<F> {
 impl<F: Lane> Cells<F> {
     /// Does the rows from `rows.start` on that fill packs, and says where it ended.
     #[inline(always)]
-    fn run<Q: Pack<F>>(
+    pub fn run<Q: Pack<F>>(
         &self,
-        part: &mut Part<'_, F, Q>,
+        part: &mut Part<F, Q>,
         rows: Range<usize>,
         stride: usize,
         on_site: Option<&[F]>,
     ) -> usize {
-        let pass = part.pass;
         let step = Q::WIDTH / stride;
         let mut from = rows.start;
+        while from + BESIDE * step <= rows.end {
+            self.packs::<Q, BESIDE>(part, from, stride, on_site.map(|all| &all[from - rows.start..]));
+            from += BESIDE * step;
+        }
         while from + step <= rows.end {
-            let at = from * stride;
-            let mut sum = Q::splat(F::default());
-            for (distance, factors) in &self.straight {
-                // SAFETY: a list of sixteen, and no pack here is wider; so below.
-                let factors = unsafe { Q::load(factors.as_ptr()) };
-                sum = factors.mla(pass.load(at.wrapping_add_signed(*distance)), sum);
+            self.packs::<Q, 1>(part, from, stride, on_site.map(|all| &all[from - rows.start..]));
+            from += step;
+        }
+        from
+    }
+
+    /// `N` packs from row `from` on. Their sums run side by side, and share the factors.
+    #[inline(always)]
+    fn packs<Q: Pack<F>, const N: usize>(
+        &self,
+        part: &mut Part<F, Q>,
+        from: usize,
+        stride: usize,
+        on_site: Option<&[F]>,
+    ) {
+        let (pass, at) = (part.pass, from * stride);
+        pass.ask(at, self.farthest, N * Q::WIDTH);
+        let mut sums = [Q::splat(F::default()); N];
+        for (distance, factors) in &self.straight {
+            // SAFETY: a list of sixteen, and no pack here is wider; so below.
+            let factors = unsafe { Q::load(factors.as_ptr()) };
+            let at = at.wrapping_add_signed(*distance);
+            for k in 0..N {
+                sums[k] = factors.mla(pass.load(at + k * Q::WIDTH), sums[k]);
             }
-            for (distance, turn, factors) in &self.turned {
-                let x: Q = pass.load(at.wrapping_add_signed(*distance));
-                // SAFETY: as above.
-                sum = unsafe { Q::load(factors.as_ptr()) }.mla(x.permute(turn, 0), sum);
+        }
+        for (distance, turn, factors) in &self.turned {
+            // SAFETY: as above.
+            let factors = unsafe { Q::load(factors.as_ptr()) };
+            let at = at.wrapping_add_signed(*distance);
+            for k in 0..N {
+                let x: Q = pass.load(at + k * Q::WIDTH);
+                sums[k] = factors.mla(x.permute(turn, 0), sums[k]);
             }
+        }
+        let step = Q::WIDTH / stride;
+        for k in 0..N {
             // No closure: what the compiler does not inline has not the instructions that it needs.
             let energies = match on_site {
                 Some(all) => {
-                    let all = &all[from - rows.start..][..step];
+                    let all = &all[k * step..][..step];
                     // SAFETY: as many numbers as rows.
                     Some(unsafe { if stride == 2 { Q::twice(all.as_ptr()) } else { Q::load(all.as_ptr()) } })
                 }
                 None => None,
             };
-            part.finish(from, 0, stride, energies, sum);
-            from += step;
+            part.finish(from + k * step, 0, stride, energies, sums[k]);
         }
-        from
     }
 }
 
@@ -145,6 +179,7 @@ pub(super) trait Walk<T: Scalar>: Send + Sync {
 }
 
 /// What a pass over a range of rows is given. The pointers are to all rows of the input and of the output.
+#[derive(Clone, Copy)]
 pub(super) struct Pass<F> {
     pub c: Update,
     pub columns: usize,
@@ -166,8 +201,20 @@ impl<F: Lane> Pass<F> {
         self.columns * if self.complex { 2 } else { 1 }
     }
 
+    /// Asks for the old output of some reals from `at` on, and for the input at a distance, some way ahead.
     #[inline(always)]
-    fn load<P: Pack<F>>(&self, at: usize) -> P {
+    fn ask(&self, at: usize, distance: isize, reals: usize) {
+        let line = 64 / size_of::<F>();
+        let (mut from, end) = (at + SOON / size_of::<F>(), at + SOON / size_of::<F>() + reals);
+        while from < end {
+            simd::fetch(self.v.wrapping_add(from).wrapping_offset(distance));
+            simd::fetch(self.w.wrapping_add(from));
+            from += line;
+        }
+    }
+
+    #[inline(always)]
+    pub fn load<P: Pack<F>>(&self, at: usize) -> P {
         // SAFETY: `at` is row * stride + lane with the row below the number of input rows (checked when the matrix was
         // prepared and when the vectors were matched to it) and lane + WIDTH at most the stride.
         unsafe { P::load(self.v.add(at)) }
@@ -187,8 +234,9 @@ impl<F: Lane> Pass<F> {
 }
 
 /// A pack of one part (real or imaginary) of a row.
-struct Part<'a, F, P> {
-    pass: &'a Pass<F>,
+pub(super) struct Part<F, P> {
+    /// By value: what the compiler finds behind a reference, it has to read again after every store.
+    pub pass: Pass<F>,
     alpha: P,
     beta: P,
     gamma: P,
@@ -196,9 +244,9 @@ struct Part<'a, F, P> {
     wv: P,
 }
 
-impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
+impl<F: Lane, P: Pack<F>> Part<F, P> {
     #[inline(always)]
-    fn new(pass: &'a Pass<F>) -> Self {
+    pub fn new(pass: Pass<F>) -> Self {
         let splat = |x: f64| P::splat(F::from_f64(x));
         let (alpha, beta, gamma) = (splat(pass.c.alpha), splat(pass.c.beta), splat(pass.c.gamma));
         Part { pass, alpha, beta, gamma, vv: splat(0.0), wv: splat(0.0) }
@@ -206,7 +254,7 @@ impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
 
     /// Ends a row: `sum` is the product's, `lane` the place within the row.
     #[inline(always)]
-    fn finish(&mut self, row: usize, lane: usize, stride: usize, on_site: Option<P>, mut sum: P) {
+    pub fn finish(&mut self, row: usize, lane: usize, stride: usize, on_site: Option<P>, mut sum: P) {
         let pass = self.pass;
         let own: P = if pass.c.beta != 0.0 || pass.dots || on_site.is_some() {
             pass.load((row + pass.offset) * stride + lane)
@@ -230,7 +278,7 @@ impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
 
     /// Adds the products of a strip to those of all rows.
     #[inline(always)]
-    fn add_to(&self, sums: &mut [f64], lane: usize, stride: usize) {
+    pub fn add_to(&self, sums: &mut [f64], lane: usize, stride: usize) {
         if self.pass.dots {
             self.vv.add_to(&mut sums[lane..]);
             self.wv.add_to(&mut sums[stride + lane..]);
@@ -239,7 +287,7 @@ impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
 
     /// The same where all lanes of the pack belong to one column.
     #[inline(always)]
-    fn add_whole_to(&self, sums: &mut [f64], stride: usize) {
+    pub fn add_whole_to(&self, sums: &mut [f64], stride: usize) {
         if self.pass.dots {
             let mut lanes = [0.0; 64];
             self.add_to(&mut lanes, 0, 32);
@@ -250,44 +298,82 @@ impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
 }
 
 /// A pack of lanes of the rows of a real matrix. Rows of a single lane that share their entries are taken `Q::WIDTH` at once.
-struct RealRows<'a, F, P, Q> {
-    part: Part<'a, F, P>,
-    many: Part<'a, F, Q>,
+struct RealRows<F, P, Q> {
+    part: Part<F, P>,
+    many: Part<F, Q>,
     lane: usize,
     stride: usize,
 }
 
-impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<'_, F, P, Q> {
+impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
     /// The products of four rows of a single lane side by side: one after the other, each would wait for its own sum.
     #[inline(always)]
     fn four_rows<J: Index>(&self, starts: &[usize], columns: &[J], values: &[F], sums: &mut [F]) {
-        let rows: [(&[J], &[F]); 4] =
-            std::array::from_fn(|r| (&columns[starts[r]..starts[r + 1]], &values[starts[r]..starts[r + 1]]));
-        let shared = rows.iter().map(|row| row.0.len()).min().unwrap_or(0);
         fetch(values, starts[0] + AHEAD, starts[4] + AHEAD);
         fetch(columns, starts[0] + AHEAD, starts[4] + AHEAD);
         let mut four = [P::splat(F::default()); 4];
-        let product = |(columns, values): (&[J], &[F]), k: usize, sum: P| {
-            // SAFETY: `k` is below the length of the row, which both slices have.
-            let (column, value) = unsafe { (columns.get_unchecked(k).at(), *values.get_unchecked(k)) };
-            P::splat(value).mla(self.part.pass.load(column), sum)
-        };
+        // No iterators and closures: a build without link-time optimisation calls what it finds of them in another unit.
+        let (mut lengths, mut shared) = ([0; 4], usize::MAX);
+        for r in 0..4 {
+            lengths[r] = starts[r + 1] - starts[r];
+            shared = if lengths[r] < shared { lengths[r] } else { shared };
+        }
+        let (columns, values) = (&columns[..starts[4]], &values[..starts[4]]);
         for k in 0..shared {
             for r in 0..4 {
-                four[r] = product(rows[r], k, four[r]);
+                four[r] = self.product(columns, values, starts[r] + k, four[r]);
             }
         }
         for r in 0..4 {
-            for k in shared..rows[r].0.len() {
-                four[r] = product(rows[r], k, four[r]);
+            for k in shared..lengths[r] {
+                four[r] = self.product(columns, values, starts[r] + k, four[r]);
             }
             // SAFETY: a pack of one lane.
             unsafe { four[r].store(&mut sums[r]) };
         }
     }
+
+    /// `sum` and the product of entry number `at` of a matrix with as many columns as values.
+    #[inline(always)]
+    fn product<J: Index>(&self, columns: &[J], values: &[F], at: usize, sum: P) -> P {
+        // SAFETY: where rows start ascends (checked when the matrix was prepared), and both lists reach the end of the last row.
+        let (column, value) = unsafe { (columns.get_unchecked(at).at(), *values.get_unchecked(at)) };
+        P::splat(value).mla(self.part.pass.load(column), sum)
+    }
+
+    /// `N` packs of rows of a single lane from row `from` on, all with the same entries.
+    #[inline(always)]
+    fn alike<const N: usize>(
+        &mut self,
+        from: usize,
+        farthest: isize,
+        on_site: Option<&[F]>,
+        entries: &[(isize, F)],
+    ) {
+        let pass = self.many.pass;
+        pass.ask(from, farthest, N * Q::WIDTH);
+        let mut sums = [Q::splat(F::default()); N];
+        for &(distance, value) in entries {
+            let (value, at) = (Q::splat(value), from.wrapping_add_signed(distance));
+            for k in 0..N {
+                sums[k] = value.mla(pass.load(at + k * Q::WIDTH), sums[k]);
+            }
+        }
+        for k in 0..N {
+            let energies = match on_site {
+                Some(all) => {
+                    let all = &all[k * Q::WIDTH..][..Q::WIDTH];
+                    // SAFETY: the slice is as long as the pack.
+                    Some(unsafe { Q::load(all.as_ptr()) })
+                }
+                None => None,
+            };
+            self.many.finish(from + k * Q::WIDTH, 0, 1, energies, sums[k]);
+        }
+    }
 }
 
-impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<'_, F, P, Q> {
+impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -335,21 +421,16 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<'_, F, P, Q> {
     fn run(&mut self, rows: Range<usize>, on_site: Option<&[F]>, entries: &[(isize, F)]) {
         let mut from = rows.start;
         if P::WIDTH == 1 && self.stride == 1 {
-            let pass = self.part.pass;
+            let mut farthest = 0;
+            for e in entries {
+                farthest = if e.0 > farthest { e.0 } else { farthest };
+            }
+            while from + BESIDE * Q::WIDTH <= rows.end {
+                self.alike::<BESIDE>(from, farthest, on_site.map(|e| &e[from - rows.start..]), entries);
+                from += BESIDE * Q::WIDTH;
+            }
             while from + Q::WIDTH <= rows.end {
-                let mut sum = Q::splat(F::default());
-                for &(distance, value) in entries {
-                    sum = Q::splat(value).mla(pass.load(from.wrapping_add_signed(distance)), sum);
-                }
-                let energies = match on_site {
-                    Some(e) => {
-                        let e = &e[from - rows.start..][..Q::WIDTH];
-                        // SAFETY: the slice is as long as the pack.
-                        Some(unsafe { Q::load(e.as_ptr()) })
-                    }
-                    None => None,
-                };
-                self.many.finish(from, 0, 1, energies, sum);
+                self.alike::<1>(from, farthest, on_site.map(|e| &e[from - rows.start..]), entries);
                 from += Q::WIDTH;
             }
         }
@@ -395,12 +476,12 @@ fn in_groups(lanes: usize, rows: Range<usize>, mut work: impl FnMut(Range<usize>
 }
 
 /// Some rows and lanes of a pass over a matrix.
-struct Share<'a, F, M> {
-    matrix: &'a M,
-    pass: &'a Pass<F>,
-    range: Range<usize>,
-    lanes: Range<usize>,
-    sums: &'a mut [f64],
+pub(super) struct Share<'a, F, M> {
+    pub matrix: &'a M,
+    pub pass: &'a Pass<F>,
+    pub range: Range<usize>,
+    pub lanes: Range<usize>,
+    pub sums: &'a mut [f64],
 }
 
 struct RealBody<'a, F, M>(Share<'a, F, M>);
@@ -427,7 +508,8 @@ fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(share: Share<'_, F, 
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
         for lane in lanes.clone().step_by(P::WIDTH) {
-            let mut rows = RealRows::<F, P, Q> { part: Part::new(pass), many: Part::new(pass), lane, stride };
+            let mut rows =
+                RealRows::<F, P, Q> { part: Part::new(*pass), many: Part::new(*pass), lane, stride };
             matrix.walk(strip.clone(), &mut rows);
             rows.part.add_to(sums, lane, stride);
             if stride == 1 {
@@ -438,14 +520,14 @@ fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(share: Share<'_, F, 
 }
 
 /// A pack of columns of the rows of a complex matrix.
-struct ComplexRows<'a, F, P> {
-    re: Part<'a, F, P>,
-    im: Part<'a, F, P>,
+struct ComplexRows<F, P> {
+    re: Part<F, P>,
+    im: Part<F, P>,
     lane: usize,
     columns: usize,
 }
 
-impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<'_, T::Real, P> {
+impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<T::Real, P> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -481,85 +563,7 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<'_, T::Re
     }
 }
 
-/// The rows of a complex matrix on a single column: real and imaginary part are neighbours, a pack of two lanes.
-struct PairRows<'a, F, P, Q> {
-    part: Part<'a, F, P>,
-    /// Whole cells.
-    many: Part<'a, F, Q>,
-    /// What i does to parts that have changed places.
-    turn: P,
-}
-
-impl<'a, F: Lane, P: Pack<F>, Q: Pack<F>> PairRows<'a, F, P, Q> {
-    #[inline(always)]
-    fn new(pass: &'a Pass<F>) -> Self {
-        let signs = [F::from_f64(-1.0), F::from_f64(1.0)];
-        // SAFETY: a pack of two lanes.
-        let turn = unsafe { P::load(signs.as_ptr()) };
-        PairRows { part: Part::new(pass), many: Part::new(pass), turn }
-    }
-}
-
-impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for PairRows<'_, T::Real, P, Q> {
-    #[inline(always)]
-    fn row(
-        &mut self,
-        row: usize,
-        on_site: Option<T::Real>,
-        entries: impl Iterator<Item = (usize, T)>,
-        real: impl Iterator<Item = (usize, T::Real)>,
-        imaginary: impl Iterator<Item = (usize, T::Real)>,
-    ) {
-        let pass = self.part.pass;
-        // Two sums of each kind in turn: every product would wait for the one before.
-        let zero = P::splat(T::Real::default());
-        let (mut along, mut across) = ([zero; 2], [zero; 2]);
-        for (column, value) in entries {
-            let x: P = pass.load(2 * column);
-            along = [along[1], P::splat(value.re()).mla(x, along[0])];
-            across = [across[1], P::splat(value.im()).mla(x, across[0])];
-        }
-        for (column, a) in real {
-            along = [along[1], P::splat(a).mla(pass.load(2 * column), along[0])];
-        }
-        for (column, b) in imaginary {
-            across = [across[1], P::splat(b).mla(pass.load(2 * column), across[0])];
-        }
-        let one = P::splat(T::Real::from_f64(1.0));
-        let along = one.mla(along[0], along[1]);
-        let across = one.mla(across[0], across[1]);
-        let sum = self.turn.mla(across.swap(), along);
-        self.part.finish(row, 0, 2, on_site.map(P::splat), sum);
-    }
-
-    #[inline(always)]
-    fn cells(&mut self, rows: Range<usize>, on_site: Option<&[T::Real]>, cells: &Cells<T::Real>) -> usize {
-        match cells.lanes <= Q::TURNED {
-            true => cells.run(&mut self.many, rows, 2, on_site),
-            false => rows.start,
-        }
-    }
-}
-
-struct PairBody<'a, T: Scalar, M>(Share<'a, T::Real, M>, PhantomData<T>);
-
-impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
-    type Output = ();
-    const WIDEST: bool = false;
-
-    #[inline(always)]
-    fn at<P: Pack<T::Real>, Q: Pack<T::Real>>(self) {
-        let Share { matrix, pass, range, sums, .. } = self.0;
-        for first in range.clone().step_by(REACH) {
-            let mut rows = PairRows::<T::Real, P, Q>::new(pass);
-            matrix.walk(first..(first + REACH).min(range.end), &mut rows);
-            rows.part.add_to(sums, 0, 2);
-            rows.many.add_whole_to(sums, 2);
-        }
-    }
-}
-
-/// As [`real_rows`], for a complex matrix.
+/// As [`real_rows`], for several columns of a complex matrix.
 pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
     isa: Isa,
     matrix: &M,
@@ -567,13 +571,6 @@ pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    if pass.columns == 1 {
-        return dispatch(
-            isa,
-            2,
-            PairBody(Share { matrix, pass, range, lanes: 0..2, sums }, PhantomData::<T>),
-        );
-    }
     in_groups(pass.columns, range, |lanes, range| {
         let share = Share { matrix, pass, range, lanes: lanes.clone(), sums: &mut *sums };
         dispatch(isa, lanes.len(), ComplexBody(share, PhantomData::<T>));
@@ -608,7 +605,7 @@ fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, P: Pack<T::Real>>(
         let strip = first..(first + STRIP).min(range.end);
         for lane in lanes.clone().step_by(P::WIDTH) {
             let mut rows =
-                ComplexRows::<T::Real, P> { re: Part::new(pass), im: Part::new(pass), lane, columns };
+                ComplexRows::<T::Real, P> { re: Part::new(*pass), im: Part::new(*pass), lane, columns };
             matrix.walk(strip.clone(), &mut rows);
             rows.re.add_to(sums, lane, stride);
             rows.im.add_to(sums, columns + lane, stride);

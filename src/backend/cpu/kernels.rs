@@ -10,6 +10,7 @@ use super::block::Lane;
 use super::blocked::Levels;
 use super::formats::{CsrRows, Full, Sliced};
 use super::fused::{self, Pass, Walk};
+use super::pairs;
 use super::stencil::StencilRows;
 use super::stored::{Index, Stored};
 use super::{Isa, Threads};
@@ -65,8 +66,8 @@ macro_rules! fused {
 
 fused!(f32, fused::real_rows);
 fused!(f64, fused::real_rows);
-fused!(Complex<f32>, fused::complex_rows);
-fused!(C64, fused::complex_rows);
+fused!(Complex<f32>, pairs::complex_rows);
+fused!(C64, pairs::complex_rows);
 
 fn lanes<F: Lane>(v: &BlockVector) -> Result<*const F> {
     let lanes = F::lanes(super::block(v)?)

@@ -14,6 +14,7 @@ mod fused;
 mod kernels;
 mod lists;
 mod pack;
+mod pairs;
 mod random;
 mod records;
 mod simd;

@@ -22,6 +22,17 @@ pub(in crate::backend) trait Pack<F>: Copy {
     fn mul(self, b: Self) -> Self;
     /// Neighbouring lanes change places, two by two; a single lane stays.
     fn swap(self) -> Self;
+    /// In every two neighbouring lanes, the number of the first.
+    fn firsts(self) -> Self;
+    /// In every two neighbouring lanes, the number of the second.
+    fn seconds(self) -> Self;
+    /// Two neighbouring numbers from each of `WIDTH / 2` places.
+    ///
+    /// # Safety
+    /// `WIDTH` is even, there are as many places, and two numbers must be readable from each.
+    unsafe fn pairs(places: *const *const F) -> Self;
+    /// The sum of the first lanes of all pairs, and that of the second ones.
+    fn pair_sums(self) -> [F; 2];
     /// Lanes among which [`Pack::permute`] takes an instruction a register; 0 if it does nothing.
     const TURNED: usize = 0;
     /// In every so many lanes, each takes the number that a turn says. A pack of four lanes is one `half` of the eight.
@@ -83,6 +94,29 @@ impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
         self
     }
     #[inline(always)]
+    fn firsts(mut self) -> Self {
+        self.0.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| pair[1] = pair[0]);
+        self
+    }
+    #[inline(always)]
+    fn seconds(mut self) -> Self {
+        self.0.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| pair[0] = pair[1]);
+        self
+    }
+    #[inline(always)]
+    unsafe fn pairs(places: *const *const F) -> Self {
+        // SAFETY: the caller's promise.
+        Plain(std::array::from_fn(|l| unsafe { *(*places.add(l / 2)).add(l % 2) }))
+    }
+    #[inline(always)]
+    fn pair_sums(self) -> [F; 2] {
+        let mut sums = [F::default(); 2];
+        for k in 0..N {
+            sums[k % 2] += self.0[k];
+        }
+        sums
+    }
+    #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {
         for (sum, x) in sums.iter_mut().zip(self.0) {
             *sum += x.to_f64();
@@ -123,6 +157,26 @@ impl<R: Register> Pack<R::Real> for R {
     fn swap(self) -> Self {
         // SAFETY: as above.
         unsafe { R::swap(self, 1) }
+    }
+    #[inline(always)]
+    fn firsts(self) -> Self {
+        // SAFETY: as above.
+        unsafe { R::firsts(self) }
+    }
+    #[inline(always)]
+    fn seconds(self) -> Self {
+        // SAFETY: as above.
+        unsafe { R::seconds(self) }
+    }
+    #[inline(always)]
+    unsafe fn pairs(places: *const *const R::Real) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { R::pairs(places) }
+    }
+    #[inline(always)]
+    fn pair_sums(self) -> [R::Real; 2] {
+        // SAFETY: as above.
+        unsafe { R::pair_sums(self) }
     }
     #[inline(always)]
     unsafe fn twice(at: *const R::Real) -> Self {
@@ -183,6 +237,24 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
         Pair(self.0.swap(), self.1.swap())
     }
     #[inline(always)]
+    fn firsts(self) -> Self {
+        Pair(self.0.firsts(), self.1.firsts())
+    }
+    #[inline(always)]
+    fn seconds(self) -> Self {
+        Pair(self.0.seconds(), self.1.seconds())
+    }
+    #[inline(always)]
+    unsafe fn pairs(places: *const *const F) -> Self {
+        // SAFETY: the caller's promise, for each half.
+        unsafe { Pair(P::pairs(places), P::pairs(places.add(P::WIDTH / 2))) }
+    }
+    #[inline(always)]
+    fn pair_sums(self) -> [F; 2] {
+        let (low, high) = (self.0.pair_sums(), self.1.pair_sums());
+        [low[0] + high[0], low[1] + high[1]]
+    }
+    #[inline(always)]
     unsafe fn twice(at: *const F) -> Self {
         // SAFETY: the caller's promise, for each half.
         unsafe { Pair(P::twice(at), P::twice(at.add(P::WIDTH / 2))) }
@@ -206,8 +278,10 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
 }
 
 /// The packs of one instruction set for lanes of type `F`. `Widest` is for real rows, `Wide` for complex ones, which keep
-/// twice as many sums in registers.
+/// twice as many sums in registers. `Beside` is for what lies side by side whatever the width: eight lanes at least, and one
+/// register where that has as many, so that loops decide how many sums run at once.
 pub(in crate::backend) trait Packs<F> {
+    type Beside: Pack<F>;
     type Widest: Pack<F>;
     type Wide: Pack<F>;
     type Eight: Pack<F>;
@@ -221,8 +295,7 @@ pub(super) trait Body<F> {
     type Output;
     /// Whether it keeps few enough packs in registers for the widest there is.
     const WIDEST: bool;
-    /// Does the work with packs `P`; `Q` is the set's `Wide`, for what lies side by side whatever the width. Must be
-    /// `#[inline(always)]`.
+    /// Does the work with packs `P`; `Q` is the set's `Beside`. Must be `#[inline(always)]`.
     fn at<P: Pack<F>, Q: Pack<F>>(self) -> Self::Output;
 }
 
@@ -255,7 +328,7 @@ pub(super) fn dispatch<F: Registers, B: Body<F>>(isa: Isa, width: usize, body: B
             }
         };
         (@ $set:ty, $run:ident, $pack:ident) => {
-            $run::<F, <$set as Packs<F>>::$pack, <$set as Packs<F>>::Wide, B>(body)
+            $run::<F, <$set as Packs<F>>::$pack, <$set as Packs<F>>::Beside, B>(body)
         };
     }
     match isa {
@@ -285,6 +358,7 @@ impl<F: Real> Registers for F {
 pub(in crate::backend) struct Baseline;
 
 impl<F: Real> Packs<F> for Baseline {
+    type Beside = Plain<F, 8, false>;
     type Widest = Plain<F, 16, false>;
     type Wide = Plain<F, 16, false>;
     type Eight = Plain<F, 8, false>;
@@ -318,6 +392,7 @@ mod x86 {
     }
 
     impl Packs<f64> for Avx512 {
+        type Beside = __m512d;
         type Widest = Pair<Pair<__m512d>>;
         type Wide = Pair<__m512d>;
         type Eight = __m512d;
@@ -327,6 +402,7 @@ mod x86 {
     }
 
     impl Packs<f32> for Avx512 {
+        type Beside = __m512;
         type Widest = Pair<__m512>;
         type Wide = __m512;
         type Eight = __m256;
@@ -336,6 +412,7 @@ mod x86 {
     }
 
     impl Packs<f64> for Avx2 {
+        type Beside = Pair<__m256d>;
         type Widest = Pair<Pair<__m256d>>;
         type Wide = Pair<__m256d>;
         type Eight = Pair<__m256d>;
@@ -345,6 +422,7 @@ mod x86 {
     }
 
     impl Packs<f32> for Avx2 {
+        type Beside = __m256;
         type Widest = Pair<__m256>;
         type Wide = __m256;
         type Eight = __m256;

@@ -72,6 +72,14 @@ pub(in crate::backend) trait Register: Copy {
     unsafe fn nma(self, b: Self, c: Self) -> Self;
     /// Lane `l` becomes lane `l ^ bit`, for a power of two below `LANES`.
     unsafe fn swap(self, bit: usize) -> Self;
+    /// In every two neighbouring lanes, the number of the first; a single lane stays, as below.
+    unsafe fn firsts(self) -> Self;
+    /// In every two neighbouring lanes, the number of the second.
+    unsafe fn seconds(self) -> Self;
+    /// Two neighbouring reals from each of `LANES / 2` places.
+    unsafe fn pairs(places: *const *const Self::Real) -> Self;
+    /// The sum of the first lanes of all pairs, and that of the second ones.
+    unsafe fn pair_sums(self) -> [Self::Real; 2];
     /// The sum of all lanes.
     unsafe fn total(self) -> f64;
     /// Lanes among which [`Register::permute`] takes one instruction; 0 if it does nothing.
@@ -150,6 +158,23 @@ macro_rules! scalar {
                 self
             }
             #[inline(always)]
+            unsafe fn firsts(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            unsafe fn seconds(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            unsafe fn pairs(places: *const *const $t) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { **places }
+            }
+            #[inline(always)]
+            unsafe fn pair_sums(self) -> [$t; 2] {
+                [self, 0.0]
+            }
+            #[inline(always)]
             unsafe fn total(self) -> f64 {
                 self as f64
             }
@@ -168,7 +193,7 @@ mod x86 {
 
     macro_rules! register {
         ($t:ty, $real:ty, $lanes:expr, $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident $mul:ident
-         $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr $(, $turned:expr, $permute:ident, $twice:ident)?) => {
+         $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr, $firsts:expr, $seconds:expr, $pairs:ident $pair_sums:ident $(, $turned:expr, $permute:ident, $twice:ident)?) => {
             impl Register for $t {
                 type Real = $real;
                 const LANES: usize = $lanes;
@@ -232,6 +257,26 @@ mod x86 {
                     let f: unsafe fn(Self, usize) -> Self = $swap;
                     // SAFETY: as above.
                     unsafe { f(self, bit) }
+                }
+                #[inline(always)]
+                unsafe fn firsts(self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $firsts(self) }
+                }
+                #[inline(always)]
+                unsafe fn seconds(self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $seconds(self) }
+                }
+                #[inline(always)]
+                unsafe fn pairs(places: *const *const $real) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $pairs(places) }
+                }
+                #[inline(always)]
+                unsafe fn pair_sums(self) -> [$real; 2] {
+                    // SAFETY: as above.
+                    unsafe { $pair_sums(self) }
                 }
                 #[inline(always)]
                 unsafe fn total(self) -> f64 {
@@ -378,16 +423,115 @@ mod x86 {
         }
     }
 
+    #[target_feature(enable = "avx")]
+    #[inline]
+    unsafe fn pairs_2(places: *const *const f64) -> __m128d {
+        // SAFETY: two numbers at each place; so below.
+        unsafe { _mm_loadu_pd(*places) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn pairs_4(places: *const *const f64) -> __m256d {
+        // SAFETY: as above.
+        unsafe { _mm256_set_m128d(pairs_2(places.add(1)), pairs_2(places)) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn pairs_8(places: *const *const f64) -> __m512d {
+        // SAFETY: as above.
+        let (low, high) = unsafe { (pairs_4(places), pairs_4(places.add(2))) };
+        _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high)
+    }
+
+    /// Two numbers of 32 bits move as one of 64.
+    #[target_feature(enable = "avx")]
+    #[inline]
+    unsafe fn pairs_4s(places: *const *const f32) -> __m128 {
+        // SAFETY: as above; these loads need no alignment.
+        _mm_castpd_ps(unsafe { _mm_loadh_pd(_mm_load_sd((*places).cast()), (*places.add(1)).cast()) })
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn pairs_8s(places: *const *const f32) -> __m256 {
+        // SAFETY: as above.
+        unsafe { _mm256_set_m128(pairs_4s(places.add(2)), pairs_4s(places)) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn pairs_16(places: *const *const f32) -> __m512 {
+        // SAFETY: as above.
+        let (low, high) = unsafe { (pairs_8s(places), pairs_8s(places.add(4))) };
+        let low = _mm512_castpd256_pd512(_mm256_castps_pd(low));
+        _mm512_castpd_ps(_mm512_insertf64x4::<1>(low, _mm256_castps_pd(high)))
+    }
+
+    #[target_feature(enable = "avx")]
+    #[inline]
+    unsafe fn pair_sums_2(x: __m128d) -> [f64; 2] {
+        let mut sums = [0.0; 2];
+        // SAFETY: two numbers.
+        unsafe { _mm_storeu_pd(sums.as_mut_ptr(), x) };
+        sums
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn pair_sums_4(x: __m256d) -> [f64; 2] {
+        // SAFETY: the caller's promise; so below.
+        unsafe { pair_sums_2(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn pair_sums_8(x: __m512d) -> [f64; 2] {
+        // SAFETY: as above.
+        unsafe { pair_sums_4(_mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd::<1>(x))) }
+    }
+
+    #[target_feature(enable = "avx")]
+    #[inline]
+    unsafe fn pair_sums_4s(x: __m128) -> [f32; 2] {
+        let mut sums = [0.0; 4];
+        // SAFETY: four numbers.
+        unsafe { _mm_storeu_ps(sums.as_mut_ptr(), _mm_add_ps(x, _mm_movehl_ps(x, x))) };
+        [sums[0], sums[1]]
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn pair_sums_8s(x: __m256) -> [f32; 2] {
+        // SAFETY: as above.
+        unsafe { pair_sums_4s(_mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x))) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn pair_sums_16(x: __m512) -> [f32; 2] {
+        let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(x)));
+        // SAFETY: as above.
+        unsafe { pair_sums_8s(_mm256_add_ps(_mm512_castps512_ps256(x), high)) }
+    }
+
     register!(__m512d, f64, 8, _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
-        _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8, 8, permute_8, twice_8);
+        _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8,
+        _mm512_movedup_pd, _mm512_permute_pd::<0xff>, pairs_8 pair_sums_8, 8, permute_8, twice_8);
     register!(__m512, f32, 16, _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
-        _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16, 8, permute_16, twice_16);
+        _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16,
+        _mm512_moveldup_ps, _mm512_movehdup_ps, pairs_16 pair_sums_16, 8, permute_16, twice_16);
     register!(__m256d, f64, 4, _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
-        _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4, 4, permute_4, twice_4);
+        _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4,
+        _mm256_movedup_pd, _mm256_permute_pd::<0xf>, pairs_4 pair_sums_4, 4, permute_4, twice_4);
     register!(__m256, f32, 8, _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
-        _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s, 8, permute_8s, twice_8s);
+        _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s,
+        _mm256_moveldup_ps, _mm256_movehdup_ps, pairs_8s pair_sums_8s, 8, permute_8s, twice_8s);
     register!(__m128d, f64, 2, _mm_loadu_pd _mm_storeu_pd _mm_stream_pd _mm_set1_pd _mm_add_pd _mm_sub_pd
-        _mm_mul_pd _mm_div_pd _mm_sqrt_pd _mm_fmadd_pd _mm_fnmadd_pd, swap_2);
+        _mm_mul_pd _mm_div_pd _mm_sqrt_pd _mm_fmadd_pd _mm_fnmadd_pd, swap_2,
+        _mm_movedup_pd, _mm_permute_pd::<0x3>, pairs_2 pair_sums_2);
     register!(__m128, f32, 4, _mm_loadu_ps _mm_storeu_ps _mm_stream_ps _mm_set1_ps _mm_add_ps _mm_sub_ps
-        _mm_mul_ps _mm_div_ps _mm_sqrt_ps _mm_fmadd_ps _mm_fnmadd_ps, swap_4s);
+        _mm_mul_ps _mm_div_ps _mm_sqrt_ps _mm_fmadd_ps _mm_fnmadd_ps, swap_4s,
+        _mm_moveldup_ps, _mm_movehdup_ps, pairs_4s pair_sums_4s);
 }

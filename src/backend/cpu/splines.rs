@@ -15,6 +15,7 @@ use crate::backend::splines::{
 };
 use crate::error::Result;
 use crate::number::Real;
+use crate::task;
 
 /// Grid steps along the edge of a block whose points follow one another: its rows fit into the second cache.
 const BLOCK: usize = 4;
@@ -121,7 +122,7 @@ impl PreparedSplines {
         let cost = 64 * shape.lanes * job.planes.len();
         // A few points take less time than waking another thread. Walkers are dealt out to workers already, so that sharing out
         // their points does not pay.
-        let alone = points.len() < 4 || rayon::current_thread_index().is_some();
+        let alone = points.len() < 4 || task::on_worker();
         let cost = if alone { 0 } else { cost };
         let ranges = self.threads.ranges(points.len(), cost);
         self.threads.map(&ranges, |range| {

@@ -159,7 +159,8 @@ fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
             }
         }
     }
-    let mut cells = Cells { lanes, straight: Vec::new(), turned: Vec::new() };
+    let farthest = all.keys().max().map_or(0, |cell| cell * lanes as isize);
+    let mut cells = Cells { lanes, farthest, straight: Vec::new(), turned: Vec::new() };
     for (cell, there) in all {
         let distance = cell * lanes as isize;
         let factor = |lane: usize| there[lane].iter().filter(|e| e.0 == lane).map(|e| e.1).sum::<f64>();

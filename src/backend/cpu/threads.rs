@@ -61,21 +61,26 @@ impl Drop for Close<'_> {
 /// A pool of workers and the flag that stops them.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    pool: rayon::ThreadPool,
+    /// None for a single thread: the caller then does all jobs where it is. To hand them to a worker and to wait for it takes
+    /// two switches of threads a loop, which on a busy machine is far more than a small loop takes.
+    pool: Option<rayon::ThreadPool>,
     interrupt: Interrupt,
 }
 
 impl Threads {
     pub(crate) fn new(count: usize, interrupt: Interrupt) -> Result<Self> {
+        if count == 1 {
+            return Ok(Threads { pool: None, interrupt });
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(count)
             .build()
             .map_err(|e| Error::backend(format!("{count} threads cannot be started: {e}")))?;
-        Ok(Threads { pool, interrupt })
+        Ok(Threads { pool: Some(pool).filter(|pool| pool.current_num_threads() > 1), interrupt })
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.pool.current_num_threads()
+        self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
     }
 
     /// The ranges that `rows` rows are dealt out in: one a worker, or a single one where the work (`rows * cost` scalar
@@ -94,13 +99,18 @@ impl Threads {
         mut data: &mut [T],
         job: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
     ) -> Result<Vec<R>> {
-        if let [range] = ranges {
-            let result = job(range.clone(), data);
+        let Some(pool) = self.pool.as_ref().filter(|_| ranges.len() > 1) else {
+            let mut results = Vec::with_capacity(ranges.len());
+            for range in ranges {
+                let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
+                data = rest;
+                results.push(job(range.clone(), mine));
+            }
             self.interrupt.check()?;
-            return Ok(vec![result]);
-        }
+            return Ok(results);
+        };
         let mut results: Vec<Option<R>> = ranges.iter().map(|_| None).collect();
-        self.pool.scope(|scope| {
+        pool.scope(|scope| {
             for (range, slot) in ranges.iter().zip(&mut results) {
                 let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
                 data = rest;
@@ -126,9 +136,9 @@ impl Threads {
     /// the caller does all of it, and a worker that comes late finds nothing left.
     pub(crate) fn share(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
         let helpers = self.count().min(count).saturating_sub(1);
-        if helpers == 0 {
+        let Some(pool) = self.pool.as_ref().filter(|_| helpers > 0) else {
             return (0..count).for_each(job);
-        }
+        };
         // SAFETY: the reference is used by workers only between `enter` and the drop of what it gives, and `_close`
         // does not let this call end before all of those are dropped.
         let job: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(job) };
@@ -145,7 +155,7 @@ impl Threads {
         };
         for _ in 0..helpers {
             let shared = shared.clone();
-            self.pool.spawn(move || {
+            pool.spawn(move || {
                 if let Some(_inside) = Shared::enter(&shared) {
                     work(&shared);
                 }
@@ -169,5 +179,27 @@ impl Threads {
     pub(crate) fn chunks(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
         let end = range.end;
         range.step_by(CHUNK).take_while(|_| !self.interrupt.raised()).map(move |at| at..(at + CHUNK).min(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::current;
+
+    use super::*;
+
+    #[test]
+    fn a_single_thread_does_its_jobs_where_it_is() {
+        for count in [1, 3] {
+            let threads = Threads::new(count, Interrupt::default()).unwrap();
+            assert_eq!(threads.count(), count);
+            let (own, mut data) = (current().id(), vec![0; 10]);
+            let met = threads.run(&[0..2, 2..2, 2..5], 2, &mut data, |range, mine| {
+                mine.fill(range.len());
+                (range.start, current().id() == own)
+            });
+            assert_eq!(met.unwrap(), [0, 2, 2].map(|start| (start, count == 1)));
+            assert_eq!(data, [2, 2, 2, 2, 3, 3, 3, 3, 3, 3]);
+        }
     }
 }

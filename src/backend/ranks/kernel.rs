@@ -157,19 +157,21 @@ fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelIn
     Ok(KernelInfo { format: formats.join(" and "), bytes: total(0), entries: total(1) })
 }
 
-/// This rank's part of a matrix.
+/// This rank's part of a matrix, of which a product touches so many entries: parts of dense rows and of stencils have other
+/// numbers in all, on other numbers of ranks.
 pub(super) fn prepare(
     team: Team,
     device: &Device,
     dtype: DType,
     share: Share,
-    rows: Rows,
+    (rows, entries): (Rows, Option<usize>),
     (row_cut, col_cut): (Arc<Cut>, Arc<Cut>),
 ) -> Result<Arc<dyn Kernel>> {
     let empty = row_cut.local() == 0 || col_cut.local() == 0;
     let (passes, infos) = rows::prepare(team, device, dtype, share, empty)?;
     let name = infos.first().filter(|_| !empty).map(|info| info.format.clone());
-    let info = told(team, &infos, name)?;
+    let mut info = told(team, &infos, name)?;
+    info.entries = entries.unwrap_or(info.entries);
     let (shape, passes) = (KernelShape { rows, cols: col_cut.rows, dtype }, Box::new(passes));
     Ok(Arc::new(Matrix { team, shape, info, row_cut, col_cut, passes }))
 }

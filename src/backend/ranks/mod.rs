@@ -524,7 +524,7 @@ impl Backend for Ranks {
             let Some((dtype, share)) = share::on_sites(&spec, &cut)? else {
                 return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
             };
-            return kernel::prepare(self.team, &self.device, dtype, share, rows, (cut.clone(), cut));
+            return kernel::prepare(self.team, &self.device, dtype, share, (rows, None), (cut.clone(), cut));
         }
         let Some((rows, cols)) = split::shape(&spec) else {
             if let Some(kernel) = self.spread_records(&spec)? {
@@ -542,7 +542,7 @@ impl Backend for Ranks {
             return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
         }
         let share = share::share(&spec, &row_cut, &col_cut)?;
-        let all = Rows::all(rows);
+        let all = (Rows::all(rows), spec.entries()?);
         kernel::prepare(self.team, &self.device, split::dtype(&spec), share, all, (row_cut, col_cut))
     }
 
@@ -571,7 +571,7 @@ impl Backend for Ranks {
         }
         let dtype = csr.values.dtype();
         let share = share::kept(csr, &cut, format);
-        kernel::prepare(self.team, &self.device, dtype, share, Rows::all(rows), (cut.clone(), cut))
+        kernel::prepare(self.team, &self.device, dtype, share, (Rows::all(rows), None), (cut.clone(), cut))
     }
 
     /// Whether the backends of all ranks do.

@@ -598,6 +598,7 @@ pub(super) fn prepare(
     for part in &mut parts {
         part.halo.balance(&mut part.to, &mut part.from);
     }
+    let entries = spec.entries()?.unwrap_or(entries);
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let shape = KernelShape { rows, cols, dtype };
     Ok(Arc::new(Matrix { parts, shape, info, kept: Kept::default() }))

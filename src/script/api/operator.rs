@@ -97,13 +97,20 @@ mod operator_functions {
         h.reason().unwrap_or("made of other operators").to_string()
     }
 
-    /// Bytes that the operator holds on the device.
+    /// Bytes that the operator holds on the device; those of all ranks and backends together, with what each keeps of the
+    /// others' rows.
     #[rhai_fn(global, get = "bytes", pure)]
     pub fn bytes(h: &mut Operator) -> INT {
         h.info().bytes as INT
     }
 
-    /// Entries that a product touches.
+    /// Entries that a product touches, as many on any number of ranks; a stencil counts all cells as inner ones.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// assert(h.entries == 16, "two neighbours each");
+    /// ```
     #[rhai_fn(global, get = "entries", pure)]
     pub fn entries(h: &mut Operator) -> INT {
         h.info().entries as INT
