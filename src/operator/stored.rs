@@ -171,14 +171,15 @@ impl Stored {
         if matches!(format, Format::Dense | Format::Stencil) {
             return Ok(None);
         }
-        let Some(pieces) = device.held(rule.rows)? else { return Ok(None) };
+        let Some(ranks) = device.distributed() else { return Ok(None) };
+        let Some(pieces) = ranks.held(rule.rows)? else { return Ok(None) };
         let csr = ranks::agreed(first(&pieces).and_then(|csr| csr.validate().map(|()| csr)))?;
         // Each rank pads its own rows.
         let own = vec![csr.entries() as f64, places(&csr, format) as f64];
         let all = ranks::joined(Ok(own))?;
         let sum = |of: usize| all.iter().skip(of).step_by(2).sum::<f64>();
         let occupancy = Some(if sum(1) == 0.0 { 1.0 } else { sum(0) / sum(1) });
-        let kernel = device.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
+        let kernel = ranks.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
         let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
         let (device, source, hermitian) = (device.clone(), Source::Rule(rule), OnceLock::new());
         let node = Stored { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };

@@ -186,15 +186,14 @@ fn parts<T: Element>(devices: [&Device; 2], list: &RecordList<T>) {
         let w = devices[0].download(&w).expect("a product");
         let ranges = [0, 1].map(|part| Ranges::new(vec![0, middle, list.dim], part));
         let shape = VectorShape { dtype, columns, grid: None };
-        let ends = [0, 1].map(|k| devices[k].assembly(&ranges[k], shape).expect("an end"));
-        let [Some(mut first), Some(mut second)] = ends else { panic!("a GPU without an assembly") };
+        let peers = devices.map(|device| device.peer_exchange().expect("a GPU"));
+        let [mut first, mut second] = [0, 1].map(|k| peers[k].assembly(&ranges[k], shape).expect("an end"));
         let offers = [first.offers(), second.offers()];
         let met = first.accept(&offers[1]).expect("offers") && second.accept(&offers[0]).expect("offers");
         assert_eq!(met, !same(devices), "cards that reach each other");
         let part = |k: usize, x: &BlockVector| {
             let rows = ranges[k].own();
-            let kernel = devices[k].prepare_rows(&records, rows.clone(), handling).expect("rows");
-            let kernel = kernel.expect("a GPU that prepares rows");
+            let kernel = peers[k].prepare_rows(&records, rows.clone(), handling).expect("rows");
             let mut part = upload(devices[k], rows.clone(), &y);
             kernel.update(c, x, &mut part, None).expect("a product");
             let part = devices[k].download(&part).expect("a product");
@@ -262,7 +261,8 @@ pub fn turns(device: &Device) {
         .iter()
         .map(|(to, from, pieces)| Turn { rows: &bases[*to], columns: &bases[*from], pieces })
         .collect();
-    let numbers = device.turned(&list).expect("matrices").expect("a device that turns them");
+    let faster = device.superblocks().expect("a device that turns matrices");
+    let numbers = faster.turned(&list).expect("matrices").expect("matrices on the device");
     let numbers = device.download_real(&numbers).expect("numbers").expect("real numbers");
     let mut rest = &numbers[..];
     for ((to, from, pieces), turn) in jobs.iter().zip(&list) {
@@ -407,8 +407,8 @@ pub fn kept(device: &Device) {
     let diagonal = OuterSums { dim, panels, terms };
     let wanted = diagonal.numbers();
     for range in [0..dim, 1000..4552, 4553..dim, 7..7] {
-        let found =
-            device.outer(&diagonal, range.clone()).expect("a diagonal").expect("a device that makes it");
+        let faster = device.superblocks().expect("a device that makes diagonals");
+        let found = faster.outer(&diagonal, range.clone()).expect("a diagonal").expect("one on the device");
         let found = device.download_part(&found, 0..range.len()).expect("numbers");
         assert!(found.iter().zip(&wanted[range]).all(|(x, y)| (x - y).abs() < 1e-13));
     }

@@ -6,7 +6,7 @@ use super::block::Lane;
 use super::fold::Fold;
 use super::{Cpu, Threads, block, block_mut};
 use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
-use crate::backend::{Backend, BlockVector, Dots, Kernel, Rows, Update};
+use crate::backend::{BlockVector, Dots, Kernel, Rows, Update, Vectors};
 use crate::error::{Error, Result};
 
 /// The CPU's end of an exchange.

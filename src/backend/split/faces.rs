@@ -25,7 +25,8 @@ pub(super) fn prepare(devices: &[Device], spec: &WilsonSpec, cuts: &Cuts) -> Res
         if faces.len() != beside.len() {
             return Ok(None);
         }
-        let Some(own) = device.prepare_linked(&part)? else { return Ok(None) };
+        let Some(peer) = device.peer_exchange() else { return Ok(None) };
+        let own = peer.prepare_linked(&part)?;
         infos.push(own.info());
         let (outside, halo) = (Arc::new(Csr::empty(dtype)), Halo::default());
         let (own, beyond, faces) = (Some(own), None, Some(faces));

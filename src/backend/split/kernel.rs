@@ -12,6 +12,7 @@ use super::share;
 use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{
     Besides, Halo, Kept, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
+    through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::Face;
@@ -272,7 +273,7 @@ impl Matrix {
     fn workers(&self, shape: VectorShape) -> Result<Vec<Worker>> {
         let mut workers = Vec::new();
         for part in &self.parts {
-            let port = part.device.port(&part.halo, part.shape(shape))?;
+            let port = through_host(&part.device)?.port(&part.halo, part.shape(shape))?;
             let (to, free, from, back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             workers.push(Worker { port, to, free, from, back });
         }
@@ -524,7 +525,10 @@ impl Part {
     fn link(&self, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         match (&self.faces, &self.own) {
             (Some(faces), Some(own)) => own.link_faces(faces, shape),
-            _ => self.device.link(&self.halo, &self.outside, shape),
+            _ => match self.device.peer_exchange() {
+                Some(peer) => peer.link(&self.halo, &self.outside, shape),
+                None => Ok(None),
+            },
         }
     }
 

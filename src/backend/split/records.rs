@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::speeds::{Speeds, class};
 use super::{Split, between};
-use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape};
+use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape, through_host};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
 use crate::backend::{
@@ -226,8 +226,8 @@ impl Helper {
     fn link(&self, there: &Device, shape: VectorShape) -> Result<Link> {
         let memory = |rows: usize| between(there, &self.device, shape.bytes(rows)).map(Some);
         Ok(Link {
-            port: self.device.port(&self.halo, shape)?,
-            there: there.port(&self.there, shape)?,
+            port: through_host(&self.device)?.port(&self.halo, shape)?,
+            there: through_host(there)?.port(&self.there, shape)?,
             out: memory(self.kernel.cols())?,
             back: memory(self.there.boundary.len())?,
         })

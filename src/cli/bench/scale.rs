@@ -175,8 +175,7 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
             "give equal weights, as in `--backend cuda+cuda --weights 1:1`; `bench kpm` compares others",
         ));
     }
-    let alone = device.alone().or_else(|| parts.first().map(|part| part.device.clone()));
-    let alone = alone.unwrap_or_else(|| device.clone());
+    let alone = device.alone().or(parts.first().map(|part| &part.device)).unwrap_or(device).clone();
     let mut rates = Vec::new();
     for &case in CASES[usize::from(bench.full)].iter().filter(|case| bench.wanted(&case.title())) {
         let model = (case.model)(case.cells)?;

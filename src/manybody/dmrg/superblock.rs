@@ -389,7 +389,8 @@ impl<T: Element> LinearOperator for Superblock<T> {
     }
 
     fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
-        let Some(entries) = self.device.outer(&self.diagonal, 0..self.dim())? else { return Ok(None) };
+        let Some(faster) = self.device.superblocks() else { return Ok(None) };
+        let Some(entries) = faster.outer(&self.diagonal, 0..self.dim())? else { return Ok(None) };
         let (lowest, spread) = self.diagonal.lowest_and_spread();
         Ok(Some(DiagonalThere { entries, lowest, spread }))
     }

@@ -10,6 +10,7 @@ use super::density::{DensityMatrix, Found, Mixing, shared, vanishes, work_of};
 use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
+use crate::backend::distributed::alike;
 use crate::backend::matrix::held::{Composed, Held, Keeper, Numbers, Source, Square, Term};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
@@ -56,7 +57,12 @@ impl<T: Element> DensityMatrix<T> {
             Some(shares) => {
                 let (order, starts) = shares.in_order(&sizes);
                 let block = ranks::agreed(block);
-                (block.and_then(|own| self.device.joined(&own, &starts)?.ok_or_else(apart)), order)
+                (
+                    block.and_then(|own| {
+                        self.device.distributed().ok_or_else(apart)?.joined(&own, &starts)?.ok_or_else(apart)
+                    }),
+                    order,
+                )
             }
         };
         let block = match block {
@@ -146,7 +152,7 @@ fn there<T: Element>(
     let width = |sector: usize| -> usize {
         targets.iter().flat_map(|t| own_panels(t.both, side, sector)).map(|(_, columns)| columns).sum()
     };
-    let (alike, solving) = (device.alike()?, device.solves_together()?);
+    let (alike, solving) = alike(device)?;
     let works = space.dims().iter().enumerate().map(|(s, dim)| work_of(*dim, width(s)));
     let shares = shared(solving, works);
     let own = |sector: &usize| shares.as_ref().is_none_or(|shares| shares.owns(*sector));

@@ -8,6 +8,7 @@ use super::super::waves::wave_vector;
 use super::{Derivatives, Fourier, Orbitals, interpolate};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineShape, SplineTable, Splines};
+use crate::backend::walkers::monte_carlo;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::Task;
@@ -76,7 +77,7 @@ impl SplineOrbitals {
         Ok(SplineOrbitals {
             device: device.clone(),
             k: wave_vector(&layout.cell, layout.twist),
-            splines: device.splines(table.clone())?,
+            splines: monte_carlo(device)?.splines(table.clone())?,
             table,
             cell: layout.cell,
             twist: layout.twist,
