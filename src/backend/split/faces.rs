@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cuts::Cuts;
-use super::kernel::{End, Matrix, Part};
+use super::kernel::{End, Matrix, PartRows};
 use super::share::box_of;
 use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;
@@ -31,7 +31,7 @@ pub(super) fn prepare(devices: &[Device], spec: &WilsonSpec, cuts: &Cuts) -> Res
         let (outside, halo) = (Arc::new(Csr::empty(dtype)), Halo::default());
         let (own, beyond, faces) = (Some(own), None, Some(faces));
         let (to, from) = (vec![beside[1], beside[0]], beside.to_vec());
-        parts.push(Part { index, device, own, outside, beyond, halo, faces, to, from });
+        parts.push(PartRows { index, device, own, outside, beyond, halo, faces, to, from });
     }
     let sum = |f: fn(&KernelInfo) -> usize| infos.iter().map(f).sum();
     let format = infos.first().map_or_else(String::new, |info| info.format.clone());

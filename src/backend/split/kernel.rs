@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 const ROUND: usize = 2;
 
 /// A part that has rows or columns of the matrix.
-pub(super) struct Part {
+pub(super) struct PartRows {
     pub index: usize,
     pub device: Device,
     /// Its rows in its own columns, where it has both.
@@ -44,7 +44,7 @@ pub(super) struct Part {
 
 /// A matrix of whose rows every part holds some.
 pub(super) struct Matrix {
-    pub parts: Vec<Part>,
+    pub parts: Vec<PartRows>,
     pub shape: KernelShape,
     pub info: KernelInfo,
     pub kept: Kept<Vec<End>>,
@@ -104,7 +104,7 @@ impl Worker {
     /// Computes, then takes the neighbours' rows in.
     fn end(
         &mut self,
-        part: &Part,
+        part: &PartRows,
         c: Update,
         (v, mut w, besides): Operands,
         sent: bool,
@@ -147,7 +147,12 @@ impl Worker {
 
 impl End {
     /// One fused pass over the rows of a part.
-    fn pass(&mut self, part: &Part, c: Update, operands: Operands) -> std::result::Result<Products, Stop> {
+    fn pass(
+        &mut self,
+        part: &PartRows,
+        c: Update,
+        operands: Operands,
+    ) -> std::result::Result<Products, Stop> {
         match self {
             End::Host(worker) => {
                 let sent = worker.begin(operands.0, false)?;
@@ -343,7 +348,7 @@ impl Matrix {
 
     /// A thread for each part.
     fn at_once(&self, work: Work, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
-        let passes = |part: &Part, end: &mut End, mut lent: Lent| {
+        let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
             if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
                 && let Some(found) =
                     own.recurrence_linked(&mut **link, (work.c.alpha, work.c.beta), v, w, work.steps)
@@ -358,7 +363,7 @@ impl Matrix {
             end.finish()?;
             work.summed(products)
         };
-        let job = |part: &Part, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
+        let job = |part: &PartRows, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
             Ok(found) => Ok((end, found)),
             Err(stop) => {
                 end.give_up();
@@ -510,7 +515,7 @@ impl Kernel for Matrix {
     }
 }
 
-impl Part {
+impl PartRows {
     /// A pass with the part's own columns.
     fn inside(
         &self,
@@ -586,7 +591,7 @@ pub(super) fn prepare(
         }
         let halo = Halo { boundary, ..Halo::default() };
         let (faces, to, from) = (None, Vec::new(), Vec::new());
-        parts.push(Part { index, device, own, outside, beyond, halo, faces, to, from });
+        parts.push(PartRows { index, device, own, outside, beyond, halo, faces, to, from });
         read.push(columns);
     }
     for (at, columns) in read.iter().enumerate() {

@@ -51,12 +51,12 @@ pub enum Data {
 pub enum Contents {
     One(Data),
     /// Arrays of several shapes, by name.
-    Several(Vec<(String, Part)>),
+    Several(Vec<(String, Member)>),
 }
 
 /// One of several arrays.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum Member {
     Number(Number),
     Data(Data),
     Texts(Vec<String>),
