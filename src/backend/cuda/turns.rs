@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytemuck::Zeroable;
 
 use super::card::Card;
-use super::places::Places;
+use super::places::CardMatrices;
 use super::reals;
 use super::records::{INNER, MATRIX, Plan, Step};
 use crate::backend::BlockVector;
@@ -15,8 +15,8 @@ use crate::error::Result;
 /// The numbers of all of them, in their order.
 pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockVector> {
     let pieces = turns.iter().flat_map(|turn| turn.pieces);
-    let operators = Places::of(card, pieces.filter_map(|f| f.matrix.as_deref()), false)?;
-    let bases = Places::of(card, turns.iter().flat_map(|turn| [turn.rows, turn.columns]), true)?;
+    let operators = CardMatrices::of(card, pieces.filter_map(|f| f.matrix.as_deref()), false)?;
+    let bases = CardMatrices::of(card, turns.iter().flat_map(|turn| [turn.rows, turn.columns]), true)?;
     let (mut first, mut second) = (Plan::default(), Plan::default());
     let (mut inner, mut all) = (0, 0);
     for turn in turns {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::source::{self, Place, Source};
+use super::source::{self, FieldExtent, Source};
 use super::{
     CUT, Encoded, Form, Loaded, RegionOf, boundary_words, check_length, dims_of, links_of, over_ranks,
     over_sites, signs_of,
@@ -185,7 +185,7 @@ fn scidac(file: &str, record: &str) -> Result<([usize; 4], Option<usize>)> {
 }
 
 /// The checksums of the data of a file.
-fn checksums(file: &dyn Source, place: Place, region: &Region) -> Result<[u32; 2]> {
+fn checksums(file: &dyn Source, place: FieldExtent, region: &Region) -> Result<[u32; 2]> {
     let mut sums = [0; 2];
     place.scan(file, region, |first, bytes| {
         for (site, bytes) in (first..).zip(bytes.chunks_exact(place.site_bytes)) {
@@ -233,7 +233,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
         None => 64,
     };
     let form = Form { rows: 3, single: bits == 32, big: true, reunitarise };
-    let place = Place { start: data.at, site_bytes: form.site_bytes() };
+    let place = FieldExtent { start: data.at, site_bytes: form.site_bytes() };
     check_length(dims, sites * place.site_bytes, data.length as usize)?;
     let region = Arc::new(region(dims)?);
     let mut doubts: Vec<String> = Vec::new();

@@ -19,7 +19,7 @@ use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task;
-use source::{PIECE, Place};
+use source::{FieldExtent, PIECE};
 pub use source::{Source, open};
 
 /// A kind of file.
@@ -295,7 +295,7 @@ impl Form {
 /// The links of this rank's sites, of data in the order of sites, directions, rows and columns; those of the halo are any.
 fn read_links(file: &dyn Source, start: u64, region: &Region, form: Form) -> Result<Vec<Su3>> {
     let mut links = unit_links(region)?;
-    let place = Place { start, site_bytes: form.site_bytes() };
+    let place = FieldExtent { start, site_bytes: form.site_bytes() };
     let (own, together) = (region.own_sites(), (PIECE / place.site_bytes).max(1));
     let number = |k: usize| region.number(region.own_place(k));
     let mut k = 0;

@@ -109,12 +109,12 @@ pub(super) fn only_zeros(source: &dyn Source, at: u64) -> Result<bool> {
 
 /// Where the data of a field are in a file, and how many bytes a site has.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FieldExtent {
     pub start: u64,
     pub site_bytes: usize,
 }
 
-impl Place {
+impl FieldExtent {
     /// The bytes of consecutive sites.
     pub fn read(&self, source: &dyn Source, sites: Range<usize>) -> Result<Vec<u8>> {
         task::poll()?;
