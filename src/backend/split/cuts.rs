@@ -72,7 +72,7 @@ impl Cuts {
 }
 
 /// What matrices are alike in speed: format, type, entries a row.
-type Kind = (String, DType, usize);
+type SpeedClass = (String, DType, usize);
 
 /// How rows are shared out.
 pub(super) struct Shares {
@@ -87,7 +87,7 @@ pub(super) struct Shares {
 struct State {
     cuts: HashMap<(usize, Option<Grid>), Arc<Cuts>>,
     /// Measured rows a second of every part.
-    rates: HashMap<Kind, Vec<f64>>,
+    rates: HashMap<SpeedClass, Vec<f64>>,
     /// The shares used last.
     last: Option<Vec<f64>>,
 }
@@ -245,7 +245,7 @@ fn linked(parts: &[Device]) -> bool {
 }
 
 /// What a matrix is alike in speed to, and its entries a row.
-fn kind(spec: Option<&MatrixSpec>) -> (Kind, usize) {
+fn kind(spec: Option<&MatrixSpec>) -> (SpeedClass, usize) {
     let stored = |name: &str, csr: &crate::backend::matrix::Csr| {
         (name.to_string(), csr.values.dtype(), csr.entries() / csr.rows.max(1))
     };

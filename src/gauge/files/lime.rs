@@ -266,7 +266,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::FileFormat;
     use super::super::tests::encoded_bytes;
     use super::*;
     use crate::lattice::Lattice;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn encode(u: &Links, single: bool) -> Vec<u8> {
-        encoded_bytes(u, Kind::Ildg, single)
+        encoded_bytes(u, FileFormat::Ildg, single)
     }
 
     /// Kinds and data of the records of a file.

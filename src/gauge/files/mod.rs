@@ -24,7 +24,7 @@ pub use source::{Source, open};
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileFormat {
     /// A NERSC archive with all 18 reals of a link, or the 12 of its first two rows.
     Nersc {
         /// Whether third rows are left out.
@@ -60,10 +60,10 @@ impl Encoded {
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn new(u: &Links, kind: Kind, single: bool) -> Result<Encoded> {
+    pub fn new(u: &Links, kind: FileFormat, single: bool) -> Result<Encoded> {
         match kind {
-            Kind::Nersc { two_rows } => nersc::encoded(u, two_rows, single),
-            Kind::Ildg => lime::encoded(u, single),
+            FileFormat::Nersc { two_rows } => nersc::encoded(u, two_rows, single),
+            FileFormat::Ildg => lime::encoded(u, single),
         }
     }
 
@@ -351,7 +351,7 @@ mod tests {
     const PLAIN: Form = Form { rows: 3, single: false, big: true, reunitarise: false };
 
     /// The file of a field.
-    pub fn encoded_bytes(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
+    pub fn encoded_bytes(u: &Links, kind: FileFormat, single: bool) -> Vec<u8> {
         let mut file = std::io::Cursor::new(Vec::new());
         Encoded::new(u, kind, single).unwrap().write(&mut file).unwrap();
         file.into_inner()
@@ -405,7 +405,9 @@ mod tests {
     #[test]
     fn links_of_32_bits_are_projected() {
         let u = field();
-        for kind in [Kind::Nersc { two_rows: false }, Kind::Nersc { two_rows: true }, Kind::Ildg] {
+        for kind in
+            [FileFormat::Nersc { two_rows: false }, FileFormat::Nersc { two_rows: true }, FileFormat::Ildg]
+        {
             let bytes = encoded_bytes(&u, kind, true);
             for reunitarise in [false, true] {
                 let loaded = decode(&&bytes[..], &|dims| Ok(Region::whole(dims)), reunitarise).unwrap();

@@ -186,13 +186,13 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::FileFormat;
     use super::super::tests::encoded_bytes;
     use super::*;
     use crate::lattice::Lattice;
 
     fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
-        encoded_bytes(u, Kind::Nersc { two_rows }, single)
+        encoded_bytes(u, FileFormat::Nersc { two_rows }, single)
     }
 
     fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {

@@ -49,7 +49,7 @@ fn page_of(data: &Data, manifest: Option<&Manifest>) -> Result<String> {
         made.insert("manifest".into(), manifest.to_json());
     }
     let made = Some(Value::Object(made)).filter(|made| *made != json!({}));
-    Ok(page::whole(&page::Kind::Table, title, &spec, &still, made.as_ref()))
+    Ok(page::whole(&page::PageContent::Table, title, &spec, &still, made.as_ref()))
 }
 
 #[cfg(test)]

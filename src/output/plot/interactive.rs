@@ -38,7 +38,7 @@ impl Plot {
             "above": label::above(0.0, 1.0),
             "below": label::below(0.0, 1.0),
         });
-        Ok(page::whole(&page::Kind::Plot, &label::flat(&tidy.title), &data, &self.svg()?, None))
+        Ok(page::whole(&page::PageContent::Plot, &label::flat(&tidy.title), &data, &self.svg()?, None))
     }
 
     /// One panel.

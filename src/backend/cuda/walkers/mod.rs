@@ -76,17 +76,17 @@ struct Scratch {
 
 /// What tells apart sweeps that are recorded one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Kind {
+struct SweepKey {
     scheme: Scheme,
     group: Option<(usize, Screen)>,
     drift: bool,
 }
 
-impl Kind {
-    fn of(sweep: &Sweep) -> Kind {
+impl SweepKey {
+    fn of(sweep: &Sweep) -> SweepKey {
         let grouped = sweep.scheme == Scheme::DelayedAcceptance;
         let group = grouped.then_some((sweep.group, sweep.screen));
-        Kind { scheme: sweep.scheme, group, drift: sweep.drift }
+        SweepKey { scheme: sweep.scheme, group, drift: sweep.drift }
     }
 }
 
@@ -118,7 +118,7 @@ struct CudaWalkers {
     /// Whether the determinants are known, as sweeps of whole configurations keep them.
     settled: bool,
     /// Sweeps as recorded, with or without drift; the first of a kind is queued launch by launch, which loads its kernels.
-    graphs: HashMap<Kind, Option<Graph>>,
+    graphs: HashMap<SweepKey, Option<Graph>>,
 }
 
 /// Walkers of a wave function, or None where the kernels do not take it.
@@ -397,7 +397,7 @@ impl DeviceWalkers for CudaWalkers {
     fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
         let uniform = u64::from(sweep.proposal == Proposal::Uniform);
         self.set(Control { sweep: from, step: sweep.step, uniform, ..Control::default() })?;
-        let kind = Kind::of(sweep);
+        let kind = SweepKey::of(sweep);
         self.provide(sweep)?;
         for number in from..from + count {
             match self.graphs.get_mut(&kind) {
