@@ -2,7 +2,7 @@
 //! basis.
 
 use super::basis::{Basis, Walk};
-use super::local::{Element, Group, groups};
+use super::local::{Element, LocalTerms, groups};
 use super::opsum::OpSum;
 use super::rows::{self, Rows, tidy};
 use crate::backend::Device;
@@ -38,7 +38,7 @@ pub fn matrix(sum: &OpSum, basis: &Basis, single: bool, task: &Task) -> Result<C
 
 /// Generates the rows of a sum in a basis of product states.
 pub(super) struct PlainRows {
-    groups: Vec<Group>,
+    groups: Vec<LocalTerms>,
     basis: Basis,
     /// Whether each state of each site is odd.
     odd: Vec<Vec<bool>>,
@@ -95,7 +95,7 @@ impl PlainRows {
     /// How far the column lies from the row, modulo 2^64: only the sites from the first to the last of the group
     /// matter.
     #[inline]
-    fn shift(&self, group: &Group, element: &Element, walk: &Walk<'_>) -> u64 {
+    fn shift(&self, group: &LocalTerms, element: &Element, walk: &Walk<'_>) -> u64 {
         let levels = self.basis.levels();
         let (mut i, mut passed) = (group.sites[0], 0u64);
         let mut node = walk.nodes[i];
@@ -127,7 +127,7 @@ impl Rows for PlainRows {
     }
 
     fn bytes(&self) -> usize {
-        self.groups.iter().map(Group::bytes).sum()
+        self.groups.iter().map(LocalTerms::bytes).sum()
     }
 
     fn visit(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)])) {

@@ -14,7 +14,7 @@ const MAX_JOINT: usize = 1 << 20;
 const ROUNDING: f64 = 1e-13;
 
 /// All terms on one set of sites with one string of signs, as one sparse matrix of their joint states.
-pub(super) struct Group {
+pub(super) struct LocalTerms {
     pub sites: Vec<usize>,
     /// Weight of each site's state in the number of the joint state.
     pub strides: Vec<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub elements: Vec<Element>,
 }
 
-impl Group {
+impl LocalTerms {
     pub fn bytes(&self) -> usize {
         4 * self.starts.len() + 48 * self.elements.len()
     }
@@ -44,7 +44,7 @@ pub(super) type Elements = BTreeMap<(usize, usize), (C64, f64)>;
 pub(super) type Collected = BTreeMap<(Vec<usize>, Vec<usize>), Elements>;
 
 /// The local matrices of a sum, which conserve what the basis conserves.
-pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
+pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<LocalTerms>> {
     sum.fits("a system of", basis.sites().count())?;
     let terms = sum.terms_on(basis.sites().count());
     let products =
@@ -135,7 +135,7 @@ pub(super) fn group(
     collected: &Elements,
     basis: &Basis,
     keep: &dyn Fn(&Key, (usize, usize), &[(&str, i32)]) -> Result<bool>,
-) -> Result<Group> {
+) -> Result<LocalTerms> {
     let support = &on.0;
     let dims: Vec<usize> = support.iter().map(|&site| local_dim(basis, site)).collect();
     let mut strides = vec![1; dims.len()];
@@ -177,5 +177,5 @@ pub(super) fn group(
     for row in 0..joint {
         starts[row + 1] += starts[row];
     }
-    Ok(Group { sites: on.0, strides, string: on.1, starts, elements })
+    Ok(LocalTerms { sites: on.0, strides, string: on.1, starts, elements })
 }

@@ -1,7 +1,7 @@
 //! The rows of an operator from states of one sector to those of another, where symmetries divide one or both.
 
 use super::super::basis::{Basis, Walk};
-use super::super::local::{Collected, Element, Group, group};
+use super::super::local::{Collected, Element, LocalTerms, group};
 use super::super::rows::{Rows, tidy};
 use super::codes::Layout;
 use super::numbers::Numbers;
@@ -43,7 +43,7 @@ pub(super) struct CodedRows {
 }
 
 /// Local matrices of collected elements, those that change the fixed charges as `change` says.
-pub(super) fn groups_between(collected: &Collected, from: &Basis, to: &Basis) -> Result<Vec<Group>> {
+pub(super) fn groups_between(collected: &Collected, from: &Basis, to: &Basis) -> Result<Vec<LocalTerms>> {
     // What both fix must change by the difference; what one fixes alone is seen at the column.
     let fixed = |name: &str| -> Option<(i32, i32)> {
         let a = from.sector().iter().find(|q| q.0 == name)?.1;
@@ -71,7 +71,7 @@ impl CodedRows {
         }
     }
 
-    pub fn new(groups: &[Group], from: &Subspace, to: &Subspace, layout: Layout, square: bool) -> CodedRows {
+    pub fn new(groups: &[LocalTerms], from: &Subspace, to: &Subspace, layout: Layout, square: bool) -> CodedRows {
         let groups = groups.iter().filter(|g| !g.elements.is_empty()).map(|g| words(g, &layout)).collect();
         let numbers = from.orbits.is_none().then(|| Numbers::new(&from.plain, &layout)).flatten();
         CodedRows { to: to.clone(), from: from.clone(), layout, groups, square, numbers }
@@ -160,7 +160,7 @@ impl CodedRows {
     }
 }
 
-fn words(group: &Group, layout: &Layout) -> Words {
+fn words(group: &LocalTerms, layout: &Layout) -> Words {
     let places: Vec<_> = group
         .sites
         .iter()
