@@ -200,7 +200,7 @@ static LINKED: Mutex<()> = Mutex::new(());
 
 /// `steps` passes over all rows, with or without their products.
 #[derive(Clone, Copy)]
-struct Work {
+struct Passes {
     c: Update,
     shape: VectorShape,
     steps: usize,
@@ -210,7 +210,7 @@ struct Work {
 /// One part's end of the exchanges after its last pass, and the products of its rows, an entry a step.
 type Ended = std::result::Result<(End, Vec<Dots>), Stop>;
 
-impl Work {
+impl Passes {
     fn summed(self, products: Vec<Products>) -> std::result::Result<Vec<Dots>, Stop> {
         let sums = products.into_iter().map(|pair| summed(pair, self.shape.columns));
         Ok(sums.collect::<Result<_>>()?)
@@ -308,7 +308,7 @@ impl Matrix {
     }
 
     /// The products of each step, summed over parts, if they are asked for.
-    fn run(&self, work: Work, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
+    fn run(&self, work: Passes, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
         let ends = self.ends(work.shape)?;
         let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
         let _turn = linked.then(|| LINKED.lock().unwrap_or_else(PoisonError::into_inner));
@@ -347,7 +347,7 @@ impl Matrix {
     }
 
     /// A thread for each part.
-    fn at_once(&self, work: Work, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
+    fn at_once(&self, work: Passes, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
         let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
             if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
                 && let Some(found) =
@@ -383,7 +383,7 @@ impl Matrix {
     }
 
     /// One part after the other, all on this thread: what is small takes less time than threads take to begin.
-    fn in_turn(&self, work: Work, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
+    fn in_turn(&self, work: Passes, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
         let mut passes = || {
             let mut products: Vec<Vec<Products>> = self.parts.iter().map(|_| Vec::new()).collect();
             for _ in 0..work.steps {
@@ -448,7 +448,7 @@ impl Matrix {
             }
             vectors.push(Lent::Once(own, out, added));
         }
-        Ok(self.run(Work { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
+        Ok(self.run(Passes { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
     }
 }
 
@@ -503,7 +503,7 @@ impl Kernel for Matrix {
             return Err(cut_differently());
         }
         let c = Update { alpha, beta, gamma: -1.0 };
-        out.extend(self.run(Work { c, shape, steps, dots: true }, vectors)?);
+        out.extend(self.run(Passes { c, shape, steps, dots: true }, vectors)?);
         if steps % 2 == 1 {
             std::mem::swap(v, w);
         }

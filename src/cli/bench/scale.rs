@@ -36,7 +36,7 @@ struct Link {
 
 /// A lattice and what is computed on it.
 #[derive(Debug, Clone)]
-struct Work {
+struct Workload {
     cells: Vec<usize>,
     orbitals: usize,
     /// Bytes of a row of all columns.
@@ -57,7 +57,7 @@ struct Step {
 }
 
 /// The largest box of the grid of least surface decides. Hoppings reach the nearest cells.
-fn modelled(work: &Work, nodes: usize, link: Link) -> Option<Step> {
+fn modelled(work: &Workload, nodes: usize, link: Link) -> Option<Step> {
     let grid = least_surface(&work.cells, &vec![1; work.cells.len()], nodes)?;
     let sides: Vec<usize> = work.cells.iter().zip(&grid).map(|(n, parts)| n.div_ceil(*parts)).collect();
     let rows = sides.iter().product::<usize>() * work.orbitals;
@@ -151,9 +151,9 @@ impl Case {
         format!("{} {} R={}", self.name, self.cells.map(|n| n.to_string()).join("x"), self.width)
     }
 
-    fn work(&self, cells: &[usize], each: f64) -> Work {
+    fn work(&self, cells: &[usize], each: f64) -> Workload {
         let row = (self.width * self.number) as f64;
-        Work { cells: cells.to_vec(), orbitals: self.orbitals, row, each }
+        Workload { cells: cells.to_vec(), orbitals: self.orbitals, row, each }
     }
 }
 
@@ -294,7 +294,7 @@ const KREUTZER: [usize; 3] = [6400, 6400, 40];
 mod tests {
     use super::*;
 
-    fn insulator(each: f64) -> Work {
+    fn insulator(each: f64) -> Workload {
         CASES[0][1].work(&KREUTZER, each)
     }
 
@@ -312,7 +312,7 @@ mod tests {
         let slow = modelled(&insulator(4e-10), 1024, Link { rate: 1e9, ..link }).unwrap();
         assert!((slow.all - slow.faces - 5e-6).abs() < 1e-15 && slow.faces > slow.product);
         // More nodes than cells in every direction have no grid.
-        let tiny = Work { cells: vec![2, 1, 1], orbitals: 1, row: 8.0, each: 1e-9 };
+        let tiny = Workload { cells: vec![2, 1, 1], orbitals: 1, row: 8.0, each: 1e-9 };
         assert!(modelled(&tiny, 2, link).is_some() && modelled(&tiny, 4, link).is_none());
     }
 }
