@@ -175,7 +175,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);
-    let mut search = Search {
+    let mut search = DavidsonSearch {
         h,
         options,
         unit: units.unit,
@@ -214,7 +214,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
 }
 
 /// What several searches on one operator share.
-struct Search<'a, 'b> {
+struct DavidsonSearch<'a, 'b> {
     h: &'a Operator,
     options: DavidsonOptions<'b>,
     /// What an energy of one stands for.
@@ -233,7 +233,7 @@ struct Search<'a, 'b> {
     products: usize,
 }
 
-impl Search<'_, '_> {
+impl DavidsonSearch<'_, '_> {
     /// Whether a search for `count` pairs diagonalises the whole space orthogonal to the avoided columns.
     fn is_whole(&self, count: usize, avoided: usize) -> bool {
         let free = self.h.dim() - avoided;

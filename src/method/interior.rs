@@ -77,7 +77,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     let block = (options.count + 4).next_multiple_of(LANES).min(4 * LANES);
     let progress = task.start("levels", options.max_products);
     let inner = (e - window.upper()).max(window.lower() - e).max(0.0);
-    let mut search = Search {
+    let mut search = InteriorSearch {
         h,
         options,
         tolerance: units.tolerance(options.tolerance),
@@ -115,7 +115,7 @@ impl Found {
     }
 }
 
-struct Search<'a> {
+struct InteriorSearch<'a> {
     h: &'a Operator,
     options: &'a InteriorOptions,
     /// Largest residual that counts as converged.
@@ -145,7 +145,7 @@ enum Outcome {
     Wider,
 }
 
-impl Search<'_> {
+impl InteriorSearch<'_> {
     fn run(&mut self) -> Result<Eigen> {
         let count = self.options.count;
         let tried = self.random(self.block.max(count))?;
@@ -186,7 +186,7 @@ impl Search<'_> {
         2 * self.options.count + 80
     }
 
-    /// A bound within which about [`Search::levels`] levels lie, from a rough density of states.
+    /// A bound within which about [`InteriorSearch::levels`] levels lie, from a rough density of states.
     fn first_bound(&mut self) -> Result<f64> {
         let h = self.h;
         let distribution = if h.dtype().is_complex() { Distribution::Phase } else { Distribution::Sign };
@@ -379,7 +379,7 @@ enum Look {
     Unfinished(Ended),
 }
 
-impl Search<'_> {
+impl InteriorSearch<'_> {
     /// Looks for levels nearer than those found, from random vectors orthogonal to them.
     fn missed(&mut self, filter: &Folded, found: &Found) -> Result<Look> {
         let count = self.options.count;

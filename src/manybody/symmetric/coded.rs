@@ -71,7 +71,13 @@ impl CodedRows {
         }
     }
 
-    pub fn new(groups: &[LocalTerms], from: &Subspace, to: &Subspace, layout: Layout, square: bool) -> CodedRows {
+    pub fn new(
+        groups: &[LocalTerms],
+        from: &Subspace,
+        to: &Subspace,
+        layout: Layout,
+        square: bool,
+    ) -> CodedRows {
         let groups = groups.iter().filter(|g| !g.elements.is_empty()).map(|g| words(g, &layout)).collect();
         let numbers = from.orbits.is_none().then(|| Numbers::new(&from.plain, &layout)).flatten();
         CodedRows { to: to.clone(), from: from.clone(), layout, groups, square, numbers }
