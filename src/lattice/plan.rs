@@ -29,7 +29,7 @@ struct SeenHop {
 }
 
 /// A step of a particle from one site to another, for all orbitals.
-struct Step<'a> {
+struct SiteHop<'a> {
     /// Sublattice of the row, and of the column.
     between: (usize, usize),
     /// What fields and boundaries multiply electrons by.
@@ -291,7 +291,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What the value of a matrix element from orbital `j` to orbital `i` is multiplied by.
-    fn factor(&self, step: &Step<'_>, i: usize, j: usize) -> C64 {
+    fn factor(&self, step: &SiteHop<'_>, i: usize, j: usize) -> C64 {
         let n = self.model.orbitals;
         let (row, column) = (step.between.0 * n + i, step.between.1 * n + j);
         let mut z = step.phase;
@@ -315,7 +315,7 @@ impl<'a> Plan<'a> {
         &self,
         out: &mut Rows,
         column: usize,
-        step: &Step<'_>,
+        step: &SiteHop<'_>,
         block: impl Iterator<Item = (usize, usize, C64)>,
     ) {
         let n = self.model.orbitals;
@@ -400,7 +400,7 @@ impl<'a> Plan<'a> {
                 }
                 reach = &moved[..self.axes.len()];
             }
-            let step = Step { between: (s, entry.column as usize), phase, scale, reach, ends };
+            let step = SiteHop { between: (s, entry.column as usize), phase, scale, reach, ends };
             match &hop.value {
                 HopValue::Uniform(_) => {
                     let own = &self.values[entry.first..entry.first + entry.count as usize];
@@ -428,7 +428,7 @@ impl<'a> Plan<'a> {
             (u, u, [0; MAX_DIMENSION])
         });
         let reach = &[0.0; MAX_DIMENSION];
-        let step = Step { between: (s, s), phase: C64::ONE, scale: C64::ONE, reach, ends };
+        let step = SiteHop { between: (s, s), phase: C64::ONE, scale: C64::ONE, reach, ends };
         self.add(out, site, &step, self.onsite[s].iter().copied());
         for block in model.local.iter().filter_map(|table| table.get(site)) {
             self.add(out, site, &step, block.nonzero());

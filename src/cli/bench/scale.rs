@@ -47,7 +47,7 @@ struct Workload {
 
 /// A step on several nodes, as the model has it.
 #[derive(Debug, Clone)]
-struct Step {
+struct ScaledStep {
     grid: Vec<usize>,
     rows: usize,
     /// Seconds of the product, of the faces, and of both.
@@ -57,7 +57,7 @@ struct Step {
 }
 
 /// The largest box of the grid of least surface decides. Hoppings reach the nearest cells.
-fn modelled(work: &Workload, nodes: usize, link: Link) -> Option<Step> {
+fn modelled(work: &Workload, nodes: usize, link: Link) -> Option<ScaledStep> {
     let grid = least_surface(&work.cells, &vec![1; work.cells.len()], nodes)?;
     let sides: Vec<usize> = work.cells.iter().zip(&grid).map(|(n, parts)| n.div_ceil(*parts)).collect();
     let rows = sides.iter().product::<usize>() * work.orbitals;
@@ -65,7 +65,7 @@ fn modelled(work: &Workload, nodes: usize, link: Link) -> Option<Step> {
         sides.iter().zip(&grid).filter(|(_, n)| **n > 1).map(|(side, _)| 2 * rows / side).sum();
     let (product, faces) = (rows as f64 * work.each, surface as f64 * work.row / link.rate);
     let wait = if nodes > 1 { link.latency } else { 0.0 };
-    Some(Step { grid, rows, product, faces, all: product.max(faces) + wait })
+    Some(ScaledStep { grid, rows, product, faces, all: product.max(faces) + wait })
 }
 
 /// A message to the next rank while one comes from the rank before.
