@@ -202,7 +202,7 @@ impl Basis {
         if number >= self.dim {
             return Err(Error::input(format!("state {number} outside a basis of {}", self.dim)));
         }
-        Ok(Walk::at(self, number).states)
+        Ok(BasisPath::at(self, number).states)
     }
 
     /// The number of a state given by its local states; none if it lies outside the sector.
@@ -243,7 +243,7 @@ impl Basis {
 }
 
 /// A state of a basis and its path through the diagram; steps to the next one.
-pub(super) struct Walk<'a> {
+pub(super) struct BasisPath<'a> {
     levels: &'a [Level],
     /// Local states.
     pub states: Vec<u8>,
@@ -253,12 +253,12 @@ pub(super) struct Walk<'a> {
     pub passed: Vec<u64>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BasisPath<'a> {
     /// At state `number`, which exists.
-    pub fn at(basis: &'a Basis, number: usize) -> Walk<'a> {
+    pub fn at(basis: &'a Basis, number: usize) -> BasisPath<'a> {
         let levels = basis.levels();
         let n = levels.len();
-        let mut walk = Walk { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
+        let mut walk = BasisPath { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
         for (i, level) in levels.iter().enumerate() {
             let rest = number as u64 - walk.passed[i];
             let fits =
@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
 
     /// Goes to the next state and says from which site on it differs; none after the last.
     pub fn step(&mut self) -> Option<usize> {
-        let open = |walk: &Walk<'_>, i: usize, from: usize| {
+        let open = |walk: &BasisPath<'_>, i: usize, from: usize| {
             let level = &walk.levels[i];
             (from..level.dim).map(|s| s as u8).find(|&s| level.next(walk.nodes[i], s) != NONE)
         };

@@ -1,7 +1,7 @@
 //! The matrix of an operator sum in a sector: rows are generated from local matrices, columns are numbered by the
 //! basis.
 
-use super::basis::{Basis, Walk};
+use super::basis::{Basis, BasisPath};
 use super::local::{Element, LocalTerms, groups};
 use super::opsum::OpSum;
 use super::rows::{self, Rows, tidy};
@@ -54,7 +54,7 @@ impl PlainRows {
     }
 
     /// The entries of the row that the walk stands at.
-    fn row(&self, walk: &Walk<'_>, out: &mut Vec<(u64, C64)>) {
+    fn row(&self, walk: &BasisPath<'_>, out: &mut Vec<(u64, C64)>) {
         out.clear();
         let levels = self.basis.levels();
         let number = walk.passed[levels.len()];
@@ -83,7 +83,7 @@ impl PlainRows {
 
     /// Calls `each` with the entries of rows.
     fn walked(&self, first: usize, count: usize, mut each: impl FnMut(usize, &mut Vec<(u64, C64)>)) {
-        let mut walk = Walk::at(&self.basis, first);
+        let mut walk = BasisPath::at(&self.basis, first);
         let mut row = Vec::new();
         for k in 0..count {
             self.row(&walk, &mut row);
@@ -95,7 +95,7 @@ impl PlainRows {
     /// How far the column lies from the row, modulo 2^64: only the sites from the first to the last of the group
     /// matter.
     #[inline]
-    fn shift(&self, group: &LocalTerms, element: &Element, walk: &Walk<'_>) -> u64 {
+    fn shift(&self, group: &LocalTerms, element: &Element, walk: &BasisPath<'_>) -> u64 {
         let levels = self.basis.levels();
         let (mut i, mut passed) = (group.sites[0], 0u64);
         let mut node = walk.nodes[i];

@@ -1,6 +1,6 @@
 //! The rows of an operator from states of one sector to those of another, where symmetries divide one or both.
 
-use super::super::basis::{Basis, Walk};
+use super::super::basis::{Basis, BasisPath};
 use super::super::local::{Collected, Element, LocalTerms, group};
 use super::super::rows::{Rows, tidy};
 use super::codes::Layout;
@@ -113,7 +113,7 @@ impl CodedRows {
         match &self.to.orbits {
             Some(orbits) => (0..count).for_each(|k| each(k, orbits.least[first + k], orbits.norm(first + k))),
             None => {
-                let mut walk = Walk::at(&self.to.plain, first);
+                let mut walk = BasisPath::at(&self.to.plain, first);
                 let mut code = self.layout.code(&walk.states);
                 for k in 0..count {
                     each(k, code, 1.0);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use faer::Mat;
 use rayon::prelude::*;
 
-use super::super::basis::{Sector, Walk};
+use super::super::basis::{Sector, BasisPath};
 use super::super::dmrg::reduced::renyi;
 use super::codes::Layout;
 use super::subspace::Subspace;
@@ -77,7 +77,7 @@ impl Subspace {
             names.iter().map(|name| (0..inside.len()).map(|i| sites.twice(i, name)).collect()).collect();
         let own: Vec<usize> = own.collect();
         let mut blocks: BTreeMap<Vec<i32>, SchmidtBlock> = BTreeMap::new();
-        let mut walk = Walk::at(&self.plain, 0);
+        let mut walk = BasisPath::at(&self.plain, 0);
         for (row, &amplitude) in state.iter().enumerate() {
             if row % TOGETHER == 0 {
                 task::poll()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::super::basis::{Basis, Sector, Walk};
+use super::super::basis::{Basis, Sector, BasisPath};
 use super::super::sites::Sites;
 use super::codes::Layout;
 use super::generators::Symmetry;
@@ -153,7 +153,7 @@ impl Subspace {
     /// Calls `each` with some product states, counted from the first, the state that each belongs to, and its amplitude
     /// there.
     fn each(&self, orbits: &Orbits, first: usize, count: usize, mut each: impl FnMut(usize, usize, C64)) {
-        let mut walk = Walk::at(&self.plain, first);
+        let mut walk = BasisPath::at(&self.plain, first);
         for k in 0..count {
             if let Some((orbit, factor)) = orbits.of(orbits.actions.layout.code(&walk.states)) {
                 each(k, orbit, factor * orbits.norm(orbit).sqrt());
