@@ -13,7 +13,7 @@ use super::screen::{Notebook, Screen, about as about_mistake};
 use super::sockets::{Task, To, Voice};
 use crate::error::Kind;
 use crate::repl::scan::{self, Sort};
-use crate::repl::session::{Completeness, Session, AfterInput};
+use crate::repl::session::{AfterInput, Completeness, Session};
 
 /// The session behind a notebook.
 pub(super) struct Served {

@@ -43,7 +43,7 @@ struct SiteHop<'a> {
 }
 
 /// Precomputed data of the row generator.
-pub(super) struct Plan<'a> {
+pub(super) struct RowPlan<'a> {
     pub model: &'a Model,
     /// Hoppings, by sublattice of the row.
     entries: Vec<SeenHop>,
@@ -118,7 +118,7 @@ impl Rows {
     }
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RowPlan<'a> {
     pub fn new(model: &'a Model, axes: &'a [usize]) -> Self {
         let basis = model.lattice.basis();
         let ends = |hop: &Hop, adjoint: bool| match adjoint {
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
         let beside =
             model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
         let (same_counts, unrolled) = (vec![None; basis.len()], None);
-        let mut plan = Plan {
+        let mut plan = RowPlan {
             model,
             entries,
             starts,

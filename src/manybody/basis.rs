@@ -258,7 +258,8 @@ impl<'a> BasisPath<'a> {
     pub fn at(basis: &'a Basis, number: usize) -> BasisPath<'a> {
         let levels = basis.levels();
         let n = levels.len();
-        let mut walk = BasisPath { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
+        let mut walk =
+            BasisPath { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
         for (i, level) in levels.iter().enumerate() {
             let rest = number as u64 - walk.passed[i];
             let fits =

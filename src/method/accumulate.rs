@@ -153,7 +153,11 @@ fn divided(by: &ChebyshevWalk<'_>, r: &BlockVector, progress: &crate::task::Step
 }
 
 /// The products of all orders in a map, summed at the end.
-fn mapped(by: &ChebyshevWalk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+fn mapped(
+    by: &ChebyshevWalk<'_>,
+    r: &BlockVector,
+    mut advance: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<f64>> {
     let device = by.h.device();
     let mut map = device.zeros(r.dtype(), r.rows(), by.count)?;
     let mut product = device.zeros(r.dtype(), r.rows(), 1)?;
@@ -167,7 +171,11 @@ fn mapped(by: &ChebyshevWalk<'_>, r: &BlockVector, mut advance: impl FnMut(usize
 }
 
 /// Partial sums of the products of [`WINDOW`] orders, summed when all of them are there.
-fn slid(by: &ChebyshevWalk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+fn slid(
+    by: &ChebyshevWalk<'_>,
+    r: &BlockVector,
+    mut advance: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<f64>> {
     let mut parts = vec![0.0; WINDOW * WINDOW];
     let mut mu = Vec::with_capacity(by.count);
     walk(by, r, |n, t| {

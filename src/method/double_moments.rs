@@ -136,7 +136,7 @@ impl Sides<'_> {
     fn moments(
         &self,
         count: usize,
-        plan: &Plan,
+        plan: &KeptOrders,
         room: &mut Room,
         advance: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Vec<C64>> {
@@ -173,22 +173,22 @@ impl Sides<'_> {
 }
 
 /// How many orders are kept at a time.
-struct Plan {
+struct KeptOrders {
     right: usize,
     left: usize,
 }
 
-impl Plan {
+impl KeptOrders {
     /// As many orders of the right side as half of the free memory holds, but beyond 512 MB no more than make the left side's
     /// steps cheap beside the products.
-    fn new(h: &Operator, dtype: DType, count: usize) -> Plan {
+    fn new(h: &Operator, dtype: DType, count: usize) -> KeptOrders {
         let vector = (h.dim() * dtype.bytes()).max(1);
         let ordinary = (ORDINARY / vector).max(ENOUGH + BATCH);
         // Both recurrences and their starts have vectors of their own.
         let fit = ordinary.min(h.device().memory().free / 2 / vector).saturating_sub(8).max(2);
         let left = BATCH.min(fit / 3).clamp(1, count);
         let passes = count.div_ceil(fit - left);
-        Plan { right: count.div_ceil(passes), left }
+        KeptOrders { right: count.div_ceil(passes), left }
     }
 
     /// Batches of one vector.
@@ -204,7 +204,7 @@ struct Room {
 }
 
 impl Room {
-    fn new(h: &Operator, dtype: DType, plan: &Plan) -> Result<Room> {
+    fn new(h: &Operator, dtype: DType, plan: &KeptOrders) -> Result<Room> {
         let vectors = |n: usize| (0..n).map(|_| h.device().zeros(dtype, h.rows(), 1)).collect::<Result<_>>();
         Ok(Room { right: vectors(plan.right)?, left: vectors(plan.left)? })
     }
@@ -272,7 +272,7 @@ impl DoubleMoments {
             true => h.dtype().to_complex(),
             false => h.dtype(),
         };
-        let plan = Plan::new(h, dtype, count);
+        let plan = KeptOrders::new(h, dtype, count);
         let mut room = Room::new(h, dtype, &plan)?;
         let mut columns = Vec::with_capacity(vectors.columns());
         let progress = task.start("two-dimensional moments", vectors.columns() * plan.batches(count));

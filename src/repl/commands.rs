@@ -11,7 +11,7 @@ use rhai::Dynamic;
 use super::input::{self, Input};
 use super::magic::LIST;
 use super::paste;
-use super::session::{Session, AfterInput};
+use super::session::{AfterInput, Session};
 use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;

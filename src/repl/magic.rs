@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::input;
-use super::session::{Done, Session, AfterInput};
+use super::session::{AfterInput, Done, Session};
 use crate::error::{Error, Result, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;

@@ -36,7 +36,7 @@ use crate::script::{Engine, Settings};
 use crate::task::signals::{self, Request};
 use crate::task::{Interrupt, Progress};
 use helper::{Assistant, Indent};
-use session::{Session, AfterInput};
+use session::{AfterInput, Session};
 use terminal::Prompt;
 
 /// Runs a session on standard input until its end; the exit code is 0, or that of the error that ended a pipe.

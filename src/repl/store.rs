@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rhai::Dynamic;
 
-use super::session::{Session, AfterInput};
+use super::session::{AfterInput, Session};
 use crate::error::{Error, Result};
 use crate::output::files;
 use crate::script::api::about;

@@ -1,7 +1,7 @@
 //! The tour: a first walk through the program. Each step says something and runs a piece of script, which the reader can
 //! change and run again.
 
-use super::session::{Session, AfterInput};
+use super::session::{AfterInput, Session};
 use crate::error::Error;
 
 /// What a step says, and what it runs.

@@ -109,7 +109,7 @@ struct PreparedRecords {
 
 /// Tiles and records in the making.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct TilePlan {
     tiles: Vec<(u64, Tile)>,
     steps: Vec<Step>,
 }
@@ -121,7 +121,7 @@ impl Pass {
     }
 }
 
-impl Plan {
+impl TilePlan {
     pub fn is_empty(&self) -> bool {
         self.tiles.is_empty()
     }
@@ -297,7 +297,7 @@ impl PreparedRecords {
         let place = |f: &Factor<f64>| -> (usize, u64, u32) {
             f.matrix.as_ref().and_then(|m| at.get(&Arc::as_ptr(m))).copied().unwrap_or_default()
         };
-        let plans = || (0..windows.len()).map(|_| Plan::default()).collect::<Vec<_>>();
+        let plans = || (0..windows.len()).map(|_| TilePlan::default()).collect::<Vec<_>>();
         let (mut first, mut second) = (plans(), plans());
         // The kernel takes places before the beginning of a tile as negative numbers.
         let behind = |place: usize, first: usize| place.wrapping_sub(first) as u32;
@@ -402,7 +402,7 @@ impl PreparedRecords {
             deal(&mut second, offset, piece.rows, piece.columns, &steps);
             offset += piece.rows * piece.columns;
         }
-        let upload = |plan: Plan| -> Result<Option<Pass>> {
+        let upload = |plan: TilePlan| -> Result<Option<Pass>> {
             if plan.is_empty() { Ok(None) } else { plan.upload(card, handling.schedule).map(Some) }
         };
         let held =
@@ -503,7 +503,7 @@ impl PreparedRecords {
 }
 
 /// Deals a block of the result out: to each window the records whose operators it has, to the first the block in any case.
-fn deal(plans: &mut [Plan], out: usize, rows: usize, columns: usize, steps: &[(usize, Step)]) {
+fn deal(plans: &mut [TilePlan], out: usize, rows: usize, columns: usize, steps: &[(usize, Step)]) {
     for (k, plan) in plans.iter_mut().enumerate() {
         let own: Vec<Step> = steps.iter().filter(|s| s.0 == k).map(|s| s.1).collect();
         if k == 0 || !own.is_empty() {

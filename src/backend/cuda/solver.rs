@@ -14,7 +14,7 @@ use libloading::Library;
 use super::card::Card;
 use super::driver::{check, failure};
 use super::places;
-use super::records::{MATRIX, Plan, Step};
+use super::records::{MATRIX, Step, TilePlan};
 use super::{Cuda, buffer, reals};
 use crate::backend::matrix::held::{Composed, Keeper, Numbers, Square};
 use crate::backend::{BlockVector, DenseMut, DenseSolver};
@@ -335,7 +335,7 @@ impl Keeper for Cuda {
 
     fn squares(&self, all: &[(usize, Vec<Square<'_>>)]) -> Result<BlockVector> {
         self.card.check_interrupt()?;
-        let (mut plan, mut at) = (Plan::default(), 0);
+        let (mut plan, mut at) = (TilePlan::default(), 0);
         for (n, terms) in all {
             let across = *n as u32;
             let step = |term: &Square<'_>| -> Result<Step> {

@@ -7,7 +7,7 @@ use bytemuck::Zeroable;
 use super::card::Card;
 use super::places::CardMatrices;
 use super::reals;
-use super::records::{INNER, MATRIX, Plan, Step};
+use super::records::{INNER, MATRIX, Step, TilePlan};
 use crate::backend::BlockVector;
 use crate::backend::matrix::records::Turn;
 use crate::error::Result;
@@ -17,7 +17,7 @@ pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockV
     let pieces = turns.iter().flat_map(|turn| turn.pieces);
     let operators = CardMatrices::of(card, pieces.filter_map(|f| f.matrix.as_deref()), false)?;
     let bases = CardMatrices::of(card, turns.iter().flat_map(|turn| [turn.rows, turn.columns]), true)?;
-    let (mut first, mut second) = (Plan::default(), Plan::default());
+    let (mut first, mut second) = (TilePlan::default(), TilePlan::default());
     let (mut inner, mut all) = (0, 0);
     for turn in turns {
         let (height, width, new) = (turn.rows.nrows(), turn.columns.ncols(), turn.rows.ncols());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use faer::Mat;
 use rayon::prelude::*;
 
-use super::super::basis::{Sector, BasisPath};
+use super::super::basis::{BasisPath, Sector};
 use super::super::dmrg::reduced::renyi;
 use super::codes::Layout;
 use super::subspace::Subspace;

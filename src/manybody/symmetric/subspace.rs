@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::super::basis::{Basis, Sector, BasisPath};
+use super::super::basis::{Basis, BasisPath, Sector};
 use super::super::sites::Sites;
 use super::codes::Layout;
 use super::generators::Symmetry;

@@ -200,7 +200,13 @@ impl Page<'_> {
             }
             Primitive::Rect { x, y, width, height, fill, stroke, stroke_width, opacity } => {
                 let line = stroke.as_ref().map(|colour| (colour, stroke_width.unwrap_or(1.0)));
-                self.paint(Some(fill), line, *opacity, None, &[PathSegment::Rectangle([*x, *y, *width, *height])]);
+                self.paint(
+                    Some(fill),
+                    line,
+                    *opacity,
+                    None,
+                    &[PathSegment::Rectangle([*x, *y, *width, *height])],
+                );
             }
             Primitive::RectBatch { x, y, w, h, fills } => {
                 for i in 0..fills.len() {
