@@ -3,7 +3,7 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::moments::{ALIKE, chosen};
-use crate::method::{Averaged, Record, Window};
+use crate::method::{Averaged, Provenance, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
@@ -223,7 +223,7 @@ pub struct DoubleMoments {
     /// Names the operators between the polynomials; may be empty. Moments of different labels are never averaged.
     pub label: String,
     /// What they are of.
-    pub record: Record,
+    pub record: Provenance,
     /// mu_mn of each vector, row-major in m.
     columns: Vec<Vec<C64>>,
     mean: Vec<C64>,
@@ -319,7 +319,7 @@ impl DoubleMoments {
             count,
             volume: None,
             label: String::new(),
-            record: Record::default(),
+            record: Provenance::default(),
             columns,
             mean,
         })
@@ -356,7 +356,7 @@ impl DoubleMoments {
     }
 
     /// Moments of the same sample and operators, of other vectors.
-    fn with(&self, columns: Vec<Vec<C64>>, record: Record) -> Result<Self> {
+    fn with(&self, columns: Vec<Vec<C64>>, record: Provenance) -> Result<Self> {
         let of = Self::of_vectors(self.window, self.dim, self.count, columns)?;
         Ok(DoubleMoments { record, ..of.on(self.volume, self.label.clone()) })
     }
@@ -435,17 +435,17 @@ impl DoubleMoments {
             .collect::<Result<_>>()?;
         let (dim, count) = (number("dimension")? as usize, number("orders")? as usize);
         let volume = value("volume").and_then(serde_json::Value::as_f64);
-        let record = Record::from_json(value("record"))?;
+        let record = Provenance::from_json(value("record"))?;
         Ok(DoubleMoments { record, ..Self::of_vectors(window, dim, count, columns)?.on(volume, label) })
     }
 }
 
 impl Averaged for DoubleMoments {
-    fn record(&self) -> &Record {
+    fn record(&self) -> &Provenance {
         &self.record
     }
 
-    fn with_record(self, record: Record) -> Self {
+    fn with_record(self, record: Provenance) -> Self {
         Self { record, ..self }
     }
 

@@ -28,7 +28,7 @@ const NAME: &str = "lfn://unregistered";
 /// Bytes of a record that is no field: longer ones are none of those that are read.
 const TEXT: u64 = 1 << 20;
 
-struct Record {
+struct LimeRecord {
     kind: String,
     /// Where its data begin, and how many bytes they are.
     at: u64,
@@ -97,7 +97,7 @@ pub(super) fn encoded(u: &Links, single: bool) -> Result<Encoded> {
 }
 
 /// The records of a file, as rank 0 finds them.
-fn records(file: &dyn Source) -> Result<Vec<Record>> {
+fn records(file: &dyn Source) -> Result<Vec<LimeRecord>> {
     let cut = || Error::file("the file ends inside a lime record").hint(CUT);
     let size = source::length(file)?;
     let (mut found, mut at) = (Vec::new(), 0u64);
@@ -121,7 +121,7 @@ fn records(file: &dyn Source) -> Result<Vec<Record>> {
         let begin = at + HEAD;
         let end = begin.checked_add(length).filter(|end| *end <= size).ok_or_else(cut)?;
         let last = head[6] & 0x40 != 0;
-        found.push(Record { kind: String::from_utf8_lossy(name).into_owned(), at: begin, length, last });
+        found.push(LimeRecord { kind: String::from_utf8_lossy(name).into_owned(), at: begin, length, last });
         at = end.next_multiple_of(8);
     }
     Ok(found)
@@ -298,7 +298,7 @@ mod tests {
 
     /// Kinds and data of the records of a file.
     fn parts(bytes: &[u8]) -> Vec<(String, &[u8])> {
-        let data = |r: &Record| &bytes[r.at as usize..(r.at + r.length) as usize];
+        let data = |r: &LimeRecord| &bytes[r.at as usize..(r.at + r.length) as usize];
         records(&bytes).unwrap().into_iter().map(|r| (r.kind.clone(), data(&r))).collect()
     }
 
