@@ -95,7 +95,7 @@ pub(super) enum Argument {
 }
 
 /// A matrix on the GPU.
-pub(super) struct Matrix {
+pub(super) struct CardMatrix {
     pub card: Arc<Card>,
     pub rows: Rows,
     pub cols: usize,
@@ -125,7 +125,7 @@ struct Launch {
     block: u32,
 }
 
-impl Matrix {
+impl CardMatrix {
     /// Type and number of the lanes that a kernel sees: a real matrix takes a complex number as two.
     fn lanes(&self, v: &BlockVector) -> (DType, u32) {
         let parts = if v.dtype.is_complex() && !self.dtype.is_complex() { 2 } else { 1 };
@@ -263,7 +263,7 @@ impl Matrix {
     }
 }
 
-impl Matrix {
+impl CardMatrix {
     /// Steps of a recurrence, vectors changing places in between; with a link, each with its exchange.
     fn steps(
         &self,
@@ -379,7 +379,7 @@ fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = 
     })
 }
 
-impl Kernel for Matrix {
+impl Kernel for CardMatrix {
     fn shape(&self) -> KernelShape {
         KernelShape { rows: self.rows, cols: self.cols, dtype: self.dtype }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cuts::Cuts;
-use super::kernel::{End, Matrix, PartRows};
+use super::kernel::{End, SplitMatrix, PartRows};
 use super::share::box_of;
 use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;
@@ -36,7 +36,7 @@ pub(super) fn prepare(devices: &[Device], spec: &WilsonSpec, cuts: &Cuts) -> Res
     let sum = |f: fn(&KernelInfo) -> usize| infos.iter().map(f).sum();
     let format = infos.first().map_or_else(String::new, |info| info.format.clone());
     let info = KernelInfo { format, bytes: sum(|i| i.bytes), entries: sum(|i| i.entries) };
-    let matrix = Matrix { parts, shape: spec.shape(), info, kept: Kept::default() };
+    let matrix = SplitMatrix { parts, shape: spec.shape(), info, kept: Kept::default() };
     let shape = VectorShape { dtype, columns: 1, grid: None };
     let Some(links) = matrix.links(shape)? else { return Ok(None) };
     matrix.kept.put(shape, links.into_iter().map(End::Link).collect());

@@ -43,7 +43,7 @@ pub(super) struct PartRows {
 }
 
 /// A matrix of whose rows every part holds some.
-pub(super) struct Matrix {
+pub(super) struct SplitMatrix {
     pub parts: Vec<PartRows>,
     pub shape: KernelShape,
     pub info: KernelInfo,
@@ -237,7 +237,7 @@ impl Lent<'_> {
     }
 }
 
-impl Matrix {
+impl SplitMatrix {
     /// The ends of all exchanges for vectors of a shape.
     fn ends(&self, shape: VectorShape) -> Result<Vec<End>> {
         if let Some(ends) = self.kept.take(shape) {
@@ -414,7 +414,7 @@ impl Matrix {
     }
 }
 
-impl Matrix {
+impl SplitMatrix {
     /// One pass, with products or with multiples of vectors that are added.
     fn once(
         &self,
@@ -452,7 +452,7 @@ impl Matrix {
     }
 }
 
-impl Kernel for Matrix {
+impl Kernel for SplitMatrix {
     fn shape(&self) -> KernelShape {
         self.shape
     }
@@ -609,5 +609,5 @@ pub(super) fn prepare(
     }
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let shape = KernelShape { rows, cols, dtype };
-    Ok(Arc::new(Matrix { parts, shape, info, kept: Kept::default() }))
+    Ok(Arc::new(SplitMatrix { parts, shape, info, kept: Kept::default() }))
 }
