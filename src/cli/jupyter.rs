@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Subcommand};
 
-use super::{Arguments, Shared, report};
+use super::{Arguments, RunOptions, report};
 use crate::error::{Error, Result};
 use crate::jupyter::{self, spec};
 use crate::output::out;
@@ -58,7 +58,7 @@ pub(crate) struct KernelArgs {
     #[arg(long, value_name = "FILE")]
     connection_file: PathBuf,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: RunOptions,
 }
 
 impl Jupyter {

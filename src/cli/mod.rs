@@ -44,7 +44,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    shared: Shared,
+    shared: RunOptions,
 }
 
 #[derive(Subcommand)]
@@ -78,7 +78,7 @@ enum Command {
 
 /// What every subcommand that runs scripts takes.
 #[derive(Args, Clone)]
-pub(crate) struct Shared {
+pub(crate) struct RunOptions {
     /// Start so many ranks, processes that run the script together and talk by MPI; their launcher is the `mpiexec` there is
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     ranks: Option<u16>,
@@ -122,7 +122,7 @@ pub(crate) struct Shared {
 
 impl Command {
     /// What it takes with the others; some commands compute nothing and take none of it.
-    fn shared(&mut self) -> Option<&mut Shared> {
+    fn shared(&mut self) -> Option<&mut RunOptions> {
         match self {
             Command::Run(run) => Some(&mut run.shared),
             Command::Test(test) => Some(&mut test.shared),
@@ -218,9 +218,9 @@ fn shares(text: &str) -> Result<Weights, String> {
     device::weights(text).map(Weights).map_err(|e| with_hint(&e))
 }
 
-impl Shared {
+impl RunOptions {
     /// Takes over options that stand before the command, unless the command's own say otherwise.
-    fn take_over(&mut self, before: Shared, told: &ArgMatches) {
+    fn take_over(&mut self, before: RunOptions, told: &ArgMatches) {
         fn keep<T>(own: &mut T, before: T, name: &str, told: &ArgMatches) {
             if told.value_source(name) != Some(ValueSource::CommandLine) {
                 *own = before;

@@ -24,7 +24,7 @@ use crate::ranks::{self, Alike, owners};
 const ROUND: usize = 1 << 27;
 
 /// A superblock of whose product every rank computes a part.
-struct Shared {
+struct RankSuperblock {
     team: Team,
     device: Device,
     /// The blocks that this rank computes.
@@ -164,10 +164,10 @@ fn prepare<T: Element>(
     let halo = Halo { sends, receives: rows.iter().map(Vec::len).collect(), boundary: rows.concat() };
     let identity = device.prepare(MatrixSpec::Csr(Arc::new(Csr::identity(halo.boundary.len()))))?;
     let (device, info, kept) = (device.clone(), list.info(), Kept::default());
-    Ok(Some(Arc::new(Shared { team, device, own, halo, identity, info, kept })))
+    Ok(Some(Arc::new(RankSuperblock { team, device, own, halo, identity, info, kept })))
 }
 
-impl Shared {
+impl RankSuperblock {
     /// `w = A v`.
     fn product(&self, v: &BlockVector, w: &mut BlockVector) -> Result<()> {
         self.own.update(Update::PRODUCT, v, w, None)?;
@@ -205,7 +205,7 @@ impl Shared {
     }
 }
 
-impl Kernel for Shared {
+impl Kernel for RankSuperblock {
     fn shape(&self) -> KernelShape {
         self.own.shape()
     }

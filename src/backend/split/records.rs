@@ -21,7 +21,7 @@ const FEW: f64 = 2e8;
 const GAIN: f64 = 0.02;
 
 /// A superblock whose product several parts compute.
-struct Shared {
+struct SplitSuperblock {
     device: Device,
     /// The blocks that the part with the vectors computes.
     own: Arc<dyn Kernel>,
@@ -173,7 +173,7 @@ pub(super) fn shared<'a, T: Element>(
         std::iter::once(device).chain(helpers.iter().map(|h| &h.device)).map(|d| d.name()).collect();
     info.format = format!("{} records on {}", list.count(), names.join(" and "));
     let (device, kept) = (device.clone(), Kept::default());
-    Ok(Arc::new(Shared { device, own, helpers, info, kept }))
+    Ok(Arc::new(SplitSuperblock { device, own, helpers, info, kept }))
 }
 
 /// What another part computes, in vectors of only the blocks that it reads or writes.
@@ -256,7 +256,7 @@ fn lost() -> Error {
     Error::internal("memory between two parts of a superblock was lost")
 }
 
-impl Shared {
+impl SplitSuperblock {
     fn links(&self, shape: VectorShape) -> Result<Vec<Link>> {
         match self.kept.take(shape) {
             Some(links) => Ok(links),
@@ -305,7 +305,7 @@ impl Shared {
     }
 }
 
-impl Kernel for Shared {
+impl Kernel for SplitSuperblock {
     fn shape(&self) -> KernelShape {
         self.own.shape()
     }
