@@ -28,7 +28,7 @@ use crate::task;
 
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically, write_helped};
 pub use check::{seal, unseal};
-pub use hold::{Held, hold};
+pub use hold::{HeldFile, hold};
 pub use json::kind as kind_of_json;
 pub use market::save_operator;
 pub use orbitals::{Loaded, holds_orbitals, load_orbitals, save_orbitals};
