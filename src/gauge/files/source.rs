@@ -60,12 +60,12 @@ pub fn open(path: &Path) -> IoResult<Box<dyn Source + Send>> {
         return Ok(Box::new((Mutex::new(file), about.len())));
     }
     drop(file);
-    Ok(Box::new(Whole(memory::read(path)?)))
+    Ok(Box::new(FileInMemory(memory::read(path)?)))
 }
 
-struct Whole(Vec<u8>);
+struct FileInMemory(Vec<u8>);
 
-impl Source for Whole {
+impl Source for FileInMemory {
     fn length(&self) -> u64 {
         self.0.len() as u64
     }

@@ -18,7 +18,7 @@ use crate::number::C64;
 const MANY: usize = 1 << 18;
 
 /// The pieces of a matrix, and its size.
-pub(super) struct Whole<T> {
+pub(super) struct CoveredMatrix<T> {
     pub shape: (usize, usize),
     pub factors: Vec<Factor<T>>,
 }
@@ -37,7 +37,7 @@ pub(super) fn signature<T: Element>(factors: &[Factor<T>]) -> Vec<[u64; 7]> {
 ///
 /// # Errors
 /// Those of the device.
-pub(super) fn put_together<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Vec<Arc<Held<T>>>> {
+pub(super) fn put_together<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Vec<Arc<Held<T>>>> {
     match there(device, all) {
         Err(e) if e.kind() == Kind::Interrupted => return Err(e),
         Ok(Some(matrices)) => return Ok(matrices),
@@ -48,7 +48,7 @@ pub(super) fn put_together<T: Element>(device: &Device, all: &[Whole<T>]) -> Res
 }
 
 /// By the device that has the pieces.
-fn there<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
+fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
     let Some(keeper) = device.keeper() else { return Ok(None) };
     let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
     let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());
@@ -64,7 +64,7 @@ fn there<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Option<Vec<Arc
     }
     let numbers = Numbers::new(device, keeper.composed(&composed)?)?;
     let mut first = 0;
-    let held = |whole: &Whole<T>| {
+    let held = |whole: &CoveredMatrix<T>| {
         let at = first;
         first += whole.shape.0 * whole.shape.1;
         Arc::new(Held::within(&numbers, at, whole.shape, false))
@@ -83,7 +83,7 @@ fn real_term<T: Element>(f: &Factor<T>) -> Option<Term<'_>> {
 }
 
 /// By the processor.
-fn here<T: Element>(whole: &Whole<T>) -> Result<Mat<T>> {
+fn here<T: Element>(whole: &CoveredMatrix<T>) -> Result<Mat<T>> {
     let mut sum = Mat::<T>::zeros(whole.shape.0, whole.shape.1);
     for f in &whole.factors {
         let mut part = sum.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::block::Block;
 use super::operators::{Carried, Present};
-use super::pieces::{Whole, diagonal, put_together, signature};
+use super::pieces::{CoveredMatrix, diagonal, put_together, signature};
 use super::space::{Label, Side};
 use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
@@ -112,7 +112,7 @@ fn all_halves<T: Element>(
                         // A block and its mirror image are made of the same matrices.
                         let number = *known.entry((shape, signature(&factors))).or_insert(wholes.len());
                         if number == wholes.len() {
-                            wholes.push(Whole { shape, factors });
+                            wholes.push(CoveredMatrix { shape, factors });
                         }
                         places.push((symbol, side, at, number));
                     }

@@ -17,7 +17,7 @@ use self::derived::Derived;
 use self::energies::EnergyRoom;
 use self::expanded::Expanded;
 use self::layout::{Control, Matrix, Twist, Walk};
-use self::schemes::{Grouped, Whole};
+use self::schemes::{Grouped, TrialData};
 use super::card::{Buffer, Card};
 use super::graph::Graph;
 use super::splines::{Evaluation, evaluation};
@@ -111,7 +111,7 @@ struct CudaWalkers {
     shared: bool,
     pass: usize,
     ahead: Option<Ahead>,
-    whole: Option<Whole>,
+    whole: Option<TrialData>,
     grouped: Option<Grouped>,
     derived: Option<Derived>,
     energy_room: Option<EnergyRoom>,
@@ -361,7 +361,7 @@ impl CudaWalkers {
             Scheme::LookAhead if self.ahead.is_none() => self.ahead = Some(Ahead::new(self)?),
             Scheme::Configuration => {
                 if self.whole.is_none() {
-                    self.whole = Some(Whole::new(self)?);
+                    self.whole = Some(TrialData::new(self)?);
                 }
                 if !self.settled {
                     self.invert_all()?;
