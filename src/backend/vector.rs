@@ -6,7 +6,7 @@ use super::Random;
 use crate::backend::cpu::HostBlock;
 use crate::backend::cuda::DeviceBlock;
 use crate::backend::ranks::Own;
-use crate::backend::split::Pieces;
+use crate::backend::split::SplitRows;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -172,7 +172,7 @@ pub trait Vectors: Send + Sync {
 pub(in crate::backend) enum Storage {
     Cpu(HostBlock),
     Cuda(DeviceBlock),
-    Split(Pieces),
+    Split(SplitRows),
     Ranks(Own),
 }
 

@@ -63,16 +63,16 @@ pub(super) fn matrix(source: &dyn Rows, single: bool, task: &Task) -> Result<Csr
 /// # Errors
 /// As for [`matrix`].
 pub(super) fn pieces(source: &dyn Rows, pieces: &[(usize, usize)], single: bool, task: &Task) -> Result<Csr> {
-    matrix(&Pieces { source, pieces }, single, task)
+    matrix(&SomeRows { source, pieces }, single, task)
 }
 
 /// Pieces of a source, as if there were no other rows.
-struct Pieces<'a> {
+struct SomeRows<'a> {
     source: &'a dyn Rows,
     pieces: &'a [(usize, usize)],
 }
 
-impl Pieces<'_> {
+impl SomeRows<'_> {
     /// Calls `f(row, count, before)` for what lies together of `count` rows from `first` on; `before` have come already.
     fn each(&self, first: usize, count: usize, mut f: impl FnMut(usize, usize, usize)) {
         let mut begin = 0;
@@ -86,7 +86,7 @@ impl Pieces<'_> {
     }
 }
 
-impl Rows for Pieces<'_> {
+impl Rows for SomeRows<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.pieces.iter().map(|piece| piece.1).sum(), self.source.shape().1)
     }

@@ -46,7 +46,7 @@ struct Slab {
 
 /// The rows of a block, part by part; parts without rows are not listed.
 #[derive(Debug, Clone)]
-pub(in crate::backend) struct Pieces {
+pub(in crate::backend) struct SplitRows {
     pub name: &'static str,
     list: Vec<Slab>,
 }
@@ -178,7 +178,7 @@ impl Split {
             let block = make(&self.parts[part], rows.slab(&range), &range)?;
             Ok(Slab { part, start: range.start, block })
         })?;
-        Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(Pieces { name: self.name, list }) })
+        Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(SplitRows { name: self.name, list }) })
     }
 
     /// A block of the same rows, made of another piece by piece.
@@ -192,7 +192,7 @@ impl Split {
         })?;
         let (dtype, columns) =
             list.first().map_or((v.dtype, v.columns), |piece| (piece.block.dtype, piece.block.columns));
-        let storage = Storage::Split(Pieces { name: self.name, list });
+        let storage = Storage::Split(SplitRows { name: self.name, list });
         Ok(BlockVector { dtype, rows: v.rows, columns, storage })
     }
 
