@@ -120,7 +120,10 @@ impl Provenance {
     pub fn joined(&self, other: &Provenance, here: usize) -> Provenance {
         let own = (0..here).map(|i| self.draws(i).to_vec());
         let operators = if self.operators.is_empty() { &other.operators } else { &self.operators };
-        Provenance { operators: operators.clone(), vectors: own.chain(other.vectors.iter().cloned()).collect() }
+        Provenance {
+            operators: operators.clone(),
+            vectors: own.chain(other.vectors.iter().cloned()).collect(),
+        }
     }
 
     /// Of averages of these moments and others, vector by vector.
@@ -267,17 +270,21 @@ mod tests {
 
     #[test]
     fn numbers_in_steps_are_one_progression() {
-        let of = |number| Provenance { vectors: vec![vec![Draw::random(7, number)]], ..Provenance::default() };
+        let of =
+            |number| Provenance { vectors: vec![vec![Draw::random(7, number)]], ..Provenance::default() };
         let record = [9, 13, 17].into_iter().fold(of(5), |all, n| all.mixed(&of(n), 0.5));
         assert_eq!(record.vectors, [[Draw { seed: Some(7), first: 5, step: 4, count: 4 }]]);
         let odd = record.mixed(&of(20), 0.5);
         assert_eq!(odd.vectors[0].len(), 2, "20 is not the next one");
         assert!(
-            record.mixed(&Provenance { vectors: vec![vec![]], ..Provenance::default() }, 0.5).vectors[0].is_empty()
+            record.mixed(&Provenance { vectors: vec![vec![]], ..Provenance::default() }, 0.5).vectors[0]
+                .is_empty()
         );
         let back = Provenance::from_json(Some(&odd.to_json())).unwrap();
         assert_eq!(back.vectors, odd.vectors);
-        assert!(Provenance::from_json(Some(&json!({ "operators": [], "vectors": [[[7, 0, 1, 1]]] }))).is_err());
+        assert!(
+            Provenance::from_json(Some(&json!({ "operators": [], "vectors": [[[7, 0, 1, 1]]] }))).is_err()
+        );
         assert!(Provenance::from_json(None).unwrap().vectors.is_empty(), "files of older versions");
     }
 }

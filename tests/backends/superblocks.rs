@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::held::{Composed, Held, Numbers, Source, Square, Term};
+use umklapp::backend::matrix::held::{Composed, Held, Numbers, Square, Term, TermSource};
 use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
     Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
@@ -302,11 +302,11 @@ pub fn kept(device: &Device) {
     let term = |scale, row, rows, column, columns, from| Term { scale, row, rows, column, columns, from };
     let terms = || {
         vec![
-            term(0.5, 3, 90, 10, 50, Source::Block(&block, 0, [1, 90])),
-            term(-2.0, 0, 70, 30, 40, Source::Matrix(&held)),
-            term(1.0, 40, 33, 1, 65, Source::Matrix(&other)),
-            term(0.25, 20, 60, 5, 60, Source::Identity),
-            term(3.0, 60, 50, 0, 7, Source::Block(&block, 89, [90, -1])),
+            term(0.5, 3, 90, 10, 50, TermSource::Block(&block, 0, [1, 90])),
+            term(-2.0, 0, 70, 30, 40, TermSource::Matrix(&held)),
+            term(1.0, 40, 33, 1, 65, TermSource::Matrix(&other)),
+            term(0.25, 20, 60, 5, 60, TermSource::Identity),
+            term(3.0, 60, 50, 0, 7, TermSource::Block(&block, 89, [90, -1])),
         ]
     };
     let mut wanted = Mat::<f64>::zeros(120, 71);
@@ -352,7 +352,7 @@ pub fn kept(device: &Device) {
         rows: 120,
         columns: 71,
         by_rows: true,
-        terms: vec![term(2.0, 0, 120, 0, 71, Source::Matrix(&lying))],
+        terms: vec![term(2.0, 0, 120, 0, 71, TermSource::Matrix(&lying))],
     };
     let again = keeper.composed(&[again]).expect("a matrix");
     let again = device.download_part(&again, 0..size).expect("numbers");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::card::{Buffer, Card};
 use super::cells::{self, Cells};
 use super::ledger::Ledger;
-use super::matrices::{Argument, CsrArgument, DenseArgument, CardMatrix, NARROW, SellArgument, WIDE};
+use super::matrices::{Argument, CardMatrix, CsrArgument, DenseArgument, NARROW, SellArgument, WIDE};
 use super::order::Order;
 use super::to_bytes;
 use crate::backend::matrix::{Csr, Indices, Values};

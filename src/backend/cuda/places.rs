@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::card::{Buffer, Card};
 use super::{arguments, buffer, reals};
 use crate::backend::BlockVector;
-use crate::backend::matrix::held::{Composed, Held, Source};
+use crate::backend::matrix::held::{Composed, Held, TermSource};
 use crate::error::{Error, Result};
 
 /// Matrices on the card.
@@ -122,8 +122,8 @@ pub(super) struct Tile {
 /// Matrices put together from others, one after the other.
 pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVector> {
     let matrices = all.iter().flat_map(|m| &m.terms).filter_map(|term| match term.from {
-        Source::Matrix(m) => Some(m),
-        Source::Identity | Source::Block(..) => None,
+        TermSource::Matrix(m) => Some(m),
+        TermSource::Identity | TermSource::Block(..) => None,
     });
     // Most are those of operators, which stand column by column.
     let places = CardMatrices::of(card, matrices, false)?;
@@ -132,9 +132,9 @@ pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVe
         let first = rectangles.len() as u32;
         for term in &m.terms {
             let (from, [down, across]) = match term.from {
-                Source::Identity => (0, [0, 0]),
-                Source::Matrix(m) => (places.at(m)?.address, [1, m.nrows() as i64]),
-                Source::Block(block, first, ways) => (buffer(block)?.address + 8 * first as u64, ways),
+                TermSource::Identity => (0, [0, 0]),
+                TermSource::Matrix(m) => (places.at(m)?.address, [1, m.nrows() as i64]),
+                TermSource::Block(block, first, ways) => (buffer(block)?.address + 8 * first as u64, ways),
             };
             let (row, rows, column, columns) =
                 (term.row as u32, term.rows as u32, term.column as u32, term.columns as u32);

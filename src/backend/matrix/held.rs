@@ -76,12 +76,12 @@ pub struct Term<'a> {
     pub rows: usize,
     pub column: usize,
     pub columns: usize,
-    pub from: Source<'a>,
+    pub from: TermSource<'a>,
 }
 
 /// Where the numbers of a rectangle come from.
 #[derive(Clone, Copy)]
-pub enum Source<'a> {
+pub enum TermSource<'a> {
     Identity,
     Matrix(&'a Held<f64>),
     /// Numbers of a block: the first, and the distances from row to row and from column to column.

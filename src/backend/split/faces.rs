@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cuts::Cuts;
-use super::kernel::{End, SplitMatrix, PartRows};
+use super::kernel::{End, PartRows, SplitMatrix};
 use super::share::box_of;
 use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;

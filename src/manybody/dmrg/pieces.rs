@@ -8,7 +8,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Composed, Held, Numbers, Source, Term};
+use crate::backend::matrix::held::{Composed, Held, Numbers, Term, TermSource};
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
 use crate::error::{Error, Kind, Result};
@@ -37,7 +37,10 @@ pub(super) fn signature<T: Element>(factors: &[Factor<T>]) -> Vec<[u64; 7]> {
 ///
 /// # Errors
 /// Those of the device.
-pub(super) fn put_together<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Vec<Arc<Held<T>>>> {
+pub(super) fn put_together<T: Element>(
+    device: &Device,
+    all: &[CoveredMatrix<T>],
+) -> Result<Vec<Arc<Held<T>>>> {
     match there(device, all) {
         Err(e) if e.kind() == Kind::Interrupted => return Err(e),
         Ok(Some(matrices)) => return Ok(matrices),
@@ -75,8 +78,8 @@ fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option
 /// A piece of a real operator.
 fn real_term<T: Element>(f: &Factor<T>) -> Option<Term<'_>> {
     let from = match &f.matrix {
-        None => Source::Identity,
-        Some(m) => Source::Matrix(T::as_real(m)?),
+        None => TermSource::Identity,
+        Some(m) => TermSource::Matrix(T::as_real(m)?),
     };
     let (row, rows, column, columns) = (f.row, f.rows, f.column, f.columns);
     Some(Term { scale: f.scale.to_c64().re, row, rows, column, columns, from })
@@ -180,7 +183,7 @@ fn diagonals<'a, T: Element>(
     let Some(keeper) = device.keeper().filter(|_| !missing.is_empty()) else { return Ok(known) };
     let composed = missing.iter().map(|(m, (block, first, by_rows))| {
         let next = 1 + if *by_rows { m.ncols() } else { m.nrows() } as i64;
-        let from = Source::Block(block, *first, [next, 0]);
+        let from = TermSource::Block(block, *first, [next, 0]);
         let rows = m.nrows();
         let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
         Composed { rows, columns: 1, by_rows: true, terms }

@@ -11,7 +11,7 @@ use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
-use crate::backend::matrix::held::{Composed, Held, Keeper, Numbers, Source, Square, Term};
+use crate::backend::matrix::held::{Composed, Held, Keeper, Numbers, Square, Term, TermSource};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Kind, Result};
@@ -100,9 +100,9 @@ impl<T: Element> DensityMatrix<T> {
                 // The last column first.
                 Ok((block, first)) => {
                     let last = first + rows * rows.saturating_sub(1);
-                    Source::Block(block, last, [1, -(rows as i64)])
+                    TermSource::Block(block, last, [1, -(rows as i64)])
                 }
-                Err(m) => Source::Matrix(T::as_real(m)?),
+                Err(m) => TermSource::Matrix(T::as_real(m)?),
             };
             let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns, from }];
             Some(Composed { rows, columns, by_rows: true, terms })
@@ -198,7 +198,7 @@ fn sectors<T: Element>(
                 let place = match side {
                     Side::Right => panel.offset,
                     Side::Left => {
-                        let from = Source::Block(&target.rows, panel.offset, [panel.columns as i64, 1]);
+                        let from = TermSource::Block(&target.rows, panel.offset, [panel.columns as i64, 1]);
                         let (rows, columns) = (panel.rows, panel.columns);
                         let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns, from }];
                         turned.push(Composed { rows, columns, by_rows: false, terms });
