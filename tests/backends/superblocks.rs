@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::held::{Composed, Held, Numbers, Square, Term, TermSource};
+use umklapp::backend::matrix::held::{Composed, Held, DeviceNumbers, Square, Term, TermSource};
 use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
     Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
@@ -327,7 +327,7 @@ pub fn kept(device: &Device) {
     let composed = [true, false].map(|by_rows| Composed { rows: 120, columns: 71, by_rows, terms: terms() });
     let [by_rows, by_columns] = composed;
     let made = keeper.composed(&[by_rows, nothing(), by_columns]).expect("matrices");
-    let numbers = Numbers::new(device, made).expect("numbers");
+    let numbers = DeviceNumbers::new(device, made).expect("numbers");
     let size = 120 * 71;
     let close = |found: MatRef<'_, f64>, wanted: MatRef<'_, f64>, what: &str| {
         assert_eq!(found.shape(), wanted.shape());

@@ -16,7 +16,7 @@ use super::driver::{check, failure};
 use super::places;
 use super::records::{MATRIX, Step, TilePlan};
 use super::{Cuda, buffer, reals};
-use crate::backend::matrix::held::{Composed, Keeper, Numbers, Square};
+use crate::backend::matrix::held::{Composed, Keeper, DeviceNumbers, Square};
 use crate::backend::{BlockVector, DenseMut, DenseSolver};
 use crate::error::{Error, Result};
 
@@ -324,7 +324,7 @@ impl Cuda {
 }
 
 impl Keeper for Cuda {
-    fn keep(&self, numbers: &Arc<Numbers>) -> Result<()> {
+    fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         self.card.keep(numbers)
     }
 

@@ -38,7 +38,7 @@ impl Number for C64 {}
 /// What keeps dense real matrices in its memory from one step of a search to the next.
 pub trait Keeper: Send + Sync {
     /// Learns of numbers that it keeps, so that it may send them to the host where memory is short.
-    fn keep(&self, numbers: &Arc<Numbers>) -> Result<()>;
+    fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()>;
 
     /// Matrices put together from others, one after the other.
     fn composed(&self, all: &[Composed<'_>]) -> Result<BlockVector>;
@@ -89,20 +89,20 @@ pub enum TermSource<'a> {
 }
 
 /// Real numbers of matrices, one after the other, in the memory of a backend until they are brought to the host.
-pub struct Numbers {
+pub struct DeviceNumbers {
     device: Device,
     there: Mutex<Option<BlockVector>>,
     here: OnceLock<Vec<f64>>,
 }
 
-impl Numbers {
+impl DeviceNumbers {
     /// Those of a block, which nobody changes any more.
     ///
     /// # Errors
     /// Those of the backend, which may want to make room.
-    pub fn new(device: &Device, block: BlockVector) -> Result<Arc<Numbers>> {
+    pub fn new(device: &Device, block: BlockVector) -> Result<Arc<DeviceNumbers>> {
         let there = Mutex::new(Some(block));
-        let numbers = Arc::new(Numbers { device: device.clone(), there, here: OnceLock::new() });
+        let numbers = Arc::new(DeviceNumbers { device: device.clone(), there, here: OnceLock::new() });
         if let Some(keeper) = device.keeper() {
             keeper.keep(&numbers)?;
         }
@@ -159,7 +159,7 @@ pub struct Held<T> {
 
 /// Its numbers elsewhere: the first, and whether they stand row by row.
 struct There {
-    numbers: Arc<Numbers>,
+    numbers: Arc<DeviceNumbers>,
     first: usize,
     by_rows: bool,
 }
@@ -173,7 +173,7 @@ impl<T: Number> From<Mat<T>> for Held<T> {
 impl<T> Held<T> {
     /// A matrix whose numbers begin at `first`.
     pub fn within(
-        numbers: &Arc<Numbers>,
+        numbers: &Arc<DeviceNumbers>,
         first: usize,
         (rows, columns): (usize, usize),
         by_rows: bool,

@@ -10,7 +10,7 @@ use super::dense::applied;
 use super::space::{Side, Space};
 use super::spread::{All, Spread};
 use crate::backend::Device;
-use crate::backend::matrix::held::{Held, Numbers};
+use crate::backend::matrix::held::{Held, DeviceNumbers};
 use crate::backend::matrix::records::{Element, Factor, Turn};
 use crate::error::{Error, Kind, Result};
 use crate::ranks::Alike;
@@ -173,7 +173,7 @@ impl<T: Element> Basis<T> {
         });
         let places: Vec<(usize, (usize, usize))> = places.collect();
         if let Some(all) = device.all_rows(&block)? {
-            let numbers = Numbers::new(device, all)?;
+            let numbers = DeviceNumbers::new(device, all)?;
             let held = |(first, shape)| Arc::new(Held::within(&numbers, first, shape, false));
             return Ok(Some(places.into_iter().map(held).collect()));
         }

@@ -182,7 +182,7 @@ impl Mpo {
         let mut tensors = Vec::with_capacity(n);
         for site in 0..n {
             let before = &bonds[site];
-            let (mut rows, mut columns) = (Numbers::default(), Numbers::default());
+            let (mut rows, mut columns) = (Numbering::default(), Numbering::default());
             let mut edges: BTreeMap<(usize, usize), C64> = BTreeMap::new();
             for &(from, rest, z) in &open {
                 let (operator, rest) = match rests[rest] {
@@ -437,18 +437,18 @@ fn parallel(
 }
 
 /// Things numbered in the order of their first appearance.
-struct Numbers<K> {
+struct Numbering<K> {
     all: Vec<K>,
     known: HashMap<K, usize>,
 }
 
-impl<K> Default for Numbers<K> {
+impl<K> Default for Numbering<K> {
     fn default() -> Self {
-        Numbers { all: Vec::new(), known: HashMap::new() }
+        Numbering { all: Vec::new(), known: HashMap::new() }
     }
 }
 
-impl<K: Copy + Eq + std::hash::Hash> Numbers<K> {
+impl<K: Copy + Eq + std::hash::Hash> Numbering<K> {
     fn number(&mut self, key: K) -> usize {
         let next = self.all.len();
         *self.known.entry(key).or_insert_with(|| {

@@ -8,7 +8,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Composed, Held, Numbers, Term, TermSource};
+use crate::backend::matrix::held::{Composed, Held, DeviceNumbers, Term, TermSource};
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
 use crate::error::{Error, Kind, Result};
@@ -65,7 +65,7 @@ fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option
         let (rows, columns) = whole.shape;
         composed.push(Composed { rows, columns, by_rows: false, terms });
     }
-    let numbers = Numbers::new(device, keeper.composed(&composed)?)?;
+    let numbers = DeviceNumbers::new(device, keeper.composed(&composed)?)?;
     let mut first = 0;
     let held = |whole: &CoveredMatrix<T>| {
         let at = first;

@@ -11,7 +11,7 @@ use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
-use crate::backend::matrix::held::{Composed, Held, Keeper, Numbers, Square, Term, TermSource};
+use crate::backend::matrix::held::{Composed, Held, Keeper, DeviceNumbers, Square, Term, TermSource};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Kind, Result};
@@ -71,7 +71,7 @@ impl<T: Element> DensityMatrix<T> {
             Err(_) => return Ok(None),
             Ok(block) => block,
         };
-        let numbers = Numbers::new(&self.device, block)?;
+        let numbers = DeviceNumbers::new(&self.device, block)?;
         let mut places = vec![0; kept.len()];
         let mut at = 0;
         for sector in order {
@@ -258,7 +258,7 @@ fn sectors<T: Element>(
         (FEEDERS..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| near()));
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let numbers = Numbers::new(device, sums)?;
+    let numbers = DeviceNumbers::new(device, sums)?;
     let mut sectors: Vec<(usize, (Vec<f64>, Found<T>))> = Vec::with_capacity(order.len());
     for (k, of) in found {
         let (mut weights, vectors): (Vec<f64>, Option<Mat<T>>) = of?;

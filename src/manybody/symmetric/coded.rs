@@ -4,7 +4,7 @@ use super::super::basis::{Basis, BasisPath};
 use super::super::local::{Collected, Element, LocalTerms, group};
 use super::super::rows::{Rows, tidy};
 use super::codes::Layout;
-use super::numbers::Numbers;
+use super::numbers::StateNumbers;
 use super::subspace::Subspace;
 use crate::error::Result;
 use crate::number::C64;
@@ -39,7 +39,7 @@ pub(super) struct CodedRows {
     /// Whether both sectors are the same.
     square: bool,
     /// The numbers of the columns, where no symmetries divide them and the tables are small.
-    numbers: Option<Numbers>,
+    numbers: Option<StateNumbers>,
 }
 
 /// Local matrices of collected elements, those that change the fixed charges as `change` says.
@@ -79,7 +79,7 @@ impl CodedRows {
         square: bool,
     ) -> CodedRows {
         let groups = groups.iter().filter(|g| !g.elements.is_empty()).map(|g| words(g, &layout)).collect();
-        let numbers = from.orbits.is_none().then(|| Numbers::new(&from.plain, &layout)).flatten();
+        let numbers = from.orbits.is_none().then(|| StateNumbers::new(&from.plain, &layout)).flatten();
         CodedRows { to: to.clone(), from: from.clone(), layout, groups, square, numbers }
     }
 
@@ -202,7 +202,7 @@ impl Rows for CodedRows {
     fn bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|g| 4 * g.starts.len() + 32 * g.elements.len()).sum();
         groups
-            + self.numbers.as_ref().map_or(0, Numbers::bytes)
+            + self.numbers.as_ref().map_or(0, StateNumbers::bytes)
             + self.to.orbits.as_ref().map_or(0, |o| 12 * o.least.len() + o.actions.bytes())
     }
 
