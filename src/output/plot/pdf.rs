@@ -28,7 +28,7 @@ enum Font {
 
 /// Letters that stand side by side in one font, at one height.
 #[derive(Debug, PartialEq)]
-struct Run {
+struct Letters {
     font: Font,
     codes: Vec<u8>,
     /// How far they stand above the line, and how large they are, in parts of a plain letter's size.
@@ -421,8 +421,8 @@ fn outline(d: &str) -> Result<Vec<PathSegment>> {
 }
 
 /// The letters of a text by their fonts.
-fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(text: &str, bold: bool, serif: bool) -> Vec<Letters> {
+    let mut runs: Vec<Letters> = Vec::new();
     for piece in pieces(text) {
         for c in piece.text.chars() {
             let (c, shift) = lowered(c);
@@ -440,7 +440,7 @@ fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
             };
             let (font, code, width) = letter(c, bold, serif);
             let width = f64::from(width) / 1000.0 * scale;
-            let same = |run: &&mut Run| {
+            let same = |run: &&mut Letters| {
                 run.font == font && run.up == up && run.scale == scale && !run.barred && !barred
             };
             match runs.last_mut().filter(same) {
@@ -448,7 +448,7 @@ fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
                     run.codes.push(code);
                     run.width += width;
                 }
-                None => runs.push(Run { font, codes: vec![code], up, scale, width, barred }),
+                None => runs.push(Letters { font, codes: vec![code], up, scale, width, barred }),
             }
         }
     }
@@ -490,7 +490,7 @@ mod tests {
     #[test]
     fn letters_find_their_fonts() {
         let all = runs("E (10⁻³ eV), µ β₁", false, false);
-        let shift = |r: &Run| if r.up == 0.0 { 0 } else { r.up.signum() as i8 };
+        let shift = |r: &Letters| if r.up == 0.0 { 0 } else { r.up.signum() as i8 };
         let fonts: Vec<(Font, i8, &[u8])> =
             all.iter().map(|r| (r.font, shift(r), r.codes.as_slice())).collect();
         assert_eq!(
