@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::held::{Composed, Held, DeviceNumbers, Square, Term, TermSource};
+use umklapp::backend::matrix::held::{Composed, Held, DeviceNumbers, Square, Added, TermSource};
 use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
     Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
@@ -299,7 +299,7 @@ pub fn kept(device: &Device) {
     let numbers: Vec<C64> = (0..50 * 90).map(|k| v[(k, 0)].into()).collect();
     let block = device.upload(DType::F64, Rows::all(numbers.len()), 1, &numbers).expect("a block");
     // A panel of 50 x 90 turned over, its columns backwards, with what else there is on top.
-    let term = |scale, row, rows, column, columns, from| Term { scale, row, rows, column, columns, from };
+    let term = |scale, row, rows, column, columns, from| Added { scale, row, rows, column, columns, from };
     let terms = || {
         vec![
             term(0.5, 3, 90, 10, 50, TermSource::Block(&block, 0, [1, 90])),

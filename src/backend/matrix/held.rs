@@ -66,11 +66,11 @@ pub struct Composed<'a> {
     pub columns: usize,
     /// Whether its numbers are to stand row by row, and not column by column.
     pub by_rows: bool,
-    pub terms: Vec<Term<'a>>,
+    pub terms: Vec<Added<'a>>,
 }
 
 /// A rectangle of another matrix, added where it says.
-pub struct Term<'a> {
+pub struct Added<'a> {
     pub scale: f64,
     pub row: usize,
     pub rows: usize,

@@ -8,7 +8,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Composed, Held, DeviceNumbers, Term, TermSource};
+use crate::backend::matrix::held::{Composed, Held, DeviceNumbers, Added, TermSource};
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
 use crate::error::{Error, Kind, Result};
@@ -60,7 +60,7 @@ fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option
     }
     let mut composed = Vec::with_capacity(all.len());
     for whole in all {
-        let terms: Option<Vec<Term<'_>>> = whole.factors.iter().map(real_term).collect();
+        let terms: Option<Vec<Added<'_>>> = whole.factors.iter().map(real_term).collect();
         let Some(terms) = terms else { return Ok(None) };
         let (rows, columns) = whole.shape;
         composed.push(Composed { rows, columns, by_rows: false, terms });
@@ -76,13 +76,13 @@ fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option
 }
 
 /// A piece of a real operator.
-fn real_term<T: Element>(f: &Factor<T>) -> Option<Term<'_>> {
+fn real_term<T: Element>(f: &Factor<T>) -> Option<Added<'_>> {
     let from = match &f.matrix {
         None => TermSource::Identity,
         Some(m) => TermSource::Matrix(T::as_real(m)?),
     };
     let (row, rows, column, columns) = (f.row, f.rows, f.column, f.columns);
-    Some(Term { scale: f.scale.to_c64().re, row, rows, column, columns, from })
+    Some(Added { scale: f.scale.to_c64().re, row, rows, column, columns, from })
 }
 
 /// By the processor.
@@ -185,7 +185,7 @@ fn diagonals<'a, T: Element>(
         let next = 1 + if *by_rows { m.ncols() } else { m.nrows() } as i64;
         let from = TermSource::Block(block, *first, [next, 0]);
         let rows = m.nrows();
-        let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
+        let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
         Composed { rows, columns: 1, by_rows: true, terms }
     });
     let entries = keeper.composed(&composed.collect::<Vec<_>>())?;

@@ -11,7 +11,7 @@ use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
-use crate::backend::matrix::held::{Composed, Held, Keeper, DeviceNumbers, Square, Term, TermSource};
+use crate::backend::matrix::held::{Composed, Held, Keeper, DeviceNumbers, Square, Added, TermSource};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Kind, Result};
@@ -104,7 +104,7 @@ impl<T: Element> DensityMatrix<T> {
                 }
                 Err(m) => TermSource::Matrix(T::as_real(m)?),
             };
-            let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns, from }];
+            let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns, from }];
             Some(Composed { rows, columns, by_rows: true, terms })
         });
         let composed = composed.collect::<Option<Vec<_>>>();
@@ -200,7 +200,7 @@ fn sectors<T: Element>(
                     Side::Left => {
                         let from = TermSource::Block(&target.rows, panel.offset, [panel.columns as i64, 1]);
                         let (rows, columns) = (panel.rows, panel.columns);
-                        let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns, from }];
+                        let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns, from }];
                         turned.push(Composed { rows, columns, by_rows: false, terms });
                         at += rows * columns;
                         at - rows * columns
