@@ -32,7 +32,7 @@ const INTEGER: f64 = 1e-3;
 type Corner = (u64, u64);
 
 /// What is known at a momentum.
-struct Known {
+struct AtMomentum {
     states: Matrix,
     gap: f64,
     width: f64,
@@ -54,7 +54,7 @@ struct Grid<'a> {
     points: u64,
     /// How much a level can move at most per unit of momentum in each of the two directions.
     speeds: [f64; 2],
-    known: BTreeMap<Corner, Known>,
+    known: BTreeMap<Corner, AtMomentum>,
 }
 
 /// The most that eigenvalues of `H(k)` change per unit of `k` in a direction: the sum of the norms of the hops'
@@ -95,7 +95,7 @@ impl Grid<'_> {
         let found = at_each(&momenta, "Chern number", task, |k| {
             let l = levels(self.bloch, k)?;
             let width = l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
-            Ok(Known { states: lowest(&l.vectors, self.filled)?, gap: gap(&l.energies, self.filled), width })
+            Ok(AtMomentum { states: lowest(&l.vectors, self.filled)?, gap: gap(&l.energies, self.filled), width })
         })?;
         self.known.extend(new.into_iter().zip(found));
         Ok(())

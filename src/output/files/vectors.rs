@@ -27,11 +27,11 @@ pub struct Vectors {
     columns: usize,
     /// Row by row.
     numbers: Vec<C64>,
-    pairs: Option<Known>,
+    pairs: Option<EigenData>,
 }
 
 /// What eigenpairs have besides their vectors.
-struct Known {
+struct EigenData {
     values: Vec<f64>,
     residuals: Vec<f64>,
     iterations: usize,
@@ -56,7 +56,7 @@ impl Vectors {
     /// # Errors
     /// As for [`Vectors::of`].
     pub fn of_pairs(device: &Device, eigen: &Eigen) -> Result<Vectors> {
-        let known = Known {
+        let known = EigenData {
             values: eigen.values.clone(),
             residuals: eigen.residuals.clone(),
             iterations: eigen.iterations,
@@ -240,7 +240,7 @@ fn read(path: &Path) -> Result<Option<Vectors>> {
                 return Err(Error::file("eigenvectors that are no numbers, or residuals below 0").hint(hint));
             }
             let count = |key: &str| about.get(key).and_then(Value::as_u64).unwrap_or(0) as usize;
-            vectors.pairs = Some(Known {
+            vectors.pairs = Some(EigenData {
                 values,
                 residuals,
                 iterations: count("iterations"),
