@@ -84,7 +84,7 @@ pub(crate) struct RunOptions {
     ranks: Option<u16>,
     /// Ranks in each direction of a lattice, as `4x2x2`; without it, the boxes have the least surface
     #[arg(long, value_name = "AxB", value_parser = grid)]
-    grid: Option<Grid>,
+    grid: Option<RankGrid>,
     /// Rows from which vectors are shared out to ranks; smaller ones every rank has whole
     #[arg(long, value_name = "ROWS")]
     share_from: Option<usize>,
@@ -148,15 +148,15 @@ struct Weights(Vec<f64>);
 
 /// Ranks in each direction.
 #[derive(Debug, Clone)]
-struct Grid(Vec<usize>);
+struct RankGrid(Vec<usize>);
 
-fn grid(text: &str) -> Result<Grid, String> {
+fn grid(text: &str) -> Result<RankGrid, String> {
     let numbers: Option<Vec<usize>> = text
         .split('x')
         .map(|n| n.trim().parse().ok().filter(|n: &usize| (1..=1 << 20).contains(n)))
         .collect();
     numbers
-        .map(Grid)
+        .map(RankGrid)
         .ok_or_else(|| format!("`{text}` is no grid of ranks (give a number a direction, as 4x2x2)"))
 }
 

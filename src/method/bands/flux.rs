@@ -46,7 +46,7 @@ struct Plaquette {
 }
 
 /// The grid of a plane.
-struct Grid<'a> {
+struct PlaneGrid<'a> {
     bloch: &'a Bloch,
     plane: &'a Plane,
     filled: usize,
@@ -73,7 +73,7 @@ fn speed(bloch: &Bloch, direction: usize) -> f64 {
     bloch.parts().map(|(cells, entries)| TAU * (cells[direction] as f64).abs() * norm(entries)).sum()
 }
 
-impl Grid<'_> {
+impl PlaneGrid<'_> {
     fn wrapped(&self, (a, b): Corner) -> Corner {
         (a % self.points, b % self.points)
     }
@@ -206,12 +206,12 @@ fn resolved<'a>(
     plane: &'a Plane,
     n: usize,
     task: &Task,
-) -> Result<(Grid<'a>, Vec<Plaquette>)> {
+) -> Result<(PlaneGrid<'a>, Vec<Plaquette>)> {
     // The cells, their corners and the momenta of these, beside the states there.
     keep(n * n, bloch.rows() * filled + 16)?;
     let size = 1 << HALVINGS;
     let speeds = plane.directions.map(|d| speed(bloch, d));
-    let mut grid = Grid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
+    let mut grid = PlaneGrid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
     let patience = (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
     let mut cells: Vec<Plaquette> = (0..n as u64 * n as u64)
         .map(|p| Plaquette { corner: (p / n as u64 * size, p % n as u64 * size), size })
