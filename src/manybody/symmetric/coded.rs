@@ -3,7 +3,7 @@
 use super::super::basis::{Basis, BasisPath};
 use super::super::local::{Collected, Element, LocalTerms, group};
 use super::super::rows::{Rows, tidy};
-use super::codes::Layout;
+use super::codes::WordLayout;
 use super::numbers::StateNumbers;
 use super::subspace::Subspace;
 use crate::error::Result;
@@ -34,7 +34,7 @@ struct Word {
 pub(super) struct CodedRows {
     to: Subspace,
     from: Subspace,
-    layout: Layout,
+    layout: WordLayout,
     groups: Vec<Words>,
     /// Whether both sectors are the same.
     square: bool,
@@ -64,10 +64,10 @@ impl CodedRows {
     ///
     /// # Errors
     /// For words too short.
-    pub fn layout(from: &Subspace, to: &Subspace) -> Result<Layout> {
+    pub fn layout(from: &Subspace, to: &Subspace) -> Result<WordLayout> {
         match from.orbits.as_ref().or(to.orbits.as_ref()) {
             Some(orbits) => Ok(orbits.actions.layout.clone()),
-            None => Layout::new(to.sites(), 8),
+            None => WordLayout::new(to.sites(), 8),
         }
     }
 
@@ -75,7 +75,7 @@ impl CodedRows {
         groups: &[LocalTerms],
         from: &Subspace,
         to: &Subspace,
-        layout: Layout,
+        layout: WordLayout,
         square: bool,
     ) -> CodedRows {
         let groups = groups.iter().filter(|g| !g.elements.is_empty()).map(|g| words(g, &layout)).collect();
@@ -166,7 +166,7 @@ impl CodedRows {
     }
 }
 
-fn words(group: &LocalTerms, layout: &Layout) -> Words {
+fn words(group: &LocalTerms, layout: &WordLayout) -> Words {
     let places: Vec<_> = group
         .sites
         .iter()

@@ -2,7 +2,7 @@
 //! 6561 (1990)).
 
 use super::super::basis::{Basis, Level};
-use super::codes::Layout;
+use super::codes::WordLayout;
 
 /// The most bits of a word, and of a half of it.
 pub(super) const SHORT: u32 = 32;
@@ -44,7 +44,7 @@ fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<Half> {
 
 impl StateNumbers {
     /// The tables of a basis; none where they would be long.
-    pub fn new(basis: &Basis, layout: &Layout) -> Option<StateNumbers> {
+    pub fn new(basis: &Basis, layout: &WordLayout) -> Option<StateNumbers> {
         let levels = basis.levels();
         let middle = layout.shifts.iter().position(|&shift| 2 * shift <= layout.bits)? + 1;
         let shift = layout.shifts[middle - 1];

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::super::basis::{Basis, BasisPath, Sector};
 use super::super::sites::Sites;
-use super::codes::Layout;
+use super::codes::WordLayout;
 use super::generators::Symmetry;
 use super::group::{Generator, Group};
 use super::orbits::Orbits;
@@ -36,7 +36,7 @@ impl Subspace {
     pub fn new(sites: &Sites, sector: &Sector, symmetries: &[Symmetry], task: &Task) -> Result<Subspace> {
         let plain = Basis::new(sites, sector)?;
         if !symmetries.is_empty() {
-            Layout::new(sites, 1)?;
+            WordLayout::new(sites, 1)?;
         }
         let generators = symmetries.iter().map(|s| s.on(sites)).collect::<Result<Vec<_>>>()?;
         for generator in &generators {
