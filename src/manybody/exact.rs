@@ -2,7 +2,7 @@
 //! basis.
 
 use super::basis::{Basis, BasisPath};
-use super::local::{Element, LocalTerms, groups};
+use super::local::{LocalEntry, LocalTerms, groups};
 use super::opsum::OpSum;
 use super::rows::{self, Rows, tidy};
 use crate::backend::Device;
@@ -95,7 +95,7 @@ impl PlainRows {
     /// How far the column lies from the row, modulo 2^64: only the sites from the first to the last of the group
     /// matter.
     #[inline]
-    fn shift(&self, group: &LocalTerms, element: &Element, walk: &BasisPath<'_>) -> u64 {
+    fn shift(&self, group: &LocalTerms, element: &LocalEntry, walk: &BasisPath<'_>) -> u64 {
         let levels = self.basis.levels();
         let (mut i, mut passed) = (group.sites[0], 0u64);
         let mut node = walk.nodes[i];

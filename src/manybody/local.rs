@@ -21,7 +21,7 @@ pub(super) struct LocalTerms {
     pub string: Vec<usize>,
     /// Where each row of the matrix starts in `elements`.
     pub starts: Vec<u32>,
-    pub elements: Vec<Element>,
+    pub elements: Vec<LocalEntry>,
 }
 
 impl LocalTerms {
@@ -31,7 +31,7 @@ impl LocalTerms {
 }
 
 /// An element of a local matrix.
-pub(super) struct Element {
+pub(super) struct LocalEntry {
     pub value: C64,
     /// Local states of the column on the group's sites; empty on the diagonal.
     pub states: Vec<u8>,
@@ -171,7 +171,7 @@ pub(super) fn group(
         if !keep(&on, (row, column), &changed)? {
             continue;
         }
-        elements.push(Element { value, states: if row == column { Vec::new() } else { from } });
+        elements.push(LocalEntry { value, states: if row == column { Vec::new() } else { from } });
         starts[row + 1] += 1;
     }
     for row in 0..joint {

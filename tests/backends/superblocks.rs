@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::held::{Composed, Held, DeviceNumbers, Square, Added, TermSource};
+use umklapp::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Square, TermSource};
 use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
     Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,

@@ -16,7 +16,7 @@ use super::driver::{check, failure};
 use super::places;
 use super::records::{MATRIX, Step, TilePlan};
 use super::{Cuda, buffer, reals};
-use crate::backend::matrix::held::{Composed, Keeper, DeviceNumbers, Square};
+use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::{BlockVector, DenseMut, DenseSolver};
 use crate::error::{Error, Result};
 

@@ -10,7 +10,7 @@ use super::dense::applied;
 use super::space::{Side, Space};
 use super::spread::{All, Spread};
 use crate::backend::Device;
-use crate::backend::matrix::held::{Held, DeviceNumbers};
+use crate::backend::matrix::held::{DeviceNumbers, Held};
 use crate::backend::matrix::records::{Element, Factor, Turn};
 use crate::error::{Error, Kind, Result};
 use crate::ranks::Alike;

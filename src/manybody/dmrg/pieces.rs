@@ -8,7 +8,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Composed, Held, DeviceNumbers, Added, TermSource};
+use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, TermSource};
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
 use crate::error::{Error, Kind, Result};

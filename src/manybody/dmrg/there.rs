@@ -11,7 +11,7 @@ use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
-use crate::backend::matrix::held::{Composed, Held, Keeper, DeviceNumbers, Square, Added, TermSource};
+use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Keeper, Square, TermSource};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Kind, Result};

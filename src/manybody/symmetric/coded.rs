@@ -1,7 +1,7 @@
 //! The rows of an operator from states of one sector to those of another, where symmetries divide one or both.
 
 use super::super::basis::{Basis, BasisPath};
-use super::super::local::{Collected, Element, LocalTerms, group};
+use super::super::local::{Collected, LocalEntry, LocalTerms, group};
 use super::super::rows::{Rows, tidy};
 use super::codes::WordLayout;
 use super::numbers::StateNumbers;
@@ -175,7 +175,7 @@ fn words(group: &LocalTerms, layout: &WordLayout) -> Words {
         .collect();
     let bits = places.iter().fold(0, |bits, &(shift, mask, _)| bits | (mask << shift));
     let string = group.string.iter().fold(0, |sites, &i| sites | (1 << i));
-    let word = |element: &Element| {
+    let word = |element: &LocalEntry| {
         let put = |bits: u64, (s, &(shift, ..)): (&u8, &(u32, u64, usize))| bits | (u64::from(*s) << shift);
         let bits = element.states.iter().zip(&places).fold(0, put);
         Word { value: element.value, bits, stays: element.states.is_empty() }

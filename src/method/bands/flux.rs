@@ -95,7 +95,11 @@ impl PlaneGrid<'_> {
         let found = at_each(&momenta, "Chern number", task, |k| {
             let l = levels(self.bloch, k)?;
             let width = l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
-            Ok(AtMomentum { states: lowest(&l.vectors, self.filled)?, gap: gap(&l.energies, self.filled), width })
+            Ok(AtMomentum {
+                states: lowest(&l.vectors, self.filled)?,
+                gap: gap(&l.energies, self.filled),
+                width,
+            })
         })?;
         self.known.extend(new.into_iter().zip(found));
         Ok(())
@@ -211,7 +215,8 @@ fn resolved<'a>(
     keep(n * n, bloch.rows() * filled + 16)?;
     let size = 1 << HALVINGS;
     let speeds = plane.directions.map(|d| speed(bloch, d));
-    let mut grid = PlaneGrid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
+    let mut grid =
+        PlaneGrid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
     let patience = (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
     let mut cells: Vec<Plaquette> = (0..n as u64 * n as u64)
         .map(|p| Plaquette { corner: (p / n as u64 * size, p % n as u64 * size), size })

@@ -178,7 +178,11 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
 /// A trial move of two electrons or more, which can connect configurations that single hops do not. They are removed
 /// and put on random sites that the others leave free. Half of the moves take two, each further electron is half as
 /// likely as the one before.
-fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers: &mut TrialDraws) -> Vec<Hop> {
+fn several<S: Amplitude>(
+    state: &LatticeState<S>,
+    walker: &Occupied<S>,
+    numbers: &mut TrialDraws,
+) -> Vec<Hop> {
     let (up, down) = state.electrons();
     let lifted = (1 + (-numbers.unit().log2()).ceil() as usize).clamp(2, up + down);
     let mut chosen: Vec<usize> = Vec::with_capacity(lifted);

@@ -47,7 +47,9 @@ pub fn save_state(arrays: &[Named], header: &Value, path: &Path, manifest: Optio
                 match numbers {
                     ArrayNumbers::Whole(all) => array(&mut *archive, shape, all.iter().copied()),
                     ArrayNumbers::Any(Series::Real(all)) => array(&mut *archive, shape, all.iter().copied()),
-                    ArrayNumbers::Any(Series::Complex(all)) => array(&mut *archive, shape, all.iter().copied()),
+                    ArrayNumbers::Any(Series::Complex(all)) => {
+                        array(&mut *archive, shape, all.iter().copied())
+                    }
                 }
             })
         })
