@@ -27,7 +27,7 @@ struct SplitSuperblock {
     own: Arc<dyn Kernel>,
     helpers: Vec<Helper>,
     info: KernelInfo,
-    kept: Kept<Vec<Link>>,
+    kept: Kept<Vec<HelperLink>>,
 }
 
 /// Another part: it is sent the blocks that it reads, and sends back those that it computes.
@@ -41,7 +41,7 @@ struct Helper {
 }
 
 /// Both ends of the exchange with a helper, and the memory that rows pass through.
-struct Link {
+struct HelperLink {
     port: Box<dyn Port>,
     there: Box<dyn Port>,
     out: Option<Staging>,
@@ -223,9 +223,9 @@ fn helper<T: Element>(
 }
 
 impl Helper {
-    fn link(&self, there: &Device, shape: VectorShape) -> Result<Link> {
+    fn link(&self, there: &Device, shape: VectorShape) -> Result<HelperLink> {
         let memory = |rows: usize| between(there, &self.device, shape.bytes(rows)).map(Some);
-        Ok(Link {
+        Ok(HelperLink {
             port: through_host(&self.device)?.port(&self.halo, shape)?,
             there: through_host(there)?.port(&self.there, shape)?,
             out: memory(self.kernel.cols())?,
@@ -257,7 +257,7 @@ fn lost() -> Error {
 }
 
 impl SplitSuperblock {
-    fn links(&self, shape: VectorShape) -> Result<Vec<Link>> {
+    fn links(&self, shape: VectorShape) -> Result<Vec<HelperLink>> {
         match self.kept.take(shape) {
             Some(links) => Ok(links),
             None => self.helpers.iter().map(|helper| helper.link(&self.device, shape)).collect(),

@@ -27,7 +27,7 @@ pub(super) struct Network {
 
 /// What a message of some bytes takes.
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct MessageTime {
     /// Bytes a second, in each direction.
     rate: f64,
     /// Seconds.
@@ -57,7 +57,7 @@ struct ScaledStep {
 }
 
 /// The largest box of the grid of least surface decides. Hoppings reach the nearest cells.
-fn modelled(work: &Workload, nodes: usize, link: Link) -> Option<ScaledStep> {
+fn modelled(work: &Workload, nodes: usize, link: MessageTime) -> Option<ScaledStep> {
     let grid = least_surface(&work.cells, &vec![1; work.cells.len()], nodes)?;
     let sides: Vec<usize> = work.cells.iter().zip(&grid).map(|(n, parts)| n.div_ceil(*parts)).collect();
     let rows = sides.iter().product::<usize>() * work.orbitals;
@@ -81,14 +81,14 @@ fn round(world: &World, memory: &mut Option<[Box<dyn HostMemory>; 2]>, bytes: us
 }
 
 /// The link between the ranks there are, all of them busy.
-fn measured_link(bench: &Bench, world: &World) -> Result<Link> {
+fn measured_link(bench: &Bench, world: &World) -> Result<MessageTime> {
     let seconds = |bytes: usize| {
         let mut memory = None;
         fastest(bench.limit() / 4, || round(world, &mut memory, bytes))
     };
     const LARGE: usize = 4 << 20;
     let (latency, large) = (seconds(8)?, seconds(LARGE)?);
-    Ok(Link { rate: LARGE as f64 / large.max(1e-9), latency })
+    Ok(MessageTime { rate: LARGE as f64 / large.max(1e-9), latency })
 }
 
 /// Vectors that a recurrence needs, and what lies beside them.
@@ -165,7 +165,7 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
             "a network of {link} GB/s and {latency} us: both must be positive"
         )));
     }
-    let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
+    let network = MessageTime { rate: link * 1e9, latency: latency * 1e-6 };
     let parts = device.parts();
     let kind = |part: &Part| (part.device.name(), part.share);
     if parts.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
@@ -204,7 +204,7 @@ fn over(
     bench: &Bench,
     device: &Device,
     n: usize,
-    link: Option<Link>,
+    link: Option<MessageTime>,
     rates: &[(Case, f64, f64)],
 ) -> Result<()> {
     out("");
@@ -239,7 +239,7 @@ fn over(
 }
 
 /// What the model says of many nodes like this rank.
-fn tables(case: &Case, each: f64, network: Link) {
+fn tables(case: &Case, each: f64, network: MessageTime) {
     let text = |grid: &[usize]| grid.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
     let strong = case.cells.map(|n| 8 * n);
     out(&format!(
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_model_by_hand() {
-        let link = Link { rate: 50e9, latency: 5e-6 };
+        let link = MessageTime { rate: 50e9, latency: 5e-6 };
         // 32 x 32 boxes of 200 x 200 x 40 cells: four faces of 200 x 40 cells of 4 rows, each row 32 numbers of 16 bytes.
         let step = modelled(&insulator(4e-10), 1024, link).unwrap();
         assert_eq!((step.grid, step.rows), (vec![32, 32, 1], 6_400_000));
@@ -309,7 +309,7 @@ mod tests {
         // One node exchanges nothing; a slow link decides.
         let one = modelled(&insulator(4e-10), 1, link).unwrap();
         assert_eq!((one.faces, one.all), (0.0, one.product));
-        let slow = modelled(&insulator(4e-10), 1024, Link { rate: 1e9, ..link }).unwrap();
+        let slow = modelled(&insulator(4e-10), 1024, MessageTime { rate: 1e9, ..link }).unwrap();
         assert!((slow.all - slow.faces - 5e-6).abs() < 1e-15 && slow.faces > slow.product);
         // More nodes than cells in every direction have no grid.
         let tiny = Workload { cells: vec![2, 1, 1], orbitals: 1, row: 8.0, each: 1e-9 };
