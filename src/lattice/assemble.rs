@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::lattice::no_axis;
 use super::model::{HopValue, Model};
-use super::plan::{RowPlan, Rows};
+use super::plan::{RowPlan, ModelRows};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
@@ -154,7 +154,7 @@ impl Model {
             if stop.raised() {
                 return;
             }
-            let mut scratch = Rows::new(n);
+            let mut scratch = ModelRows::new(n);
             let first = sites.start + chunk * CHUNK;
             for (k, count) in counts.chunks_mut(n).enumerate() {
                 plan.count(first + k, &mut scratch, count);
@@ -212,7 +212,7 @@ impl RowPlan<'_> {
             if stop.raised() {
                 return;
             }
-            let mut scratch = Rows::new(n);
+            let mut scratch = ModelRows::new(n);
             let mut at = 0;
             for site in part {
                 self.site(site, &mut scratch);

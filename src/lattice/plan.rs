@@ -94,15 +94,15 @@ pub(super) fn crossings(mut number: usize, most: &[i64; MAX_DIMENSION]) -> [i64;
 }
 
 /// The rows of one site.
-pub(super) struct Rows {
+pub(super) struct ModelRows {
     pub rows: Vec<Vec<(usize, C64)>>,
     /// The cell looked at last, and its coordinates.
     last: (usize, [i64; MAX_DIMENSION]),
 }
 
-impl Rows {
+impl ModelRows {
     pub fn new(n: usize) -> Self {
-        Rows { rows: vec![Vec::new(); n], last: (usize::MAX, [0; MAX_DIMENSION]) }
+        ModelRows { rows: vec![Vec::new(); n], last: (usize::MAX, [0; MAX_DIMENSION]) }
     }
 
     /// Sorts by column, adds up entries of the same column, and drops zeros.
@@ -257,7 +257,7 @@ impl<'a> RowPlan<'a> {
     }
 
     /// How many entries each row of a site has.
-    pub fn count(&self, site: usize, scratch: &mut Rows, counts: &mut [usize]) {
+    pub fn count(&self, site: usize, scratch: &mut ModelRows, counts: &mut [usize]) {
         let basis = self.model.lattice.basis().len();
         if let Some(same) = &self.same_counts[site % basis]
             && self.is_inside(site / basis, scratch)
@@ -279,7 +279,7 @@ impl<'a> RowPlan<'a> {
 
     /// Whether no hopping crosses a boundary from a cell, which becomes the one looked at last.
     #[inline]
-    fn is_inside(&self, cell: usize, scratch: &mut Rows) -> bool {
+    fn is_inside(&self, cell: usize, scratch: &mut ModelRows) -> bool {
         let lattice = &self.model.lattice;
         scratch.last = lattice.cell_after(scratch.last, cell);
         let mut inside = true;
@@ -313,7 +313,7 @@ impl<'a> RowPlan<'a> {
     #[inline]
     fn add(
         &self,
-        out: &mut Rows,
+        out: &mut ModelRows,
         column: usize,
         step: &SiteHop<'_>,
         block: impl Iterator<Item = (usize, usize, C64)>,
@@ -332,7 +332,7 @@ impl<'a> RowPlan<'a> {
     }
 
     /// Generates the rows of a site.
-    pub fn site(&self, site: usize, out: &mut Rows) {
+    pub fn site(&self, site: usize, out: &mut ModelRows) {
         let (model, lat) = (self.model, &self.model.lattice);
         let (basis, d) = (lat.basis().len(), lat.dimension());
         let full = lat.full(site);
@@ -421,7 +421,7 @@ impl<'a> RowPlan<'a> {
     }
 
     /// The on-site entries.
-    fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut Rows) {
+    fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut ModelRows) {
         let model = self.model;
         let ends = (!model.fluxes.is_empty() && self.beside.is_some()).then(|| {
             let u = self.coordinates(at, s, &[], 1);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lattice::MAX_DIMENSION;
 use super::model::Model;
-use super::plan::{RowPlan, Rows, crossings};
+use super::plan::{RowPlan, ModelRows, crossings};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -44,7 +44,7 @@ impl Model {
         let rows = self.rows();
         let mut plan = RowPlan::new(self, axes);
         plan.unrolled = Some(most);
-        let mut scratch = Rows::new(self.orbitals);
+        let mut scratch = ModelRows::new(self.orbitals);
         let mut parts: BTreeMap<usize, Vec<(usize, usize, C64)>> = BTreeMap::new();
         let mut count = 0;
         for site in 0..lattice.sites() {

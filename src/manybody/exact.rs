@@ -4,7 +4,7 @@
 use super::basis::{Basis, BasisPath};
 use super::local::{LocalEntry, LocalTerms, groups};
 use super::opsum::OpSum;
-use super::rows::{self, Rows, tidy};
+use super::rows::{self, RowSource, tidy};
 use crate::backend::Device;
 use crate::backend::matrix::Csr;
 use crate::error::Result;
@@ -113,7 +113,7 @@ impl PlainRows {
     }
 }
 
-impl Rows for PlainRows {
+impl RowSource for PlainRows {
     fn shape(&self) -> (usize, usize) {
         (self.basis.dim(), self.basis.dim())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::rows::Rows as RowSource;
+use super::rows::RowSource;
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update};
 use crate::error::Result;
 use crate::number::{C64, DType, memory};

@@ -2,7 +2,7 @@
 
 use super::super::basis::{Basis, BasisPath};
 use super::super::local::{Collected, LocalEntry, LocalTerms, group};
-use super::super::rows::{Rows, tidy};
+use super::super::rows::{RowSource, tidy};
 use super::codes::WordLayout;
 use super::numbers::StateNumbers;
 use super::subspace::Subspace;
@@ -184,7 +184,7 @@ fn words(group: &LocalTerms, layout: &WordLayout) -> Words {
     Words { places, bits, string, starts: group.starts.clone(), elements }
 }
 
-impl Rows for CodedRows {
+impl RowSource for CodedRows {
     fn shape(&self) -> (usize, usize) {
         (self.to.dim(), self.from.dim())
     }
