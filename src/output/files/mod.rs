@@ -33,7 +33,7 @@ pub use json::kind as kind_of_json;
 pub use market::save_operator;
 pub use orbitals::{Loaded, holds_orbitals, load_orbitals, save_orbitals};
 pub use states::{ArrayNumbers, Named, load_state, save_state};
-pub use vectors::{Vectors, load_vectors, save_vectors};
+pub use vectors::{SavedVectors, load_vectors, save_vectors};
 
 /// What a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]
