@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::lattice::no_axis;
 use super::model::{HopValue, Model};
-use super::plan::{RowPlan, ModelRows};
+use super::plan::{ModelRows, RowPlan};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lattice::MAX_DIMENSION;
 use super::model::Model;
-use super::plan::{RowPlan, ModelRows, crossings};
+use super::plan::{ModelRows, RowPlan, crossings};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};

@@ -43,12 +43,12 @@ pub(super) fn operator(
 }
 
 /// Adds up products.
-trait Number: Copy + Send + Sync {
+trait AddsProducts: Copy + Send + Sync {
     const ZERO: Self;
     fn add(&mut self, value: C64, x: Self);
 }
 
-impl Number for f64 {
+impl AddsProducts for f64 {
     const ZERO: f64 = 0.0;
 
     #[inline]
@@ -57,7 +57,7 @@ impl Number for f64 {
     }
 }
 
-impl Number for C64 {
+impl AddsProducts for C64 {
     const ZERO: C64 = C64::ZERO;
 
     #[inline]
@@ -68,7 +68,12 @@ impl Number for C64 {
 
 impl Generated {
     /// Some rows of the product with all rows of a vector.
-    fn product<T: Number>(&self, x: &[T], columns: usize, rows: std::ops::Range<usize>) -> Result<Vec<T>> {
+    fn product<T: AddsProducts>(
+        &self,
+        x: &[T],
+        columns: usize,
+        rows: std::ops::Range<usize>,
+    ) -> Result<Vec<T>> {
         let mut y = vec![T::ZERO; rows.len() * columns];
         let (length, slab) = self.source.pieces();
         for (part, y) in y.chunks_mut(slab * columns).enumerate() {

@@ -62,7 +62,12 @@ pub(super) fn matrix(source: &dyn RowSource, single: bool, task: &Task) -> Resul
 ///
 /// # Errors
 /// As for [`matrix`].
-pub(super) fn pieces(source: &dyn RowSource, pieces: &[(usize, usize)], single: bool, task: &Task) -> Result<Csr> {
+pub(super) fn pieces(
+    source: &dyn RowSource,
+    pieces: &[(usize, usize)],
+    single: bool,
+    task: &Task,
+) -> Result<Csr> {
     matrix(&SomeRows { source, pieces }, single, task)
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};
 
 /// Numbers that dense matrices are made of.
-pub trait Number: Scalar<Real = f64> + ComplexField {
+pub trait DenseNumber: Scalar<Real = f64> + ComplexField {
     /// Real numbers as such of this type; none where that is another.
     fn of_reals(_numbers: Vec<f64>) -> Option<Vec<Self>> {
         None
@@ -23,7 +23,7 @@ pub trait Number: Scalar<Real = f64> + ComplexField {
     }
 }
 
-impl Number for f64 {
+impl DenseNumber for f64 {
     fn of_reals(numbers: Vec<f64>) -> Option<Vec<f64>> {
         Some(numbers)
     }
@@ -33,7 +33,7 @@ impl Number for f64 {
     }
 }
 
-impl Number for C64 {}
+impl DenseNumber for C64 {}
 
 /// What keeps dense real matrices in its memory from one step of a search to the next.
 pub trait Keeper: Send + Sync {
@@ -164,7 +164,7 @@ struct There {
     by_rows: bool,
 }
 
-impl<T: Number> From<Mat<T>> for Held<T> {
+impl<T: DenseNumber> From<Mat<T>> for Held<T> {
     fn from(m: Mat<T>) -> Held<T> {
         Held { rows: m.nrows(), columns: m.ncols(), here: OnceLock::from(m), there: None }
     }
@@ -206,7 +206,7 @@ impl<T> Held<T> {
     }
 }
 
-impl<T: Number> Held<T> {
+impl<T: DenseNumber> Held<T> {
     /// The matrix on the host.
     ///
     /// # Errors

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::held::{Held, Number};
+use super::held::{DenseNumber, Held};
 use crate::backend::{Backend, BlockVector, DenseMut, KernelInfo};
 use crate::error::Result;
 use crate::number::C64;
 
 /// Numbers that blocks are made of.
-pub trait Element: Number {
+pub trait Element: DenseNumber {
     /// A list of records of this type.
     fn wrap(list: Arc<RecordList<Self>>) -> Records;
     /// Numbers of a dense matrix, of this type.
