@@ -177,7 +177,17 @@ fn edges(lengths: [f64; 3], [xy, xz, yz]: [f64; 3]) -> [[f64; 3]; 3] {
     [[lx, 0.0, 0.0], [xy, ly, 0.0], [xz, yz, lz]]
 }
 
-fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
+/// What a data file of LAMMPS says before its atoms.
+struct DataHeader {
+    edges: [[f64; 3]; 3],
+    count: usize,
+    /// The number of types, where it is told.
+    types: Option<i64>,
+    /// The style behind the word `Atoms`.
+    style: Option<String>,
+}
+
+fn data_header(lines: &mut Lines) -> Result<DataHeader> {
     let mut bounds: [Option<f64>; 3] = [None; 3];
     let (mut tilts, mut count, mut types) = ([0.0; 3], None, None);
     // The header ends where the first section begins.
@@ -223,6 +233,11 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             .wrong("begins the atoms, and the lines before do not give the whole box")
             .hint("a data file of LAMMPS has lines like `0.0 10.0 xlo xhi`"));
     };
+    Ok(DataHeader { edges: edges([lx, ly, lz], tilts), count, types, style })
+}
+
+fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
+    let DataHeader { edges, count, types, style } = data_header(lines)?;
     let style = options.style.clone().or(style);
     let known = |name: &str| STYLES.iter().find(|style| style.0 == name).copied();
     let mut columns = match &style {
@@ -280,7 +295,7 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             Some(_) => return Err(lines.wrong(format!("follows the last of {count} atoms"))),
         }
     }
-    Ok((atoms, Some(SimulationBox { edges: edges([lx, ly, lz], tilts), wrap: [PERIODIC; 3] })))
+    Ok((atoms, Some(SimulationBox { edges, wrap: [PERIODIC; 3] })))
 }
 
 /// Passes over a section that comes before the atoms: a blank line, entries, a blank line.
