@@ -26,6 +26,7 @@ mod matrices;
 mod order;
 
 // Superblocks.
+mod operators;
 mod records;
 mod solver;
 mod turns;
