@@ -31,7 +31,7 @@ const REACH: i32 = 20;
 
 impl DoubleMoments {
     /// The Kubo-Bastin conductivity at the chemical potentials `potentials` and `temperature` (both energies), in
-    /// units of e^2/hbar per `volume`, and its standard error over the vectors (Student's for few, NaN for one). With
+    /// units of e^2/h per `volume`, and its standard error over the vectors (Student's for few, NaN for one). With
     /// A = v_alpha and B = v_beta, eqs. (2) and (3) of the paper:
     /// sigma = i hbar e^2/Omega Int f(E) Tr[v_alpha delta(E - H) v_beta dG+/dE - v_alpha dG-/dE v_beta delta(E - H)].
     pub fn conductivity(
@@ -52,7 +52,7 @@ impl DoubleMoments {
                     "their squares of energies are beyond what numbers hold: take another unit of energy",
                 ));
         }
-        let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
+        let prefactor = 8.0 / (a * a) * self.dim as f64 / volume;
         let sigma = |mu: &[C64]| -> Result<Vec<f64>> {
             let mut sigma = self.without_prefactor(mu, potentials, temperature, kernel)?;
             sigma.iter_mut().for_each(|x| *x *= prefactor);

@@ -35,7 +35,7 @@ const PIECE: usize = 16;
 const REACH: i32 = 20;
 
 impl DoubleMoments {
-    /// The absorptive part of the conductivity at the frequencies `omega` (energies above zero), in e^2/hbar per `volume`, at a
+    /// The absorptive part of the conductivity at the frequencies `omega` (energies above zero), in e^2/h per `volume`, at a
     /// chemical potential and temperature; and its standard error over the vectors (Student's for few, NaN for one).
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl DoubleMoments {
             .map(|piece| piece.iter().copied().try_fold(empty(), share))
             .collect::<Result<_>>()?;
         let sums = pieces.into_iter().fold(empty(), added);
-        let prefactor = 4.0 / (PI * window.half_width) * self.dim as f64 / at.volume;
+        let prefactor = 8.0 / window.half_width * self.dim as f64 / at.volume;
         Ok(sums.iter().zip(omega).map(|(sum, omega)| prefactor * sum / omega).collect())
     }
 }
@@ -388,7 +388,7 @@ mod tests {
                             / f64::from(points)
                     })
                     .sum();
-                let exact = 4.0 * 7.0 / (PI * window.half_width * omega) * sum;
+                let exact = 8.0 * 7.0 / (window.half_width * omega) * sum;
                 off.push((found - exact, omega));
                 largest = largest.max((exact * omega).abs());
             }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::manual::{FUNCTIONS, NUMBERS};
-use super::registry::{Entry, Form};
+use super::registry::{self, Entry, Form};
 
 /// A page of the reference.
 #[derive(Debug)]
@@ -115,14 +115,14 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
     let functions = |module: &str| {
         let mut topics = Topics::new();
         for e in own().filter(|e| e.form == Form::Function && e.module == module) {
-            topics.entry(e.path()).or_default().push(e);
+            topics.entry(e.title()).or_default().push(e);
         }
         documented(topics)
     };
     let everywhere = format!(
         "{EVERYWHERE}\n\n## Functions and variables\n\n{FUNCTIONS}\n\n## Numbers\n\n{NUMBERS}\n\n\
          ## All functions\n\n{}",
-        listed(&functions(""))
+        listed(&functions(""), entries)
     );
     let mut pages = vec![page("everywhere", "Functions of no module", &everywhere)];
     let modules: BTreeSet<&str> = own().map(|e| e.module.as_str()).filter(|m| !m.is_empty()).collect();
@@ -132,18 +132,22 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
             continue;
         }
         let about = MODULES.iter().find(|(name, _)| *name == module).map_or("", |(_, about)| about);
-        pages.push(page(module, &format!("Module `{module}`"), &format!("{about}\n\n{}", listed(&topics))));
+        pages.push(page(
+            module,
+            &format!("Module `{module}`"),
+            &format!("{about}\n\n{}", listed(&topics, entries)),
+        ));
     }
     let mut types: BTreeMap<&str, Topics> = BTreeMap::new();
     for e in own().filter(|e| e.form != Form::Function) {
         let Some(kind) = e.of_type().filter(|kind| !kind.is_empty()) else { continue };
-        types.entry(kind).or_default().entry(format!("{kind}.{}", e.name)).or_default().push(e);
+        types.entry(kind).or_default().entry(e.title()).or_default().push(e);
     }
     let mut text = TYPES.to_string();
     for (kind, topics) in types {
         let topics = documented(topics);
         if !topics.is_empty() {
-            text.push_str(&format!("\n\n## {kind}\n\n{}", listed(&topics)));
+            text.push_str(&format!("\n\n## {kind}\n\n{}", listed(&topics, entries)));
         }
     }
     pages.push(page("types", "Methods of the types", &text));
@@ -176,7 +180,7 @@ fn documented(mut topics: Topics) -> Topics {
 }
 
 /// A list of contents, then a section for each function.
-fn listed(topics: &Topics) -> String {
+fn listed(topics: &Topics, entries: &[Entry]) -> String {
     let mut text = String::from("| | |\n| --- | --- |\n");
     for (name, topic) in topics {
         let summary = topic.iter().map(|e| e.summary()).find(|s| !s.is_empty()).unwrap_or_default();
@@ -201,6 +205,9 @@ fn listed(topics: &Topics) -> String {
                 None => line.to_string(),
             });
             text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
+        }
+        if let Some(shown) = topic.iter().find_map(|e| registry::shown_by(entries, e)) {
+            text.push_str(&format!("\nThe example of `{}` shows it.\n", shown.title()));
         }
     }
     text

@@ -72,6 +72,14 @@ impl Entry {
         }
     }
 
+    /// What it is called in prose: `module::name`, or `Type.name` of methods and properties.
+    pub fn title(&self) -> String {
+        match self.of_type() {
+            Some(kind) if !kind.is_empty() => format!("{kind}.{}", self.name),
+            _ => self.path(),
+        }
+    }
+
     /// How it is called: `Series.slice(from: int, to: int) -> Series`.
     pub fn signature(&self) -> String {
         let show = |p: &Parameter| match (p.name.as_str(), p.kind.as_str()) {
@@ -478,10 +486,36 @@ pub fn examples(doc: &str) -> Vec<String> {
     found
 }
 
+/// Where the example of a property or a method is that has none of its own: at a function that gives such values, or at another
+/// one of theirs.
+pub fn shown_by<'a>(entries: &'a [Entry], entry: &Entry) -> Option<&'a Entry> {
+    let kind = entry.of_type().filter(|_| examples(&entry.doc).is_empty())?;
+    let gives =
+        |e: &&Entry| e.of_type() == Some(kind) || e.returns.split(" or ").any(|returned| returned == kind);
+    let call = format!(".{}{}", entry.name, if entry.form == Form::Method { "(" } else { "" });
+    let ends = |after: &str| {
+        entry.form == Form::Method
+            || !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '('))
+    };
+    let uses = |text: &String| text.match_indices(&call).any(|(at, _)| ends(&text[at + call.len()..]));
+    let all = || entries.iter().filter(gives).filter(|e| examples(&e.doc).iter().any(uses));
+    all().find(|e| e.form == Form::Function).or_else(|| all().next())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::script::Engine;
+
+    #[test]
+    fn everything_stands_in_an_example() {
+        let engine = Engine::new().unwrap();
+        let all = entries(engine.rhai(), false);
+        let own = all.iter().filter(|e| !e.doc.is_empty() && !e.refers());
+        let bare = own.filter(|e| examples(&e.doc).is_empty() && shown_by(&all, e).is_none());
+        let bare: Vec<String> = bare.map(Entry::signature).collect();
+        assert!(bare.is_empty(), "no example shows {}", bare.join(", "));
+    }
 
     #[test]
     fn signatures_read_as_scripts_write_them() {

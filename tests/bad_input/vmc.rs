@@ -157,8 +157,9 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             ("walkers(psi, #{ count: 0 })", "`count` is 0", "at least 1"),
             ("metropolis(walk, #{})", "needs the size of a trial move", "step"),
-            ("metropolis(walk, #{ step: 0.0 })", "a step of 0", "positive"),
-            ("metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })", "no updating scheme", "`look-ahead`"),
+            ("metropolis(walk, #{ step: 0.0 })", "`step` is 0", "above 0"),
+            ("metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })", "`scheme` is `lok-ahead`", "look-ahead"),
+            ("metropolis(walk, #{ step: 1.0, group: 2 })", "`group`", "delayed-acceptance"),
             (
                 "metropolis(walk, #{ step: 1.0, group: 99, scheme: \"delayed-acceptance\" })",
                 "groups of 99",
@@ -345,7 +346,7 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "`drift` for walkers",
                 "leave it out",
             ),
-            ("walkers(four, #{ spread: 1.0 })", "`spread` for walkers on a lattice", "leave it out"),
+            ("walkers(four, #{ spread: 1.0 })", "`spread` is for walkers in open space", "leave it out"),
             (
                 "vmc::lattice_pairs(matrix([[1.0, 0.5], [0.4, 1.0]]), #{ pairs: 1 })",
                 "f(0, 1) is not f(1, 0)",

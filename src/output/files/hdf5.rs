@@ -24,7 +24,10 @@ const CHECK: &str = "crc32";
 const DEPTH: usize = 32;
 
 fn broken(e: impl std::fmt::Display) -> Error {
-    Error::file(format!("not a whole HDF5 file: {e}"))
+    Error::file(format!("not a whole HDF5 file: {e}")).hint(
+        "the file may be truncated, or laid out as only the HDF5 library reads it: soft links, several unlimited directions, \
+         datasets without data; `.npz` is a way around",
+    )
 }
 
 /// The names of the parts of complex numbers: those of h5py, and of MATLAB.
@@ -161,8 +164,13 @@ fn walk(group: &Group, path: &str, depth: usize, names: &mut Vec<String>) -> Res
         return Err(Error::file(format!("groups within groups, more than {DEPTH}")));
     }
     task::poll()?;
-    names.extend(group.datasets().map_err(broken)?.into_iter().map(|name| format!("{path}{name}")));
-    for name in group.groups().map_err(broken)? {
+    // By name, as the HDF5 library lists them; files of newer layouts keep them by a hash.
+    let sorted = |mut names: Vec<String>| {
+        names.sort_unstable();
+        names
+    };
+    names.extend(sorted(group.datasets().map_err(broken)?).into_iter().map(|name| format!("{path}{name}")));
+    for name in sorted(group.groups().map_err(broken)?) {
         let inner = group.group(&name).map_err(broken)?;
         walk(&inner, &format!("{path}{name}/"), depth + 1, names)?;
     }

@@ -45,6 +45,23 @@ fn strangely_named() -> impl Strategy<Value = Table> {
     })
 }
 
+#[test]
+fn names_of_aligned_text_that_become_one_are_told_apart() {
+    let path = folder("words").join("t.txt");
+    let texts = Column::Texts(vec!["10".into()]);
+    let numbers = |x: f64| Column::from(Series::Real(vec![x]));
+    let columns = [("a b", numbers(1.0)), ("a\tb", texts), ("a_b", numbers(2.0)), ("a_b_2", numbers(3.0))];
+    let mut table = Table::new();
+    for (name, column) in columns {
+        table = table.with_column(name, column).unwrap();
+    }
+    save(&table.clone().into(), &path, None).unwrap();
+    assert_eq!(load(&path).unwrap(), Data::Table(table));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let words: Vec<&str> = text.lines().next().unwrap().split_whitespace().skip(1).collect();
+    assert_eq!(words, ["a_b", "a_b_2", "a_b_3", "a_b_2_2"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]

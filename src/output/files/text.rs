@@ -54,11 +54,15 @@ fn about(data: &Data, table: &Table) -> Map<String, Value> {
     about
 }
 
-/// The comment lines of aligned text.
-fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> {
+/// The comment lines of aligned text, with the words of the line of names under which texts stand.
+fn head(data: &Data, table: &Table, texts: &[&str], manifest: Option<&Manifest>) -> Vec<String> {
     let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
     lines.push(CHECKED.into());
-    for (key, value) in about(data, table) {
+    let mut about = about(data, table);
+    if !texts.is_empty() {
+        about.insert("texts".into(), json!(texts));
+    }
+    for (key, value) in about {
         lines.push(match (key.as_str(), &value) {
             ("kind" | "title", Value::String(text)) => format!("{key}: {}", text.replace(['\n', '\r'], " ")),
             ("grid", Value::Array(sides)) if sides.len() == 2 => format!("grid: {} x {}", sides[0], sides[1]),
@@ -83,10 +87,12 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Separ
     if layout == Separated::Aligned {
         return super::write_atomically(path, |out| {
             let mut out = Summed::new(out);
-            let names: Vec<String> =
-                columns.iter().map(|(name, _)| format!("{:>24}", one_word(name))).collect();
+            let words = words(columns.iter().map(|(name, _)| name.as_str()));
+            let names: Vec<String> = words.iter().map(|word| format!("{word:>24}")).collect();
+            let held = words.iter().zip(&columns).filter(|(_, (_, data))| matches!(data, Written::Texts(_)));
+            let texts: Vec<&str> = held.map(|(word, _)| word.as_str()).collect();
             writeln!(out, "# {}", names.join(" ").trim_start())?;
-            for line in head(data, &table, manifest) {
+            for line in head(data, &table, &texts, manifest) {
                 writeln!(out, "# {line}")?;
             }
             for i in 0..table.rows() {
@@ -191,6 +197,28 @@ fn one_word(name: &str) -> String {
     if word.is_empty() { "_".into() } else { word }
 }
 
+/// The names as words, no two alike: `a b` beside `a_b` is `a_b_2`.
+fn words<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for name in names {
+        let word = one_word(name);
+        let mut other = word.clone();
+        let mut count = 1;
+        while words.contains(&other) {
+            count += 1;
+            other = format!("{word}_{count}");
+        }
+        words.push(other);
+    }
+    words
+}
+
+/// Whether a word of the line of names stands for this name.
+fn stands_for(word: &str, name: &str) -> bool {
+    let numbered = |rest: &str| rest.strip_prefix('_').is_some_and(|n| n.parse::<usize>().is_ok());
+    word == name || word.strip_prefix(&one_word(name)).is_some_and(|rest| rest.is_empty() || numbered(rest))
+}
+
 /// What the comment lines of a file say.
 #[derive(Default)]
 struct Head {
@@ -261,7 +289,11 @@ pub fn load(path: &Path, layout: Separated) -> Result<Data> {
     // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
     let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
     let told = if layout == Separated::Aligned { None } else { beside::load(path, &bytes)? };
-    let head = told.map_or_else(|| Head::of(text), |about| Head::beside(&about));
+    let mut head = told.map_or_else(|| Head::of(text), |about| Head::beside(&about));
+    if layout == Separated::Aligned {
+        // Version 0.1 wrote the names here, not the words.
+        head.texts.iter_mut().for_each(|name| *name = one_word(name));
+    }
     let (names, columns) = if layout == Separated::Aligned {
         aligned(text, &head, whole)?
     } else {
@@ -311,9 +343,9 @@ impl Head {
         row.enumerate().map(kind).collect()
     }
 
-    /// Whether the head says that this column holds texts; a line of words holds names without their blanks.
+    /// Whether the head says that this column holds texts.
     fn is_text(&self, found: &str) -> bool {
-        self.texts.iter().any(|name| found == name || found == one_word(name))
+        self.texts.iter().any(|name| found == name)
     }
 }
 
@@ -331,16 +363,14 @@ fn named(names: &[String], columns: Vec<(String, Written)>) -> Result<Table> {
     let differ = || Error::file("its columns are not those that its head names");
     let mut table = Table::new();
     let mut columns = columns.into_iter();
-    // A line of words holds the names without their blanks.
-    let is = |found: &str, name: &str| found == name || found == one_word(name);
     for name in names {
         let (found, data) = columns.next().ok_or_else(differ)?;
-        if is(&found, name) {
+        if stands_for(&found, name) {
             table = table.with_column(name.as_str(), data.column())?;
             continue;
         }
         let (next, im) = columns.next().ok_or_else(differ)?;
-        if !is(&found, &format!("{name}.re")) || !is(&next, &format!("{name}.im")) {
+        if !stands_for(&found, &format!("{name}.re")) || !stands_for(&next, &format!("{name}.im")) {
             return Err(differ());
         }
         table = table.with_column(name.as_str(), data.complex(&im).ok_or_else(differ)?)?;

@@ -353,10 +353,18 @@
         const lines = curve.style !== "points" && points.length > 1;
         if (lines && curve.error && curve.style === "lines") {
           pen.globalAlpha = 0.2;
-          pen.beginPath();
-          points.forEach(([x, , i], k) => (k ? pen.lineTo(x, ends(i)[1]) : pen.moveTo(x, ends(i)[1])));
-          for (const [x, , i] of [...points].reverse()) pen.lineTo(x, ends(i)[0]);
-          pen.fill();
+          // Where an error is not known, the band has a gap.
+          const bands = [[]];
+          for (const [x, , i] of points) {
+            if (curve.error[i] === null) bands.push([]);
+            else bands[bands.length - 1].push([x, ends(i)]);
+          }
+          for (const band of bands) {
+            pen.beginPath();
+            band.forEach(([x, [, high]], k) => (k ? pen.lineTo(x, high) : pen.moveTo(x, high)));
+            for (const [x, [low]] of [...band].reverse()) pen.lineTo(x, low);
+            pen.fill();
+          }
           pen.globalAlpha = 1;
         }
         if (lines) {
@@ -367,7 +375,7 @@
         }
         if (curve.style === "points" || curve.style === "both" || points.length === 1) {
           for (const [x, y, i] of points) {
-            if (curve.error && curve.style !== "lines") {
+            if (curve.error && curve.error[i] !== null && curve.style !== "lines") {
               const [low, high] = ends(i);
               this.line([x, low], [x, high]);
               this.line([x - 3, low], [x + 3, low]);

@@ -443,6 +443,25 @@ impl Plot {
         (longer.x.len() > points).then_some(longer)
     }
 
+    /// How many points have no place on a logarithmic axis, and how many points there are.
+    pub fn without_logarithm(&self) -> (usize, usize) {
+        let curves = match &self.content {
+            Content::Curves(curves) => curves,
+            Content::Panels(rows) => {
+                let of = rows.iter().flatten().map(Plot::without_logarithm);
+                return of.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+            }
+            Content::Map(_) | Content::Picture(_) => return (0, 0),
+        };
+        let points = |curve: &Curve| {
+            let log_y = self.log_of(curve);
+            let finite = curve.x.iter().zip(&curve.y).filter(|(x, y)| x.is_finite() && y.is_finite());
+            let lost = finite.clone().filter(|&(&x, &y)| !(fits(x, self.log_x) && fits(y, log_y)));
+            (lost.count(), finite.count())
+        };
+        curves.iter().map(points).fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
+    }
+
     fn stretches(&self, curve: &Curve) -> Vec<Curve> {
         let within = |x: f64| self.x_range.is_none_or(|(low, high)| (low..=high).contains(&x));
         let shown = |i: usize| {
@@ -478,10 +497,22 @@ impl Plot {
         if curve.style != Style::Points {
             let mut line =
                 LinePlot::new().with_data(points.clone()).with_color(colour).with_stroke_width(1.6);
+            // Where an error is not known, the band has a gap.
             if let (Some(error), Style::Lines) = (&curve.error, curve.style) {
-                let low = curve.y.iter().zip(error).map(|(y, e)| y - below(*y, *e));
-                let high = curve.y.iter().zip(error).map(|(y, e)| y + e);
-                line = line.with_band(low.collect::<Vec<f64>>(), high.collect::<Vec<f64>>());
+                let all: Vec<usize> = (0..error.len()).collect();
+                for known in all.split(|&i| !error[i].is_finite()).filter(|known| known.len() > 1) {
+                    let of =
+                        |side: &dyn Fn(usize) -> f64| known.iter().map(|&i| side(i)).collect::<Vec<f64>>();
+                    let low = of(&|i| curve.y[i] - below(curve.y[i], error[i]));
+                    let high = of(&|i| curve.y[i] + error[i]);
+                    if known.len() == error.len() {
+                        line = line.with_band(low, high);
+                    } else {
+                        let part = known.iter().map(|&i| points[i]).collect::<Vec<_>>();
+                        let part = LinePlot::new().with_data(part).with_color(colour).with_stroke_width(1.6);
+                        plots.push(Drawn::Line(part.with_band(low, high)));
+                    }
+                }
             }
             if named && curve.style == Style::Lines {
                 line = line.with_legend(&curve.name);
@@ -489,19 +520,23 @@ impl Plot {
             plots.push(Drawn::Line(line));
         }
         if curve.style != Style::Lines {
-            let mut marks = ScatterPlot::new()
-                .with_data(points)
-                .with_color(colour)
-                .with_size(3.0)
-                .with_marker(MarkerShape::Circle);
-            if let Some(error) = &curve.error {
-                let ends = curve.y.iter().zip(error).map(|(y, e)| (below(*y, *e), *e));
-                marks = marks.with_y_err_asymmetric(ends.collect::<Vec<(f64, f64)>>());
+            let known = |i: usize| curve.error.as_ref().is_none_or(|error| error[i].is_finite());
+            let (with, without): (Vec<usize>, Vec<usize>) = (0..points.len()).partition(|&i| known(i));
+            for (k, some) in [with, without].into_iter().filter(|some| !some.is_empty()).enumerate() {
+                let mut marks = ScatterPlot::new()
+                    .with_data(some.iter().map(|&i| points[i]).collect::<Vec<_>>())
+                    .with_color(colour)
+                    .with_size(3.0)
+                    .with_marker(MarkerShape::Circle);
+                if let Some(error) = curve.error.as_ref().filter(|_| known(some[0])) {
+                    let ends = some.iter().map(|&i| (below(curve.y[i], error[i]), error[i]));
+                    marks = marks.with_y_err_asymmetric(ends.collect::<Vec<(f64, f64)>>());
+                }
+                if named && k == 0 {
+                    marks = marks.with_legend(&curve.name);
+                }
+                plots.push(Drawn::Scatter(marks));
             }
-            if named {
-                marks = marks.with_legend(&curve.name);
-            }
-            plots.push(Drawn::Scatter(marks));
         }
         plots
     }
@@ -564,12 +599,11 @@ pub(super) fn tick(x: f64, digits: usize) -> String {
 /// The curve at these points only.
 fn picked(curve: &Curve, kept: &[usize]) -> Curve {
     let pick = |data: &[f64]| kept.iter().map(|&i| data.get(i).copied().unwrap_or(0.0)).collect::<Vec<f64>>();
-    let sound = |e: &f64| if e.is_finite() { e.abs() } else { 0.0 };
     Curve {
         name: curve.name.clone(),
         x: pick(&curve.x),
         y: pick(&curve.y),
-        error: curve.error.as_ref().map(|error| pick(error).iter().map(sound).collect()),
+        error: curve.error.as_ref().map(|error| pick(error).into_iter().map(f64::abs).collect()),
         style: curve.style,
         right: curve.right,
     }

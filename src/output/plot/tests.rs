@@ -335,3 +335,38 @@ fn lines_end_at_the_borders_that_they_go_on_behind() {
     let gap = curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN], Style::Lines);
     assert_eq!(within(gap, (0.5, 2.5), false)[0].x, [1.0, 2.0]);
 }
+
+/// A band ends where an error is not known; a point there has no bar.
+#[test]
+fn errors_that_are_not_known_leave_a_gap() {
+    let bands = |errors: [f64; 6]| {
+        let y = [1.0, 2.0, 1.5, 1.0, 2.0, 3.0];
+        let x: Vec<f64> = (0..6).map(f64::from).collect();
+        let columns = [("x", x), ("y", y.to_vec()), ("error", errors.to_vec())];
+        let plot = Plot::from_table(&Table::from_columns(columns).unwrap()).unwrap();
+        let marks = plot.clone().style(Style::Points).svg().unwrap();
+        // Ends of bars are lines of one height, inside the frame that clips them.
+        let inside = marks.split("<g clip-path").nth(1).and_then(|s| s.split("</g>").next()).unwrap();
+        (plot.svg().unwrap().matches("<path").count(), inside.matches("<line").count())
+    };
+    let (whole, bars) = bands([0.5; 6]);
+    let (parted, fewer) = bands([0.5, 0.5, f64::NAN, 0.5, 0.5, 0.5]);
+    let (none, no_bars) = bands([f64::NAN; 6]);
+    // Each part has a band and its own piece of line.
+    assert_eq!((whole - none, parted - none), (1, 4));
+    // A bar is a line with two ends.
+    assert_eq!((bars - no_bars, fewer - no_bars), (6 * 3, 5 * 3));
+}
+
+#[test]
+fn points_without_a_logarithm_are_counted() {
+    let columns = [("x", vec![0.0, 1.0, 2.0, 10.0, 3.0]), ("y", vec![1.0, 1e-3, -1.0, 100.0, f64::NAN])];
+    let mut plot = Plot::from_table(&Table::from_columns(columns).unwrap()).unwrap();
+    assert_eq!(plot.without_logarithm(), (0, 4));
+    plot.log_x = true;
+    assert_eq!(plot.without_logarithm(), (1, 4));
+    plot.log_y = true;
+    assert_eq!(plot.without_logarithm(), (2, 4));
+    plot.log_x = false;
+    assert_eq!(plot.without_logarithm(), (1, 4));
+}

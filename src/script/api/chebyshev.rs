@@ -101,7 +101,8 @@ mod chebyshev_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(window(-1.0, 3.0).center, 1.0, 1e-15);
+    /// let w = window(-1.0, 3.0);
+    /// assert(w.lower == -1.0 && w.center == 1.0 && w.half_width == 2.0, "the middle and the way to an end");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn window(lower: Real, upper: Real) -> Fallible<Window> {
@@ -137,7 +138,10 @@ mod chebyshev_functions {
     /// # Example
     /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
-    /// let mu = chebyshev(h, window(-2.0, 2.0), unit_block(h, [0, 1])).run(3).moments();
+    /// let r = chebyshev(h, window(-2.0, 2.0), unit_block(h, [0, 1]));
+    /// r.step();
+    /// assert(r.order == 2 && r.current().columns == 2, "T_2 v");
+    /// let mu = r.run(2).moments();
     /// assert_close(mu[2], -0.5, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]

@@ -158,7 +158,7 @@ mod complex_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert((1.0 + I).conj() == 1.0 - I, "conjugate");
+    /// assert((1.0 + I).conj() == 1.0 - I && conj(2.0) == 2.0, "a real number is its own");
     /// ```
     #[rhai_fn(pure)]
     pub fn conj(z: &mut C64) -> C64 {

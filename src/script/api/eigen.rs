@@ -135,6 +135,8 @@ mod eigen_functions {
     /// let low = davidson(h, #{ count: 3, tol: 1e-10 });
     /// assert_close(low.values[0], -2.0, 1e-12);
     /// assert_close(low.values[1], low.values[2], 1e-12);
+    /// assert(low.converged && low.residuals.max() < 1e-9 && low.iterations == 0, "eight rows are solved at once");
+    /// assert(low.products == 8 && low.vectors.columns == 3, "a product a row, a vector a level");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn davidson(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<Pairs> {

@@ -315,7 +315,7 @@ mod manybody_functions {
     /// ```rhai
     /// let h = opsum();
     /// h.add(1.0, "Sz", 0, "Sz", 1);
-    /// assert(h.terms == 1, "one term");
+    /// assert(h.terms == 1 && h.order == (), "one term, of sites in the order of their numbers");
     /// ```
     #[rhai_fn(name = "opsum")]
     pub fn opsum() -> OpSum {

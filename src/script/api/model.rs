@@ -248,7 +248,8 @@ mod model_functions {
     /// let m = model(lattice::chain(8), 2);
     /// m.onsite(pauli().z);
     /// m.hop([1], -0.5 * pauli().x);
-    /// assert(m.build().dim == 16, "two orbitals a site");
+    /// let h = m.build();
+    /// assert(m.orbitals == 2 && h.orbitals == 2 && h.dim == 2 * m.lattice.sites, "two orbitals a site");
     /// ```
     #[rhai_fn(name = "model", return_raw)]
     pub fn make_model(lattice: Lattice, orbitals: INT) -> Fallible<ScriptModel> {

@@ -126,6 +126,12 @@ fn sized(mut plot: Plot, o: &Options) -> Result<Plot> {
 fn draw(plot: Plot, o: &Options) -> Fallible<()> {
     let plot = sized(plot, o)?;
     let session = session()?;
+    let (lost, points) = plot.without_logarithm();
+    if lost > 0 {
+        session.note(&format!(
+            "{lost} of {points} points are not on the plot: zero and negative numbers have no logarithm"
+        ));
+    }
     match o.maybe_text("file")? {
         Some(file) => {
             let path = session.output_path(&file);

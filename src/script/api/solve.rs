@@ -224,8 +224,9 @@ mod solve_functions {
     /// ```rhai
     /// let h = 3.0 + tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let b = unit_block(h, [0]);
-    /// let x = solve::conjugate_gradient(h, b, #{ tol: 1e-12 }).x;
-    /// assert_close(norm(h * x - b), 0.0, 1e-11);
+    /// let solution = solve::conjugate_gradient(h, b, #{ tol: 1e-12 });
+    /// assert_close(norm(h * solution.x - b), 0.0, 1e-11);
+    /// assert(solution.converged && solution.residuals[0] < 1e-12 && solution.iterations < 9, "at most as many as rows");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn conjugate_gradient(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
@@ -319,6 +320,7 @@ mod solve_functions {
     /// assert_close(fit.deviation, 2.0930347e-2, 1e-8);
     /// assert_close(fit.coefficients[0], 1.641180375, 1e-8);
     /// assert_close(fit.at(0.5), 1.0 / sqrt(0.5), 0.03);
+    /// assert(fit.degree == 4 && fit.eps == 0.1, "as it was asked for");
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn minmax_inverse_sqrt(eps: Real, o: Options) -> Fallible<Rc<MinMax>> {
@@ -409,6 +411,7 @@ mod rational_fits {
     /// ```rhai
     /// let fit = overlap::zolotarev_inverse_sqrt(1e-4, #{ error: 1e-8 });
     /// assert_close(fit.at(0.01), 10.0, 1e-7);
+    /// assert(fit.deviation < 1e-8 && fit.shifts.len == fit.poles && fit.residues.min() > 0.0, "a term a pole, all positive");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn zolotarev_inverse_sqrt(eps: Real, o: Options) -> Fallible<Rc<Zolotarev>> {

@@ -348,6 +348,17 @@ mod transport_functions {
 
     /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
     /// all leads it is the local density of states, but for levels that no lead reaches; the very energy of one is refused.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(4).boundary("open"));
+    /// m.nearest(-1.0);
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
+    /// // half of an infinite chain's 1/(pi sqrt(4 - E^2))
+    /// assert_close(s.density(0, 0.5)[2], 0.5 / (PI() * sqrt(3.75)), 1e-9);
+    /// ```
     #[rhai_fn(global, name = "density", pure, return_raw)]
     pub fn density_from(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Series> {
         let energy = one(&energy)?;

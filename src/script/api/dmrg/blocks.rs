@@ -250,6 +250,9 @@ mod block_functions {
     /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
     /// let all = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m).extend().grow());
     /// assert_close(davidson(all).values[0], -1.6160254037844, 1e-9);
+    /// let two = dmrg::left_edge(m).extend().grow();
+    /// assert(two.dims.sum() == 4.0 && two.sectors == 3 && two.bytes > 0, "Sz of 1, 0 and -1");
+    /// assert(m.hash == dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).hash, "the same Hamiltonian");
     /// ```
     #[rhai_fn(name = "left_edge")]
     pub fn left_edge(mpo: Arc<Mpo>) -> AnyBlock {
@@ -304,6 +307,7 @@ mod block_functions {
     /// bond.add(1.0, "Z", 0, "Z", 1);
     /// let block = edge_block("S=1/2", bond);
     /// let pair = superblock(block, block.mirror(), #{ Sz: 0.0 });
+    /// assert(block.has_mirror, "the other end of the chain");
     /// assert_close(davidson(pair).values[0], -1.0, 1e-12);
     /// ```
     #[rhai_fn(global, name = "edge_block", return_raw)]
@@ -372,7 +376,8 @@ mod block_functions {
         Ok(rotated(block, &basis)?)
     }
 
-    /// Whether the block's chain is its own mirror image, so that `mirror()` gives the other half.
+    /// Whether `mirror()` gives the other half of the chain, which then has no more sites than these two halves: that of blocks
+    /// from `edge_block`.
     #[rhai_fn(global, get = "has_mirror", pure)]
     pub fn has_mirror(block: &mut AnyBlock) -> bool {
         either!(block, b => b.mpo().mirror().is_some())

@@ -255,7 +255,11 @@ mod density_functions {
     /// let block = edge_block("S=1/2", bond).grow();
     /// let four = superblock(block, block.mirror(), #{ Sz: 0.0 });
     /// let rho = density_matrix(four, davidson(four).vectors, "left");
-    /// assert(rho.truncate(#{ states: 3 }).states <= 3, "at most three of four");
+    /// let kept = rho.truncate(#{ states: 3 });
+    /// assert(kept.states <= 3, "at most three of four");
+    /// assert_close(kept.weights.sum() + kept.discarded, 1.0, 1e-14);
+    /// let all = rho.truncate().weights;
+    /// assert_close(kept.entropy, -(all * all.log()).sum(), 1e-12);         // of all weights, before the cut
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn truncate(rho: &mut AnyDensity, o: Options) -> Fallible<AnyBasis> {

@@ -62,7 +62,10 @@ mod search_functions {
     /// ```rhai
     /// let h = opsum();
     /// h.add_decaying(1.0, 0.5, "Sz", 0, "Sz");
-    /// assert(dmrg::cell_mpo(h, sites("S=1/2", 1), #{}).widths[0] == 3.0, "one more than nothing at all");
+    /// let m = dmrg::cell_mpo(h, sites("S=1/2", 1), #{});
+    /// assert(m.widths[0] == 3.0, "one more than nothing at all");
+    /// assert(m.strength == 0.5 && m.unit == 1.0, "a quarter, an eighth, ..");
+    /// assert(m.hash == dmrg::cell_mpo(h, sites("S=1/2", 1), #{}).hash, "the same Hamiltonian");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn cell_mpo(h: OpSum, cell: Sites, sector: Map) -> Fallible<Arc<Repeated>> {
@@ -176,6 +179,9 @@ mod search_functions {
     ///     for k in 0..30 { run = run.step(); }
     /// }
     /// assert_close(run.settled().energy, -0.44275, 1e-4);
+    /// assert(run.states == 8 && run.cut(4, 0.0).states == 4, "fewer states have a higher energy");
+    /// assert(run.reshared(8, 1e-12, 10.0).moved == 0, "they are where they have the most weight");
+    /// assert(run.state().cell.len == 2 && !run.state().complex, "two sites");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn uniform_search(h: Arc<Repeated>, start: HeldUniform) -> Fallible<AnySearch> {

@@ -111,6 +111,8 @@ mod lattice_module {
     /// ```rhai
     /// let lat = lattice::honeycomb(4, 4);
     /// assert(lat.sites == 32 && lat.neighbors(0).len == 3, "three neighbours");
+    /// assert(lat.cells == [4, 4] && lat.dimension == 2 && lat.sublattices == ["A", "B"], "two sites a cell");
+    /// assert_close(lat.vectors[1][1], sqrt(3.0) / 2.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn honeycomb(x: INT, y: INT) -> Fallible<Lattice> {

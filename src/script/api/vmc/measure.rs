@@ -38,8 +38,12 @@ mod measure_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let stats = blocked(series([1.0, 2.0, 1.5, 2.5, 1.0, 2.0, 1.5, 2.5]));
+    /// let data = series([1.0, 2.0, 1.5, 2.5, 1.0, 2.0, 1.5, 2.5]);
+    /// let stats = blocked(data);
     /// assert_close(stats.mean, 1.75, 1e-15);
+    /// assert_close(stats.variance, ((data - 1.75) ** 2.0).sum() / 7.0, 1e-15);
+    /// assert(!stats.plateau && stats.block == 1 && stats.levels.rows == 3, "eight samples are too few to see what they share");
+    /// assert_close(stats.error, sqrt(stats.variance / 8.0 * stats.autocorrelation), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn blocked(data: Series) -> Fallible<Rc<Blocked>> {

@@ -65,6 +65,7 @@ mod optimise_functions {
     /// metropolis(walk, #{ step: 0.5, sweeps: 50 });
     /// let samples = parameter_derivatives(walk, helium);
     /// assert(samples.count == 64 && vmc::parameter_step(samples, #{}).len == 1, "a sample a walker, one parameter");
+    /// assert(psi.parameter_values[0] == 0.15 && samples.energies.len == 64, "b, and a local energy each");
     /// ```
     #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
     pub fn parameter_derivatives(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Samples> {

@@ -133,40 +133,38 @@ mod walk_functions {
     /// them.
     ///
     /// # Options
-    /// - `count` (16): how many.
+    /// - `count` (int >= 1, 16): how many.
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `spread` (1.0): standard deviation around the centres, in bohr.
-    /// - `centres` (any, [[0, 0, 0]]): places that electrons are dealt out to in turn, each walker's from the next place on.
+    /// - `spread` (float > 0, 1.0): in open space, standard deviation around the centres, in bohr.
+    /// - `centres` (any, [[0, 0, 0]]): in open space, places that electrons are dealt out to in turn, each walker's from the next
+    ///   place on.
     ///
     /// # Example
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
     /// let walk = walkers(psi, #{ count: 8, seed: 1 });
     /// assert(walk.count == 8 && walk.sweeps == 0, "at their start");
+    /// metropolis(walk, #{ step: 0.5, sweeps: 5 });
+    /// assert(walk.acceptance > 0.3 && walk.acceptance < 1.0, "the part of the moves that were made");
+    /// assert(walk.inverse_error < 1e-10, "inverse matrices are as good as new");
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn walkers(psi: Psi, o: Options) -> Fallible<Walk> {
         let (count, seed) = (o.count("count", 1)?, o.seed()?);
-        let spread = o.float("spread")?;
-        if !(spread > 0.0 && spread.is_finite()) {
-            return Err(Error::input(format!("a spread of {spread}")).hint("it is a positive length").into());
-        }
-        let dimension = match &psi {
-            Psi::Real(psi) => Some(psi.orbitals().dimension()),
-            Psi::Complex(psi) => Some(psi.orbitals().dimension()),
+        // The dimension of open space: in a periodic cell, as on a lattice, they start anywhere.
+        let open = match &psi {
+            Psi::Real(psi) => psi.orbitals().cell().is_none().then(|| psi.orbitals().dimension()),
+            Psi::Complex(psi) => psi.orbitals().cell().is_none().then(|| psi.orbitals().dimension()),
             Psi::LatticeReal(_) | Psi::LatticeComplex(_) => None,
         };
-        let given = ["spread", "centres"].into_iter().find(|key| o.given(key).is_some());
-        if let (None, Some(key)) = (dimension, given) {
-            return Err(Error::input(format!("the option `{key}` for walkers on a lattice"))
-                .hint("there they start on any sites; leave it out")
-                .into());
+        if open.is_none() {
+            o.only_for("walkers in open space", &["spread", "centres"])?;
         }
         let centres = match o.given("centres") {
-            Some(v) => super::super::points(&v, "centres", dimension.unwrap_or(3))?,
+            Some(v) => super::super::points(&v, "centres", open.unwrap_or(3))?,
             None => vec![[0.0; 3]],
         };
-        let start = Start { centres, spread };
+        let start = Start { centres, spread: o.float("spread")? };
         Ok(match psi {
             Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),
             Psi::Complex(psi) => Walk::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
@@ -189,14 +187,15 @@ mod walk_functions {
     /// then several at once are put anywhere, so that no zero of the wave function is in the way.
     ///
     /// # Options
-    /// - `scheme` (string, "look-ahead"; on a lattice "particle-by-particle"): as above.
-    /// - `step` (float): the size of a trial move in bohr; needed in the continuum.
+    /// - `scheme` ("look-ahead" or "particle-by-particle" or "delayed-acceptance" or "configuration" or "quasi-simultaneous",
+    ///   look-ahead, on a lattice particle-by-particle): as above.
+    /// - `step` (float > 0): the size of a trial move in bohr; needed in the continuum.
     /// - `sweeps` (1): how many.
     /// - `proposal` ("gaussian" or "uniform"): Gaussian with the step as standard deviation of each coordinate, or uniform between minus and plus
     ///   the step.
     /// - `drift` (false): trial moves drift along the gradient of the one-body density, corrected for exactly.
-    /// - `group` (4): electrons a group of delayed acceptance.
-    /// - `screen` ("barker" or "metropolis"): its first stage, r/(1 + r) or min(1, r).
+    /// - `group` (int >= 1, 4): electrons a group; only with `scheme: "delayed-acceptance"`.
+    /// - `screen` ("barker" or "metropolis"): its first stage, r/(1 + r) or min(1, r); only with `scheme: "delayed-acceptance"`.
     ///
     /// # Example
     /// ```rhai
