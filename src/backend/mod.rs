@@ -72,7 +72,7 @@ pub enum Distribution {
 /// Which random numbers fill a vector: element `(i, c)` uses counter (global row i, `first_column + c`, stream).
 #[derive(Debug, Clone, Copy)]
 pub struct Random {
-    /// The key.
+    /// Key of the generator (Philox).
     pub seed: u64,
     /// What the numbers are for.
     pub stream: Stream,
@@ -95,7 +95,7 @@ impl Random {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Memory {
     pub total: usize,
-    /// Free now.
+    /// Free at the moment of asking.
     pub free: usize,
     /// Held by this program.
     pub used: usize,

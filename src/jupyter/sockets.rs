@@ -79,7 +79,6 @@ impl Voice {
     }
 }
 
-/// The open sockets.
 pub(super) struct Sockets {
     voice: Voice,
 }

@@ -38,7 +38,6 @@ pub struct AtomOptions {
     pub frame: i64,
 }
 
-/// One atom.
 struct Atom {
     id: i64,
     kind: Species,

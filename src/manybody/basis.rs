@@ -198,7 +198,6 @@ impl Basis {
         Ok(basis)
     }
 
-    /// Number of states.
     pub fn dim(&self) -> usize {
         self.dim
     }

@@ -42,7 +42,6 @@ pub(super) fn operator(
     Operator::from_node(device.clone(), Arc::new(generated))
 }
 
-/// Adds up products.
 trait AddsProducts: Copy + Send + Sync {
     const ZERO: Self;
     fn add(&mut self, value: C64, x: Self);

@@ -45,7 +45,6 @@ pub enum Preconditioner<'a> {
 
 /// What to find and how hard to try.
 pub struct DavidsonOptions<'a> {
-    /// Number of eigenpairs.
     pub count: usize,
     /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
     /// from one.
@@ -135,7 +134,6 @@ impl Eigen {
         self.ended == Ended::Converged
     }
 
-    /// The largest residual.
     pub fn worst(&self) -> f64 {
         self.residuals.iter().copied().fold(0.0, f64::max)
     }

@@ -35,7 +35,6 @@ const GROWTH: f64 = 1.12;
 pub struct InteriorOptions {
     /// The energy whose neighbours are sought.
     pub near: f64,
-    /// Number of eigenpairs.
     pub count: usize,
     /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
     /// from one.

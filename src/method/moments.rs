@@ -111,7 +111,6 @@ impl Moments {
         self.columns.len()
     }
 
-    /// The mean moments.
     pub fn values(&self) -> &[f64] {
         &self.mean
     }

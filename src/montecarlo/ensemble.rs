@@ -24,7 +24,6 @@ pub trait System: Send + Sync + Sized {
     type Places: Clone + Send + Sync + Told;
     /// Positions, and the determinants and inverse matrices there.
     type State: Clone + Send + Sync;
-    /// Where walkers start.
     type Start: Sync;
     /// How a sweep is made.
     type Sweep: Sync;
@@ -36,7 +35,6 @@ pub trait System: Send + Sync + Sized {
     /// The hint if none of them works.
     const NO_START: &'static str;
 
-    /// Electrons in all.
     fn count(&self) -> usize;
     /// Bytes that the matrices of one walker take at least.
     fn bytes(&self) -> u128;
@@ -125,7 +123,6 @@ pub struct Ensemble<C: System> {
 pub struct Saved<P> {
     /// Key of the random numbers.
     pub seed: u64,
-    /// Sweeps made.
     pub sweep: u64,
     /// Places of every walker.
     pub places: Vec<P>,

@@ -16,7 +16,6 @@ pub(super) trait Entry:
     fn exponent(self) -> Option<i32>;
     /// Times a power of two, rounded once.
     fn times_power(self, n: i32) -> Self;
-    /// The quotient.
     fn over(self, divisor: Self) -> Self;
 }
 

@@ -28,7 +28,6 @@ pub enum Format {
         /// Rows sorted together.
         sigma: usize,
     },
-    /// All entries.
     Dense,
     /// Matrix-free.
     Stencil,

@@ -158,7 +158,11 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("walkers(psi, #{ count: 0 })", "`count` is 0", "at least 1"),
             ("metropolis(walk, #{})", "needs the size of a trial move", "step"),
             ("metropolis(walk, #{ step: 0.0 })", "`step` is 0", "above 0"),
-            ("metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })", "`scheme` is `lok-ahead`", "look-ahead"),
+            (
+                "metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })",
+                "`scheme` is `lok-ahead`",
+                "look-ahead",
+            ),
             ("metropolis(walk, #{ step: 1.0, group: 2 })", "`group`", "delayed-acceptance"),
             (
                 "metropolis(walk, #{ step: 1.0, group: 99, scheme: \"delayed-acceptance\" })",

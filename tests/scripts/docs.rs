@@ -128,8 +128,11 @@ pub fn trials() -> Vec<Trial> {
     // A number with an error bar has a row in the book's table, which says what the bar leaves out.
     let table = std::fs::read_to_string("book/src/errors.md").expect("the table of errors");
     let of_errors = |e: &&Entry| e.fields.iter().any(|field| field.name.starts_with("error"));
-    let named = |e: &Entry| table.contains(&format!("`{}`", e.path())) || table.contains(&format!("`{}::`", e.module));
-    let mut missing: Vec<String> = all.iter().filter(of_errors).filter(|e| !named(e)).map(Entry::path).collect();
+    let named = |e: &Entry| {
+        table.contains(&format!("`{}`", e.path())) || table.contains(&format!("`{}::`", e.module))
+    };
+    let mut missing: Vec<String> =
+        all.iter().filter(of_errors).filter(|e| !named(e)).map(Entry::path).collect();
     missing.sort();
     missing.dedup();
     trials.push(Trial::test("doc/errors are told in the book", move || {

@@ -75,7 +75,6 @@ pub(super) struct SellArgument {
     pub each: u64,
 }
 
-/// All entries.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct DenseArgument {
@@ -231,7 +230,6 @@ impl CardMatrix {
         })
     }
 
-    /// Queues one pass.
     fn pass(&self, launch: &Launch, vectors: Vectors) -> Result<()> {
         let Launch { kernel, argument, grid, block, .. } = launch;
         let units = launch.units;

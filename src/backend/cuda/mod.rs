@@ -101,7 +101,6 @@ const LINKED_BOUND: usize = 256 << 20;
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct DeviceBlock(Arc<Buffer>);
 
-/// The CUDA backend.
 #[derive(Debug, Clone)]
 pub struct Cuda {
     card: Arc<Card>,

@@ -95,7 +95,6 @@ fn done(status: c_int) -> Result<()> {
 /// Solvers that work side by side, each once it was asked for; none where the library is missing.
 type Solvers = [OnceLock<Option<Mutex<Solver>>>; SIDE_BY_SIDE];
 
-/// A GPU's solvers.
 #[derive(Default)]
 pub(super) struct Slot {
     solvers: Arc<Solvers>,

@@ -50,7 +50,6 @@ impl OuterSums {
         }
     }
 
-    /// All numbers.
     pub fn numbers(&self) -> Vec<f64> {
         let mut numbers = vec![0.0; self.dim];
         let mut rest = &mut numbers[..];

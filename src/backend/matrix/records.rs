@@ -74,7 +74,6 @@ pub struct Handling {
 pub enum Records {
     /// Real operators; they act on complex vectors too.
     Real(Arc<RecordList<f64>>),
-    /// Complex operators.
     Complex(Arc<RecordList<C64>>),
 }
 
@@ -144,7 +143,6 @@ pub struct Panel {
 /// A rectangle of a block, whose numbers stand together in a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// The block.
     pub panel: usize,
     pub row: usize,
     pub rows: usize,
@@ -323,7 +321,6 @@ impl<T: Element> RecordList<T> {
         all
     }
 
-    /// Bytes of those.
     pub fn bytes(&self) -> usize {
         self.matrices().iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum()
     }

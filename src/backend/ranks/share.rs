@@ -16,7 +16,6 @@ pub(super) type RankRow = (usize, usize);
 /// An entry in a column of another rank: local row, place of the column, value.
 pub(super) type Outside = (usize, RankRow, C64);
 
-/// A rank's rows.
 pub(super) struct Share {
     /// What meets the rank's own columns.
     pub own: MatrixSpec,

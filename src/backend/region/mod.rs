@@ -30,7 +30,6 @@ pub struct Region {
 }
 
 impl Region {
-    /// All sites.
     pub fn whole(dims: [usize; 4]) -> Region {
         Region::new(dims, [0; 4], dims, [0; 4], None)
     }

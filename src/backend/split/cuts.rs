@@ -128,7 +128,6 @@ impl Shares {
         self.weights.as_deref()
     }
 
-    /// Tells the user.
     pub fn tell(&self, text: &str) {
         (self.tell)(text);
     }

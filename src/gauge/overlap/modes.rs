@@ -49,7 +49,6 @@ pub(super) struct ModeSearch<'a> {
     pub delta: f64,
     /// Seed of random starting vectors.
     pub seed: u64,
-    /// Progress and interruption.
     pub task: &'a Task,
 }
 

@@ -46,7 +46,6 @@ impl Sign {
         self.fit.deviation()
     }
 
-    /// Its accuracy.
     pub fn report(&self) -> &SignReport {
         &self.report
     }

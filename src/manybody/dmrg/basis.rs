@@ -18,7 +18,6 @@ use crate::ranks::Alike;
 /// Multiplications from which on operators are worth a way to a device.
 const LARGE: u64 = 1 << 28;
 
-/// A truncated basis.
 pub struct Basis<T> {
     /// The half of a superblock that it was made for; none if it suits either.
     pub(super) side: Option<Side>,
@@ -33,7 +32,6 @@ pub struct Basis<T> {
     /// The old sector of each new one, and the new sector of each old one.
     pub(super) old_sector: Vec<usize>,
     pub(super) new_sector: Vec<Option<usize>>,
-    /// The discarded weight.
     pub discarded: f64,
     /// The entropy `- sum w ln w` of all weights.
     pub entropy: f64,

@@ -199,7 +199,6 @@ impl Mpo {
         &self.sites
     }
 
-    /// The conserved numbers.
     pub fn symmetry(&self) -> &Symmetry {
         &self.symmetry
     }

@@ -85,7 +85,6 @@ fn real_term<T: Element>(f: &Factor<T>) -> Option<Added<'_>> {
     Some(Added { scale: f.scale.to_c64().re, row, rows, column, columns, from })
 }
 
-/// By the processor.
 fn here<T: Element>(whole: &CoveredMatrix<T>) -> Result<Mat<T>> {
     let mut sum = Mat::<T>::zeros(whole.shape.0, whole.shape.1);
     for f in &whole.factors {

@@ -215,7 +215,6 @@ impl Space {
         Space { labels: vec![label], dims: vec![1] }
     }
 
-    /// Number of sectors.
     pub fn sectors(&self) -> usize {
         self.labels.len()
     }
@@ -259,7 +258,6 @@ pub struct FusedSector {
     pub state: usize,
     /// Its first row within the product's sector.
     pub offset: usize,
-    /// Number of rows.
     pub dim: usize,
 }
 
@@ -301,7 +299,6 @@ impl Fusion {
         self.places.first().map_or(0, Vec::len)
     }
 
-    /// The product's sectors.
     pub fn space(&self) -> &Space {
         &self.space
     }

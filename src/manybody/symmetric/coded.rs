@@ -30,7 +30,6 @@ struct Word {
     stays: bool,
 }
 
-/// Generates rows.
 pub(super) struct CodedRows {
     to: Subspace,
     from: Subspace,

@@ -20,7 +20,6 @@ pub(super) struct WordLayout {
     pub shifts: Vec<u32>,
     /// Bits of each site, at the lowest place.
     pub masks: Vec<u64>,
-    /// Bits in all.
     pub bits: u32,
     pieces: Vec<Digit>,
     /// For each piece and its values, the sites with an odd number of fermions, as bits; none without fermions.

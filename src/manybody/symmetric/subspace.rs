@@ -55,7 +55,6 @@ impl Subspace {
         Ok(space)
     }
 
-    /// Number of states.
     pub fn dim(&self) -> usize {
         self.orbits.as_ref().map_or(self.plain.dim(), |o| o.least.len())
     }

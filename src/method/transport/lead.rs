@@ -283,7 +283,6 @@ fn sectors(h: &Mat<C64>, v: &Mat<C64>, is_hole: impl Fn(usize) -> bool) -> Vec<V
     vec![electrons, holes]
 }
 
-/// Sites by place.
 struct SitesByCube {
     cubes: HashMap<Vec<i64>, Vec<usize>>,
     sites: Vec<Vec<f64>>,

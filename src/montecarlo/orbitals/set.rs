@@ -8,9 +8,7 @@ use crate::number::C64;
 /// Orbitals as walkers take them.
 #[derive(Clone)]
 pub enum Basis {
-    /// Real ones.
     Real(Arc<dyn Orbitals<f64>>),
-    /// Complex ones.
     Complex(Arc<dyn Orbitals<C64>>),
 }
 

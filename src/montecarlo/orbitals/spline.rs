@@ -35,7 +35,6 @@ pub struct SplineLayout {
     pub twist: [f64; 3],
     /// Grid points along each vector.
     pub grid: [usize; 3],
-    /// Number of orbitals.
     pub count: usize,
     /// Whether they are complex.
     pub complex: bool,
@@ -160,7 +159,6 @@ impl SplineOrbitals {
         Ok(steps.map(|n| (n as usize).max(1)))
     }
 
-    /// The coefficients.
     pub fn table(&self) -> &SplineTable {
         &self.table
     }

@@ -19,7 +19,6 @@ impl Data {
     }
 }
 
-/// Writes the page.
 pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let page = page_of(data, manifest)?;
     super::write_bytes(path, page.as_bytes())

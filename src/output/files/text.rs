@@ -160,7 +160,6 @@ const CHECKED_BEFORE: &str = "check: crc32 in the last line";
 /// What stands before the check.
 const CHECK: &str = "# crc32: ";
 
-/// The last line.
 fn end(out: Summed<'_>) -> std::io::Result<()> {
     let (sum, out) = out.finish();
     writeln!(out, "{CHECK}{sum}")

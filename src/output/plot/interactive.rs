@@ -41,7 +41,6 @@ impl Plot {
         Ok(page::whole(&page::PageContent::Plot, &label::flat(&tidy.title), &data, &self.svg()?, None))
     }
 
-    /// One panel.
     fn described(&self) -> Result<Value> {
         let map = matches!(self.content, Content::Map(_));
         let (low, high) = self.x_range.or_else(|| self.extent()).unwrap_or_else(|| self.around());

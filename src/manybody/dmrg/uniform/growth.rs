@@ -339,7 +339,6 @@ impl<T: Element> Growth<T> {
         self.found
     }
 
-    /// The Hamiltonian's cell.
     pub fn cell(&self) -> &Arc<UnitCell> {
         &self.h.cell
     }

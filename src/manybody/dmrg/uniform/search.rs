@@ -48,7 +48,6 @@ impl<T: Element> UniformSearch<T> {
         Ok(UniformSearch { h: h.clone(), psi, known: None, found: None, near: None, due: 0, moved: 0 })
     }
 
-    /// The state.
     pub fn state(&self) -> &Uniform<T> {
         &self.psi
     }
