@@ -105,7 +105,6 @@ impl Error {
         self.kind
     }
 
-    /// The sentence.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -4,11 +4,13 @@
 
 use std::any::Any;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::matrix::records::{Handling, Records};
+use super::matrix::wilson::WilsonBox;
 use super::matrix::{Csr, Indices, Values};
 use super::{BlockVector, Device, Dots, Grid, Kernel, KernelInfo, Update};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 pub use crate::ranks::HostMemory;
 
@@ -46,6 +48,55 @@ pub trait Faced: Send + Sync {
         besides: Besides,
         came: Option<&Came>,
     ) -> Result<Dots>;
+}
+
+/// What a backend has that may be a part of another: its ends of exchanges through the host.
+pub trait HostExchange {
+    /// One part's end of an exchange of rows.
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>>;
+
+    /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none where
+    /// any memory serves.
+    fn staging(&self, _bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
+        Ok(None)
+    }
+
+    /// The Wilson operator on a box whose faces have neighbours, with the boundary as half-spinors; none where the backend has no
+    /// such way, so that it is a matrix of boundary rows.
+    fn prepare_box(&self, _part: &WilsonBox) -> Result<Option<Arc<dyn Faced>>> {
+        Ok(None)
+    }
+}
+
+/// The ends of exchanges without the host, and what needs them.
+pub trait PeerExchange {
+    /// One part's end of an exchange for boundary rows `beyond` that have a column for each row brought in; none where others cannot
+    /// be reached. Shared-out rows go this way if all parts have one and reach each other.
+    fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>>;
+
+    /// One part's end of an exchange that brings ranges of rows together.
+    fn assembly(&self, ranges: &Ranges, shape: VectorShape) -> Result<Box<dyn Assembly>>;
+
+    /// Some rows of a superblock's product, from all rows of a vector.
+    fn prepare_rows(
+        &self,
+        records: &Records,
+        rows: Range<usize>,
+        handling: Handling,
+    ) -> Result<Arc<dyn Kernel>>;
+
+    /// The Wilson operator on a box, whose faces half-spinors pass by [`Kernel::link_faces`].
+    fn prepare_linked(&self, part: &WilsonBox) -> Result<Arc<dyn Kernel>>;
+}
+
+/// The backend's ends of exchanges through the host.
+///
+/// # Errors
+/// A backend that is no part of others.
+pub(super) fn through_host(device: &Device) -> Result<&dyn HostExchange> {
+    device
+        .host_exchange()
+        .ok_or_else(|| Error::internal(format!("{} cannot be a part of another backend", device.name())))
 }
 
 /// The products of a part's pass: over its own columns, and what others' rows add.

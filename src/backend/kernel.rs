@@ -7,7 +7,7 @@ use super::matrix::classes::Classes;
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::{Face, WilsonSpec};
 use super::matrix::{Csr, Stencil};
-use super::{Backend, BlockVector, Rows};
+use super::{Backend, BlockVector, Rows, Vectors};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -68,6 +68,36 @@ impl MatrixSpec {
     }
 }
 
+/// Matrices on a backend.
+pub trait Matrices: Vectors {
+    /// Brings a matrix into the backend's memory and form.
+    fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
+
+    /// Whether [`Matrices::prepare`] takes this stencil; where not, its entries are stored.
+    fn takes_stencil(&self, _stencil: &Stencil) -> bool {
+        true
+    }
+}
+
+/// What records work that it can queue again by a single call.
+pub trait Recorder {
+    /// Whether fused passes over vectors of so many bytes take less time than queueing them.
+    fn worth_recording(&self, bytes: usize) -> bool;
+
+    /// Records what `work` queues, without running it: nothing but fused passes, into vectors that nobody shares, with all
+    /// memory made before.
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>>;
+}
+
+/// Work that was queued once and is queued again by a single call.
+pub trait Recording: Send {
+    /// Queues it.
+    ///
+    /// # Safety
+    /// The vectors and operators that were recorded are alive, nobody shares the vectors, and none was given other memory.
+    unsafe fn replay(&mut self) -> Result<()>;
+}
+
 /// `w = alpha A v + beta v + gamma w (+ delta u)`: what one fused pass computes. With `gamma = 0`, `w` is not read.
 #[derive(Debug, Clone, Copy)]
 pub struct Update {
@@ -91,7 +121,7 @@ pub struct Dots {
     pub vv: Vec<f64>,
     /// `Re <w|v>` of each column.
     pub wv: Vec<f64>,
-    /// Whether these are sums over the rows of one rank only, which [`Backend::complete`] adds up.
+    /// Whether these are sums over the rows of one rank only, which [`Distributed::complete`](super::Distributed::complete) adds up.
     pub partial: bool,
 }
 
@@ -219,7 +249,7 @@ pub trait Kernel: Send + Sync {
         false
     }
 
-    /// Whether passes may be recorded (see [`Backend::record`]): they use no memory but their vectors and the matrix.
+    /// Whether passes may be recorded (see [`Recorder::record`]): they use no memory but their vectors and the matrix.
     fn recordable(&self) -> bool {
         false
     }

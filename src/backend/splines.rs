@@ -18,7 +18,6 @@ pub struct SplineShape {
 }
 
 impl SplineShape {
-    /// Grid points.
     pub fn points(&self) -> usize {
         self.grid.iter().product()
     }
@@ -202,7 +201,6 @@ impl SplineTable {
         }
     }
 
-    /// One coefficient.
     pub fn get(&self, point: usize, lane: usize) -> f64 {
         match self {
             SplineTable::Single(t) => t.data()[point * t.stride() + lane].into(),
@@ -239,7 +237,6 @@ pub trait Splines: Send + Sync {
     /// Functions, grid and cell.
     fn shape(&self) -> &SplineShape;
 
-    /// Bytes kept.
     fn bytes(&self) -> usize;
 
     /// All functions at all points (Cartesian, anywhere: the table repeats).

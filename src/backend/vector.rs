@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use super::Random;
 use crate::backend::cpu::HostBlock;
 use crate::backend::cuda::DeviceBlock;
 use crate::backend::ranks::Own;
-use crate::backend::split::Pieces;
+use crate::backend::split::SplitRows;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -120,12 +121,58 @@ impl Rows {
     }
 }
 
+/// Block vectors on a backend: how they are made, filled and moved. Those of one backend are not accepted by another; `download`
+/// and `upload` cross over.
+pub trait Vectors: Send + Sync {
+    /// A block of zeros.
+    fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
+    /// A block of any numbers, for what writes all of them and reads none.
+    fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        self.zeros(dtype, rows, columns)
+    }
+    /// Fills a block with random numbers.
+    fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()>;
+    /// Sets single entries `(local row, column, value)`.
+    fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()>;
+    /// A copy of a range of columns.
+    fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector>;
+    /// Overwrites the columns of `v` from `at` on with those of `source`.
+    fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()>;
+    /// The same numbers in another scalar type; to real, imaginary parts are dropped.
+    fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector>;
+    /// Local rows to the host, row-major.
+    fn download(&self, v: &BlockVector) -> Result<Vec<C64>>;
+    /// The same of a real vector in double precision, where a backend has a way without complex numbers.
+    fn download_real(&self, _v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+    /// Some numbers of a real column in double precision, of the rows that this process has.
+    fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
+        Ok(self.download(v)?[range].iter().map(|z| z.re).collect())
+    }
+    /// All rows of a column, in the memory of this process's own backend; none where they do not come together there.
+    fn all_rows(&self, _v: &BlockVector) -> Result<Option<BlockVector>> {
+        Ok(None)
+    }
+    /// Local rows from the host, row-major.
+    fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector>;
+    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently. Those of
+    /// one lattice mean nothing on another, however many sites both have.
+    fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
+        if v.rows() == rows {
+            return Ok(v.clone());
+        }
+        v.rows().meet(&rows)?;
+        self.upload(v.dtype(), rows, v.columns(), &self.download(v)?)
+    }
+}
+
 /// Where the numbers are. Nothing above `backend/` matches on it.
 #[derive(Debug, Clone)]
 pub(in crate::backend) enum Storage {
     Cpu(HostBlock),
     Cuda(DeviceBlock),
-    Split(Pieces),
+    Split(SplitRows),
     Ranks(Own),
 }
 

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::splines::Splines;
+use super::Device;
+use super::splines::{SplineTable, Splines};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -234,6 +235,28 @@ pub struct Energies {
     pub external: f64,
     /// Of the repulsion.
     pub interaction: f64,
+}
+
+/// What Monte Carlo computes on a backend.
+pub trait MonteCarlo {
+    /// Brings a table of splines into the backend's memory.
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>>;
+
+    /// Walkers of a wave function whose orbitals are on this backend; None where it moves no walkers, or not these.
+    fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        Ok(None)
+    }
+}
+
+/// What Monte Carlo computes on a device.
+///
+/// # Errors
+/// A device that has no splines.
+pub fn monte_carlo(device: &Device) -> Result<&dyn MonteCarlo> {
+    device.monte_carlo().ok_or_else(|| {
+        Error::input(format!("the backend {} has no splines", device.name()))
+            .hint("use the backend cpu or cuda")
+    })
 }
 
 /// Walkers on a device. After an error they are not to be used any more.

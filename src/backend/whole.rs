@@ -27,12 +27,12 @@ pub(super) trait Home: Send + Sync {
 }
 
 /// Such an operator.
-pub(super) struct Whole<H> {
+pub(super) struct WholeKernel<H> {
     pub home: H,
     pub inner: Arc<dyn Kernel>,
 }
 
-impl<H: Home> Whole<H> {
+impl<H: Home> WholeKernel<H> {
     /// Both vectors as this place has them, if both are there.
     fn both<'a>(
         &self,
@@ -54,7 +54,7 @@ impl<H: Home> Whole<H> {
 
 /// Every way of a kernel that takes vectors is one of `inner` for vectors that are there. Of links there is none: they would be given
 /// vectors as the layers above hold them.
-impl<H: Home> Kernel for Whole<H> {
+impl<H: Home> Kernel for WholeKernel<H> {
     fn shape(&self) -> KernelShape {
         self.inner.shape()
     }

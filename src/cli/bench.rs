@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
-use super::{Shared, report};
+use super::{RunOptions, report};
 use crate::backend::{BlockVector, Device, Distribution, Random, Rows};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
@@ -31,7 +31,7 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     what: What,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: RunOptions,
     /// The large cases too (10 GB of memory, some minutes)
     #[arg(long)]
     full: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Shared, report};
+use super::{RunOptions, report};
 use crate::backend::Rows;
 use crate::error::Result;
 use crate::number::memory::human;
@@ -21,7 +21,7 @@ use crate::task::batch::{self, Job};
 #[derive(Args)]
 pub(crate) struct Info {
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: RunOptions,
 }
 
 impl Info {

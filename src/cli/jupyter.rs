@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Subcommand};
 
-use super::{Arguments, Shared, report};
+use super::{Arguments, RunOptions, report};
 use crate::error::{Error, Result};
 use crate::jupyter::{self, spec};
 use crate::output::out;
@@ -24,14 +24,14 @@ pub(crate) enum Action {
     /// Make the kernel known to Jupyter
     Install(Install),
     /// Make it unknown
-    Uninstall(Place),
+    Uninstall(KernelFolder),
     /// Serve a notebook; Jupyter starts this
     Kernel(KernelArgs),
 }
 
 /// Where Jupyter looks for kernels.
 #[derive(Args)]
-pub(crate) struct Place {
+pub(crate) struct KernelFolder {
     /// What Jupyter's commands call the kernel
     #[arg(long, default_value = "umklapp")]
     name: String,
@@ -43,7 +43,7 @@ pub(crate) struct Place {
 #[derive(Args)]
 pub(crate) struct Install {
     #[command(flatten)]
-    place: Place,
+    place: KernelFolder,
     /// What notebooks call the kernel
     #[arg(long, value_name = "TEXT", default_value = "Umklapp")]
     display_name: String,
@@ -58,7 +58,7 @@ pub(crate) struct KernelArgs {
     #[arg(long, value_name = "FILE")]
     connection_file: PathBuf,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: RunOptions,
 }
 
 impl Jupyter {
@@ -72,7 +72,7 @@ impl Jupyter {
     }
 }
 
-impl Place {
+impl KernelFolder {
     fn folder(&self) -> Result<PathBuf> {
         let data = match &self.prefix {
             Some(prefix) => prefix.join("share/jupyter"),

@@ -44,7 +44,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    shared: Shared,
+    shared: RunOptions,
 }
 
 #[derive(Subcommand)]
@@ -78,13 +78,13 @@ enum Command {
 
 /// What every subcommand that runs scripts takes.
 #[derive(Args, Clone)]
-pub(crate) struct Shared {
+pub(crate) struct RunOptions {
     /// Start so many ranks, processes that run the script together and talk by MPI; their launcher is the `mpiexec` there is
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     ranks: Option<u16>,
     /// Ranks in each direction of a lattice, as `4x2x2`; without it, the boxes have the least surface
     #[arg(long, value_name = "AxB", value_parser = grid)]
-    grid: Option<Grid>,
+    grid: Option<RankGrid>,
     /// Rows from which vectors are shared out to ranks; smaller ones every rank has whole
     #[arg(long, value_name = "ROWS")]
     share_from: Option<usize>,
@@ -122,7 +122,7 @@ pub(crate) struct Shared {
 
 impl Command {
     /// What it takes with the others; some commands compute nothing and take none of it.
-    fn shared(&mut self) -> Option<&mut Shared> {
+    fn shared(&mut self) -> Option<&mut RunOptions> {
         match self {
             Command::Run(run) => Some(&mut run.shared),
             Command::Test(test) => Some(&mut test.shared),
@@ -148,15 +148,15 @@ struct Weights(Vec<f64>);
 
 /// Ranks in each direction.
 #[derive(Debug, Clone)]
-struct Grid(Vec<usize>);
+struct RankGrid(Vec<usize>);
 
-fn grid(text: &str) -> Result<Grid, String> {
+fn grid(text: &str) -> Result<RankGrid, String> {
     let numbers: Option<Vec<usize>> = text
         .split('x')
         .map(|n| n.trim().parse().ok().filter(|n: &usize| (1..=1 << 20).contains(n)))
         .collect();
     numbers
-        .map(Grid)
+        .map(RankGrid)
         .ok_or_else(|| format!("`{text}` is no grid of ranks (give a number a direction, as 4x2x2)"))
 }
 
@@ -218,9 +218,9 @@ fn shares(text: &str) -> Result<Weights, String> {
     device::weights(text).map(Weights).map_err(|e| with_hint(&e))
 }
 
-impl Shared {
+impl RunOptions {
     /// Takes over options that stand before the command, unless the command's own say otherwise.
-    fn take_over(&mut self, before: Shared, told: &ArgMatches) {
+    fn take_over(&mut self, before: RunOptions, told: &ArgMatches) {
         fn keep<T>(own: &mut T, before: T, name: &str, told: &ArgMatches) {
             if told.value_source(name) != Some(ValueSource::CommandLine) {
                 *own = before;
@@ -374,7 +374,7 @@ fn leave(code: ExitCode) -> ExitCode {
 
 /// Joins the ranks that a launcher has started, or starts as many as are wanted and waits for them: then there is nothing
 /// more to do but to end with their exit code. `reads` says whether they read standard input.
-fn meet_ranks(shared: &Shared, reads: bool) -> Result<Option<ExitCode>, Error> {
+fn meet_ranks(shared: &RunOptions, reads: bool) -> Result<Option<ExitCode>, Error> {
     let wanted = shared.ranks.map(usize::from);
     let launched = ranks::launch::signs();
     match wanted {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 
-use super::{Shared, catch_interrupt, ended, report, show};
+use super::{RunOptions, catch_interrupt, ended, report, show};
 use crate::output::out;
 use crate::output::progress::Bar;
 use crate::script::diagnostics::Report;
@@ -20,7 +20,7 @@ pub(crate) struct Run {
     /// The script
     file: PathBuf,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: RunOptions,
     /// A value that the script sees as `args.key`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,

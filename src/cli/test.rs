@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::junit::{self, Case};
-use super::{Shared, catch_interrupt, report};
+use super::{RunOptions, catch_interrupt, report};
 use crate::error::{Error, Result};
 use crate::output::golden::Deviation;
 use crate::output::{files, folders, out};
@@ -32,7 +32,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: RunOptions,
 }
 
 impl Test {

@@ -17,7 +17,6 @@ use crate::task::Task;
 pub struct Heatbath {
     /// beta = 6/g^2 of the Wilson action.
     pub beta: f64,
-    /// Heatbath sweeps.
     pub sweeps: usize,
     /// Over-relaxation sweeps after each.
     pub overrelaxation: usize,

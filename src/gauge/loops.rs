@@ -40,7 +40,6 @@ struct Lines {
 }
 
 impl Lines {
-    /// The links themselves.
     fn new(u: &Links, mu: usize) -> Lines {
         let products = (0..u.region().places()).into_par_iter().map(|x| *u.at(x, mu)).collect();
         Lines { mu, length: 1, products }

@@ -13,7 +13,7 @@ use super::screen::{Notebook, Screen, about as about_mistake};
 use super::sockets::{Task, To, Voice};
 use crate::error::Kind;
 use crate::repl::scan::{self, Sort};
-use crate::repl::session::{Completeness, Session, Step};
+use crate::repl::session::{AfterInput, Completeness, Session};
 
 /// The session behind a notebook.
 pub(super) struct Served {
@@ -123,11 +123,11 @@ impl Served {
         self.notebook.silent.set(false);
         let mut payload = Vec::new();
         match step {
-            Step::Leave(code) => {
+            AfterInput::Leave(code) => {
                 self.leaves = Some(code);
                 payload.push(json!({ "source": "ask_exit", "keepkernel": false }));
             }
-            Step::Failed(kind) => {
+            AfterInput::Failed(kind) => {
                 let unknown = || json!({ "ename": format!("{kind:?}"), "evalue": "", "traceback": [] });
                 let mut reply = self.notebook.mistake.take().unwrap_or_else(unknown);
                 reply["status"] = "error".into();
@@ -137,7 +137,7 @@ impl Served {
                 }
                 return reply;
             }
-            Step::Next => {}
+            AfterInput::Next => {}
         }
         let expressions = asked["user_expressions"].as_object();
         let glances: serde_json::Map<String, Value> = expressions

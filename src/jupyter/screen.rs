@@ -41,7 +41,6 @@ impl Screen {
         *self.now() = Now { header: header.clone(), progress: HashMap::new() };
     }
 
-    /// Tells everyone.
     pub fn tell(&self, kind: &'static str, content: Value) {
         let header = self.now().header.clone();
         self.voice.message(To::Everyone, kind, &header, content);

@@ -79,7 +79,6 @@ impl Voice {
     }
 }
 
-/// The open sockets.
 pub(super) struct Sockets {
     voice: Voice,
 }
@@ -260,7 +259,7 @@ impl Mouth {
 }
 
 /// Printed text that waits for more.
-struct Open {
+struct HeldText {
     name: &'static str,
     parent: Arc<Value>,
     text: String,
@@ -269,7 +268,7 @@ struct Open {
 
 /// Sends what is said in the order in which it was.
 async fn speak(mut said: Receiver<Said>, mut mouth: Mouth) {
-    let mut open: Option<Open> = None;
+    let mut open: Option<HeldText> = None;
     loop {
         let next = match &open {
             Some(open) => timeout_at(open.until, said.recv()).await.ok(),
@@ -284,14 +283,14 @@ async fn speak(mut said: Receiver<Said>, mut mouth: Mouth) {
             open.text.push_str(text);
             continue;
         }
-        if let Some(Open { name, parent, text, .. }) = open.take() {
+        if let Some(HeldText { name, parent, text, .. }) = open.take() {
             mouth.send(&To::Everyone, "stream", &parent, &json!({ "name": name, "text": text })).await;
         }
         match next {
             None => {}
             Some(None) => return,
             Some(Some(Said::Stream { name, parent, text })) => {
-                open = Some(Open { name, parent, text, until: Instant::now() + PAUSE });
+                open = Some(HeldText { name, parent, text, until: Instant::now() + PAUSE });
             }
             Some(Some(Said::Message { to, kind, parent, content })) => {
                 mouth.send(&to, kind, &parent, &content).await;

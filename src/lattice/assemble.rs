@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::lattice::no_axis;
 use super::model::{HopValue, Model};
-use super::plan::{Plan, Rows};
+use super::plan::{ModelRows, RowPlan};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
@@ -147,14 +147,14 @@ impl Model {
         let n = self.orbitals;
         let rows = sites.len() * n;
         memory::ensure(16 * rows as u128, &format!("a sparse matrix of {rows} rows"))?;
-        let plan = Plan::new(self, axes);
+        let plan = RowPlan::new(self, axes);
         let mut row_start = vec![0usize; rows + 1];
         let stop = task::current();
         row_start[1..].par_chunks_mut(CHUNK * n).enumerate().for_each(|(chunk, counts)| {
             if stop.raised() {
                 return;
             }
-            let mut scratch = Rows::new(n);
+            let mut scratch = ModelRows::new(n);
             let first = sites.start + chunk * CHUNK;
             for (k, count) in counts.chunks_mut(n).enumerate() {
                 plan.count(first + k, &mut scratch, count);
@@ -186,7 +186,7 @@ impl Model {
     }
 }
 
-impl Plan<'_> {
+impl RowPlan<'_> {
     /// Generates all rows into the arrays.
     fn write<T: Scalar, I: Copy + Send + Sync>(
         &self,
@@ -212,7 +212,7 @@ impl Plan<'_> {
             if stop.raised() {
                 return;
             }
-            let mut scratch = Rows::new(n);
+            let mut scratch = ModelRows::new(n);
             let mut at = 0;
             for site in part {
                 self.site(site, &mut scratch);

@@ -5,12 +5,12 @@ use std::path::Path;
 use super::lattice::{Lattice, Site};
 use super::lines::Lines;
 use crate::backend::matrix::Wrap;
-use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::number::{C64, memory};
 
 /// What kind an atom is: a number, or an element's symbol.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum Species {
     /// LAMMPS' atom type.
     Number(i64),
     /// What stands before the coordinates in an XYZ file.
@@ -22,7 +22,7 @@ pub enum Kind {
 pub struct Atoms {
     /// A lattice of one cell, the box, with a site for each atom.
     pub lattice: Lattice,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<Species>,
     /// Charges, where the file has them.
     pub charges: Option<Vec<f64>>,
     /// Their numbers in the file.
@@ -38,10 +38,9 @@ pub struct AtomOptions {
     pub frame: i64,
 }
 
-/// One atom.
 struct Atom {
     id: i64,
-    kind: Kind,
+    kind: Species,
     charge: Option<f64>,
     position: [f64; 3],
 }
@@ -69,7 +68,7 @@ const STYLES: [(&str, usize, Option<usize>, usize); 6] = [
 /// # Errors
 /// A file that cannot be read, or is none of these; each line that does not fit is named.
 pub fn read_atoms(path: &Path, options: &AtomOptions) -> Result<Atoms> {
-    structure(path, options).map_err(|e| match e.hint_text().is_some() || e.kind() != ErrorKind::File {
+    structure(path, options).map_err(|e| match e.hint_text().is_some() || e.kind() != Kind::File {
         true => e,
         false => e.hint(
             "read are data files and dumps of LAMMPS and XYZ files, told apart by their first line and name",
@@ -177,7 +176,17 @@ fn edges(lengths: [f64; 3], [xy, xz, yz]: [f64; 3]) -> [[f64; 3]; 3] {
     [[lx, 0.0, 0.0], [xy, ly, 0.0], [xz, yz, lz]]
 }
 
-fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
+/// What a data file of LAMMPS says before its atoms.
+struct DataHeader {
+    edges: [[f64; 3]; 3],
+    count: usize,
+    /// The number of types, where it is told.
+    types: Option<i64>,
+    /// The style behind the word `Atoms`.
+    style: Option<String>,
+}
+
+fn data_header(lines: &mut Lines) -> Result<DataHeader> {
     let mut bounds: [Option<f64>; 3] = [None; 3];
     let (mut tilts, mut count, mut types) = ([0.0; 3], None, None);
     // The header ends where the first section begins.
@@ -223,6 +232,11 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             .wrong("begins the atoms, and the lines before do not give the whole box")
             .hint("a data file of LAMMPS has lines like `0.0 10.0 xlo xhi`"));
     };
+    Ok(DataHeader { edges: edges([lx, ly, lz], tilts), count, types, style })
+}
+
+fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
+    let DataHeader { edges, count, types, style } = data_header(lines)?;
     let style = options.style.clone().or(style);
     let known = |name: &str| STYLES.iter().find(|style| style.0 == name).copied();
     let mut columns = match &style {
@@ -267,7 +281,7 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
         }
         atoms.push(Atom {
             id: lines.number(&words[0], "the number of an atom")?,
-            kind: Kind::Number(kind),
+            kind: Species::Number(kind),
             charge: charge.map(|c| lines.real(&words[c], "a charge")).transpose()?,
             position: place(lines, &words[x..])?,
         });
@@ -280,7 +294,7 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             Some(_) => return Err(lines.wrong(format!("follows the last of {count} atoms"))),
         }
     }
-    Ok((atoms, Some(SimulationBox { edges: edges([lx, ly, lz], tilts), wrap: [PERIODIC; 3] })))
+    Ok((atoms, Some(SimulationBox { edges, wrap: [PERIODIC; 3] })))
 }
 
 /// Passes over a section that comes before the atoms: a blank line, entries, a blank line.
@@ -404,8 +418,8 @@ fn dump_atoms(
         atoms.push(Atom {
             id: id.map_or(Ok(number as i64), |c| lines.number(&words[c], "the number of an atom"))?,
             kind: match (kind, symbol) {
-                (Some(c), _) => Kind::Number(lines.number(&words[c], "the type of an atom")?),
-                (None, c) => Kind::Symbol(words[c.unwrap_or(0)].clone()),
+                (Some(c), _) => Species::Number(lines.number(&words[c], "the type of an atom")?),
+                (None, c) => Species::Symbol(words[c.unwrap_or(0)].clone()),
             },
             charge: charge.map(|c| lines.real(&words[c], "a charge")).transpose()?,
             position: x,
@@ -521,7 +535,7 @@ fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
         }
         atoms.push(Atom {
             id: number as i64,
-            kind: Kind::Symbol(words[start.0].clone()),
+            kind: Species::Symbol(words[start.0].clone()),
             charge: None,
             position: place(lines, &words[start.1..])?,
         });

@@ -178,7 +178,6 @@ impl Lattice {
         &self.name
     }
 
-    /// Number of directions.
     pub fn dimension(&self) -> usize {
         self.cells.len()
     }

@@ -34,19 +34,15 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
     let mut lines = Lines::open(path)?;
     let (array, field, symmetry) = header(&mut lines)?;
     let sizes = sizes(&mut lines, if array { 2 } else { 3 })?;
-    let (rows, cols) = (sizes[0], sizes[1]);
+    let stored = Stored { array, field, symmetry, rows: sizes[0], cols: sizes[1] };
+    let (rows, cols) = (stored.rows, stored.cols);
     if rows == 0 || cols == 0 {
         return Err(lines.wrong("says that the matrix has no rows or columns"));
     }
     if symmetry != Symmetry::General && rows != cols {
         return Err(lines.wrong(format!("gives a symmetric matrix {rows} rows and {cols} columns")));
     }
-    let stored = |n: usize| match symmetry {
-        Symmetry::General => n.checked_mul(cols),
-        Symmetry::Skew => n.checked_mul(n - 1).map(|x| x / 2),
-        _ => n.checked_mul(n + 1).map(|x| x / 2),
-    };
-    let count = if array { stored(rows) } else { Some(sizes[2]) };
+    let count = if array { stored.of_array() } else { Some(sizes[2]) };
     let count = count.ok_or_else(|| Error::memory(format!("a matrix of {rows} x {cols}")))?;
     let mirrored = if symmetry == Symmetry::General { 1 } else { 2 };
     memory::ensure(
@@ -55,13 +51,7 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
     )?;
     let mut entries = Entries::default();
     let steps = task.start("matrix market", count);
-    // Arrays are stored by columns; of symmetric matrices only the part on and below the diagonal.
-    let below = |column: usize| match symmetry {
-        Symmetry::General => 0,
-        Symmetry::Skew => column + 1,
-        _ => column,
-    };
-    let mut place = (below(0), 0);
+    let mut place = (stored.below(0), 0);
     // On which side of the diagonal a symmetric matrix has its entries.
     let mut lower = None;
     for k in 0..count {
@@ -74,54 +64,9 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
                 break words;
             }
         };
-        let numbers = if array { &words[..] } else { words.get(2..).unwrap_or_default() };
-        let wanted = match field {
-            Field::Pattern => 0,
-            Field::Real => 1,
-            Field::Complex => 2,
-        };
-        if numbers.len() != wanted || (!array && words.len() < 2) {
-            let all = wanted + if array { 0 } else { 2 };
-            return Err(lines.wrong(format!("has {} numbers, and an entry here has {all}", words.len())));
-        }
-        let mut value = C64::ONE;
-        if let Some(re) = numbers.first() {
-            value.re = lines.real(re, "the value of an entry")?;
-        }
-        if let Some(im) = numbers.get(1) {
-            value.im = lines.real(im, "the value of an entry")?;
-        }
-        let (i, j) = if array {
-            while place.0 >= rows {
-                place = (below(place.1 + 1), place.1 + 1);
-            }
-            place.0 += 1;
-            (place.0 - 1, place.1)
-        } else {
-            let index = |word: &str, what: &str, size: usize| -> Result<usize> {
-                let at: usize = lines.number(word, what)?;
-                if at == 0 || at > size {
-                    return Err(lines.wrong(format!("has {what} {at}, outside 1 to {size}")));
-                }
-                Ok(at - 1)
-            };
-            (index(&words[0], "row", rows)?, index(&words[1], "column", cols)?)
-        };
-        let strange = match symmetry {
-            Symmetry::General | Symmetry::Symmetric => false,
-            Symmetry::Hermitian => i == j && value.im != 0.0,
-            Symmetry::Skew => i == j && value != C64::ZERO,
-        };
-        if strange {
-            return Err(lines
-                .wrong("has a value on the diagonal that this symmetry does not allow")
-                .hint("a Hermitian matrix has real numbers there, a skew-symmetric one zeros"));
-        }
-        if symmetry != Symmetry::General && i != j && *lower.get_or_insert(i > j) != (i > j) {
-            return Err(lines
-                .wrong("stands on the other side of the diagonal than those before")
-                .hint("a symmetric matrix has the entries of one side in its file"));
-        }
+        let value = stored.value(&lines, &words)?;
+        let (i, j) = if array { stored.advanced(&mut place) } else { stored.indices(&lines, &words)? };
+        stored.check(&lines, (i, j, value), &mut lower)?;
         entries.push(i, j, value);
         if i != j {
             match symmetry {
@@ -139,6 +84,104 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
     }
     lines.check()?;
     from_triplets((rows, cols), entries.rows, entries.cols, entries.values, single)
+}
+
+/// How a file stores its matrix. Arrays are stored by columns; of symmetric matrices only the part on and below the diagonal.
+struct Stored {
+    array: bool,
+    field: Field,
+    symmetry: Symmetry,
+    rows: usize,
+    cols: usize,
+}
+
+impl Stored {
+    /// Numbers of an array; none beyond all memory.
+    fn of_array(&self) -> Option<usize> {
+        let n = self.rows;
+        match self.symmetry {
+            Symmetry::General => n.checked_mul(self.cols),
+            Symmetry::Skew => n.checked_mul(n - 1).map(|x| x / 2),
+            _ => n.checked_mul(n + 1).map(|x| x / 2),
+        }
+    }
+
+    /// The first row of a column of an array.
+    fn below(&self, column: usize) -> usize {
+        match self.symmetry {
+            Symmetry::General => 0,
+            Symmetry::Skew => column + 1,
+            _ => column,
+        }
+    }
+
+    /// Row and column of the next number of an array.
+    fn advanced(&self, place: &mut (usize, usize)) -> (usize, usize) {
+        while place.0 >= self.rows {
+            *place = (self.below(place.1 + 1), place.1 + 1);
+        }
+        place.0 += 1;
+        (place.0 - 1, place.1)
+    }
+
+    /// Row and column from a line.
+    fn indices(&self, lines: &Lines, words: &[String]) -> Result<(usize, usize)> {
+        let index = |word: &str, what: &str, size: usize| -> Result<usize> {
+            let at: usize = lines.number(word, what)?;
+            if at == 0 || at > size {
+                return Err(lines.wrong(format!("has {what} {at}, outside 1 to {size}")));
+            }
+            Ok(at - 1)
+        };
+        Ok((index(&words[0], "row", self.rows)?, index(&words[1], "column", self.cols)?))
+    }
+
+    /// The value from a line.
+    fn value(&self, lines: &Lines, words: &[String]) -> Result<C64> {
+        let numbers = if self.array { words } else { words.get(2..).unwrap_or_default() };
+        let wanted = match self.field {
+            Field::Pattern => 0,
+            Field::Real => 1,
+            Field::Complex => 2,
+        };
+        if numbers.len() != wanted || (!self.array && words.len() < 2) {
+            let all = wanted + if self.array { 0 } else { 2 };
+            return Err(lines.wrong(format!("has {} numbers, and an entry here has {all}", words.len())));
+        }
+        let mut value = C64::ONE;
+        if let Some(re) = numbers.first() {
+            value.re = lines.real(re, "the value of an entry")?;
+        }
+        if let Some(im) = numbers.get(1) {
+            value.im = lines.real(im, "the value of an entry")?;
+        }
+        Ok(value)
+    }
+
+    /// Refuses an entry that the symmetry does not allow.
+    fn check(
+        &self,
+        lines: &Lines,
+        (i, j, value): (usize, usize, C64),
+        lower: &mut Option<bool>,
+    ) -> Result<()> {
+        let strange = match self.symmetry {
+            Symmetry::General | Symmetry::Symmetric => false,
+            Symmetry::Hermitian => i == j && value.im != 0.0,
+            Symmetry::Skew => i == j && value != C64::ZERO,
+        };
+        if strange {
+            return Err(lines
+                .wrong("has a value on the diagonal that this symmetry does not allow")
+                .hint("a Hermitian matrix has real numbers there, a skew-symmetric one zeros"));
+        }
+        if self.symmetry != Symmetry::General && i != j && *lower.get_or_insert(i > j) != (i > j) {
+            return Err(lines
+                .wrong("stands on the other side of the diagonal than those before")
+                .hint("a symmetric matrix has the entries of one side in its file"));
+        }
+        Ok(())
+    }
 }
 
 #[derive(Default)]

@@ -45,7 +45,7 @@ mod wannier;
 mod tests;
 
 pub use assemble::{Assembled, Format};
-pub use atoms::{AtomOptions, Atoms, Kind, read_atoms};
+pub use atoms::{AtomOptions, Atoms, Species, read_atoms};
 pub use bloch::Bloch;
 pub use block::OrbitalBlock;
 pub use defects::{Defect, Place, Places};

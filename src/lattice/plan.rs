@@ -29,7 +29,7 @@ struct SeenHop {
 }
 
 /// A step of a particle from one site to another, for all orbitals.
-struct Step<'a> {
+struct SiteHop<'a> {
     /// Sublattice of the row, and of the column.
     between: (usize, usize),
     /// What fields and boundaries multiply electrons by.
@@ -43,7 +43,7 @@ struct Step<'a> {
 }
 
 /// Precomputed data of the row generator.
-pub(super) struct Plan<'a> {
+pub(super) struct RowPlan<'a> {
     pub model: &'a Model,
     /// Hoppings, by sublattice of the row.
     entries: Vec<SeenHop>,
@@ -94,15 +94,15 @@ pub(super) fn crossings(mut number: usize, most: &[i64; MAX_DIMENSION]) -> [i64;
 }
 
 /// The rows of one site.
-pub(super) struct Rows {
+pub(super) struct ModelRows {
     pub rows: Vec<Vec<(usize, C64)>>,
     /// The cell looked at last, and its coordinates.
     last: (usize, [i64; MAX_DIMENSION]),
 }
 
-impl Rows {
+impl ModelRows {
     pub fn new(n: usize) -> Self {
-        Rows { rows: vec![Vec::new(); n], last: (usize::MAX, [0; MAX_DIMENSION]) }
+        ModelRows { rows: vec![Vec::new(); n], last: (usize::MAX, [0; MAX_DIMENSION]) }
     }
 
     /// Sorts by column, adds up entries of the same column, and drops zeros.
@@ -118,7 +118,7 @@ impl Rows {
     }
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RowPlan<'a> {
     pub fn new(model: &'a Model, axes: &'a [usize]) -> Self {
         let basis = model.lattice.basis();
         let ends = |hop: &Hop, adjoint: bool| match adjoint {
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
         let beside =
             model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
         let (same_counts, unrolled) = (vec![None; basis.len()], None);
-        let mut plan = Plan {
+        let mut plan = RowPlan {
             model,
             entries,
             starts,
@@ -257,7 +257,7 @@ impl<'a> Plan<'a> {
     }
 
     /// How many entries each row of a site has.
-    pub fn count(&self, site: usize, scratch: &mut Rows, counts: &mut [usize]) {
+    pub fn count(&self, site: usize, scratch: &mut ModelRows, counts: &mut [usize]) {
         let basis = self.model.lattice.basis().len();
         if let Some(same) = &self.same_counts[site % basis]
             && self.is_inside(site / basis, scratch)
@@ -279,7 +279,7 @@ impl<'a> Plan<'a> {
 
     /// Whether no hopping crosses a boundary from a cell, which becomes the one looked at last.
     #[inline]
-    fn is_inside(&self, cell: usize, scratch: &mut Rows) -> bool {
+    fn is_inside(&self, cell: usize, scratch: &mut ModelRows) -> bool {
         let lattice = &self.model.lattice;
         scratch.last = lattice.cell_after(scratch.last, cell);
         let mut inside = true;
@@ -291,7 +291,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What the value of a matrix element from orbital `j` to orbital `i` is multiplied by.
-    fn factor(&self, step: &Step<'_>, i: usize, j: usize) -> C64 {
+    fn factor(&self, step: &SiteHop<'_>, i: usize, j: usize) -> C64 {
         let n = self.model.orbitals;
         let (row, column) = (step.between.0 * n + i, step.between.1 * n + j);
         let mut z = step.phase;
@@ -313,9 +313,9 @@ impl<'a> Plan<'a> {
     #[inline]
     fn add(
         &self,
-        out: &mut Rows,
+        out: &mut ModelRows,
         column: usize,
-        step: &Step<'_>,
+        step: &SiteHop<'_>,
         block: impl Iterator<Item = (usize, usize, C64)>,
     ) {
         let n = self.model.orbitals;
@@ -332,7 +332,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Generates the rows of a site.
-    pub fn site(&self, site: usize, out: &mut Rows) {
+    pub fn site(&self, site: usize, out: &mut ModelRows) {
         let (model, lat) = (self.model, &self.model.lattice);
         let (basis, d) = (lat.basis().len(), lat.dimension());
         let full = lat.full(site);
@@ -400,7 +400,7 @@ impl<'a> Plan<'a> {
                 }
                 reach = &moved[..self.axes.len()];
             }
-            let step = Step { between: (s, entry.column as usize), phase, scale, reach, ends };
+            let step = SiteHop { between: (s, entry.column as usize), phase, scale, reach, ends };
             match &hop.value {
                 HopValue::Uniform(_) => {
                     let own = &self.values[entry.first..entry.first + entry.count as usize];
@@ -421,14 +421,14 @@ impl<'a> Plan<'a> {
     }
 
     /// The on-site entries.
-    fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut Rows) {
+    fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut ModelRows) {
         let model = self.model;
         let ends = (!model.fluxes.is_empty() && self.beside.is_some()).then(|| {
             let u = self.coordinates(at, s, &[], 1);
             (u, u, [0; MAX_DIMENSION])
         });
         let reach = &[0.0; MAX_DIMENSION];
-        let step = Step { between: (s, s), phase: C64::ONE, scale: C64::ONE, reach, ends };
+        let step = SiteHop { between: (s, s), phase: C64::ONE, scale: C64::ONE, reach, ends };
         self.add(out, site, &step, self.onsite[s].iter().copied());
         for block in model.local.iter().filter_map(|table| table.get(site)) {
             self.add(out, site, &step, block.nonzero());

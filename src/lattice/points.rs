@@ -66,7 +66,7 @@ impl Lattice {
             return Err(Error::input(format!("bonds within {cutoff} of a site at {:?}", site.position))
                 .hint("lengths are in lattice constants"));
         }
-        let grid = Grid::new(basis, cutoff);
+        let grid = CubeGrid::new(basis, cutoff);
         let shifts = self.shifts_within(cutoff)?;
         let mut found = Vec::new();
         let steps = task.start("bonds", shifts.len() * basis.len());
@@ -87,7 +87,7 @@ impl Lattice {
     }
 
     /// The bonds that leave a site of the cell for those of the cell displaced by `shift`.
-    fn bonds_of(&self, from: usize, shift: &Shift, cutoff: f64, grid: &Grid) -> Result<Vec<Bond>> {
+    fn bonds_of(&self, from: usize, shift: &Shift, cutoff: f64, grid: &CubeGrid) -> Result<Vec<Bond>> {
         let basis = self.basis();
         let site = &basis[from];
         let here = shift.iter().all(|x| *x == 0);
@@ -255,7 +255,7 @@ pub enum HopTerm<'a, 'b> {
 
 /// Sites by the cube of side `cutoff` that they lie in: those of one cube, and of cubes that follow each other along the last
 /// axis, are neighbours here.
-struct Grid {
+struct CubeGrid {
     side: f64,
     space: usize,
     /// The cubes with sites, ascending.
@@ -267,10 +267,10 @@ struct Grid {
     places: Vec<f64>,
 }
 
-impl Grid {
-    fn new(sites: &[Site], side: f64) -> Grid {
+impl CubeGrid {
+    fn new(sites: &[Site], side: f64) -> CubeGrid {
         let space = sites.first().map_or(0, |site| site.position.len());
-        let mut grid = Grid {
+        let mut grid = CubeGrid {
             side,
             space,
             cubes: Vec::new(),

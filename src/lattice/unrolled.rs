@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lattice::MAX_DIMENSION;
 use super::model::Model;
-use super::plan::{Plan, Rows, crossings};
+use super::plan::{ModelRows, RowPlan, crossings};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -42,9 +42,9 @@ impl Model {
                 .hint("a hopping is given by cells, `m.hop([1, 0], t)`, not by places"));
         }
         let rows = self.rows();
-        let mut plan = Plan::new(self, axes);
+        let mut plan = RowPlan::new(self, axes);
         plan.unrolled = Some(most);
-        let mut scratch = Rows::new(self.orbitals);
+        let mut scratch = ModelRows::new(self.orbitals);
         let mut parts: BTreeMap<usize, Vec<(usize, usize, C64)>> = BTreeMap::new();
         let mut count = 0;
         for site in 0..lattice.sites() {

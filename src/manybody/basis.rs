@@ -67,46 +67,58 @@ impl Level {
     }
 }
 
-impl Basis {
-    /// The states with the given charges; all states if none are named.
-    ///
-    /// # Errors
-    /// For charges that the sites do not have, a sector without states, or one too large to number.
-    pub fn new(sites: &Sites, sector: &Sector) -> Result<Basis> {
-        let sector = sites.target(sector)?;
+/// The charges of a sector, twice each, as sites add them up.
+struct Charges {
+    /// By site, charge and state.
+    of_sites: Vec<Vec<Vec<i32>>>,
+    /// What charges are counted by; 0 where they are numbers.
+    moduli: Vec<i32>,
+    target: Vec<i32>,
+    /// The target is within reach of a charge at a bond if that lies between these; the others are dead ends.
+    low: Vec<Vec<i32>>,
+    high: Vec<Vec<i32>>,
+}
+
+impl Charges {
+    fn new(sites: &Sites, sector: &[(String, i32)]) -> Charges {
         let n = sites.count();
-        let charges: Vec<Vec<Vec<i32>>> =
+        let of_sites: Vec<Vec<Vec<i32>>> =
             (0..n).map(|i| sector.iter().map(|(name, _)| sites.twice(i, name)).collect()).collect();
-        let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
-        let moduli: Vec<i32> = sector.iter().map(|(name, _)| sites.modulus(name)).collect();
-        let step = |i: usize, q: &[i32], state: usize| -> Vec<i32> {
-            let sum = |((q, c), m): ((&i32, &Vec<i32>), &i32)| {
-                if *m > 0 { (q + c[state]).rem_euclid(*m) } else { q + c[state] }
-            };
-            q.iter().zip(&charges[i]).zip(&moduli).map(sum).collect()
-        };
+        let moduli = sector.iter().map(|(name, _)| sites.modulus(name)).collect();
         let target: Vec<i32> = sector.iter().map(|s| s.1).collect();
-        // The target is within reach of a charge at bond i if that lies between low and high; the others are dead
-        // ends.
         let (mut low, mut high) = (vec![target.clone(); n + 1], vec![target.clone(); n + 1]);
         for i in (0..n).rev() {
-            for (c, charge) in charges[i].iter().enumerate() {
+            for (c, charge) in of_sites[i].iter().enumerate() {
                 low[i][c] = low[i + 1][c] - charge.iter().max().unwrap_or(&0);
                 high[i][c] = high[i + 1][c] - charge.iter().min().unwrap_or(&0);
             }
         }
-        let alive = |i: usize, q: &[i32]| {
-            (0..q.len()).all(|c| moduli[c] > 0 || (low[i][c]..=high[i][c]).contains(&q[c]))
+        Charges { of_sites, moduli, target, low, high }
+    }
+
+    /// The charges behind site `i` in a state.
+    fn step(&self, i: usize, q: &[i32], state: usize) -> Vec<i32> {
+        let sum = |((q, c), m): ((&i32, &Vec<i32>), &i32)| {
+            if *m > 0 { (q + c[state]).rem_euclid(*m) } else { q + c[state] }
         };
-        let mut nodes: Vec<BTreeMap<Vec<i32>, u32>> = vec![BTreeMap::from([(vec![0; target.len()], 0)])];
+        q.iter().zip(&self.of_sites[i]).zip(&self.moduli).map(sum).collect()
+    }
+
+    fn alive(&self, i: usize, q: &[i32]) -> bool {
+        (0..q.len()).all(|c| self.moduli[c] > 0 || (self.low[i][c]..=self.high[i][c]).contains(&q[c]))
+    }
+
+    /// The charges at each bond from which the target is within reach, numbered.
+    fn reached(&self, sites: &Sites, dims: &[usize]) -> Result<Vec<BTreeMap<Vec<i32>, u32>>> {
+        let mut nodes: Vec<BTreeMap<Vec<i32>, u32>> = vec![BTreeMap::from([(vec![0; self.target.len()], 0)])];
         let mut total = 0;
-        for i in 0..n {
+        for i in 0..self.of_sites.len() {
             let mut reached = BTreeMap::new();
             for q in nodes[i].keys() {
                 task::poll()?;
                 for state in 0..dims[i] {
-                    let q = step(i, q, state);
-                    if alive(i + 1, &q) {
+                    let q = self.step(i, q, state);
+                    if self.alive(i + 1, &q) {
                         reached.insert(q, 0);
                     }
                 }
@@ -118,9 +130,36 @@ impl Basis {
             }
             nodes.push(reached);
         }
+        Ok(nodes)
+    }
+
+    /// The charges that there are, for people.
+    fn ranges(&self, sector: &[(String, i32)]) -> String {
+        let range = |(c, (name, _)): (usize, &(String, i32))| {
+            if self.moduli[c] > 0 {
+                return format!("{name} counts modulo {}", self.moduli[c] / 2);
+            }
+            let reach = |end: &[Vec<i32>]| f64::from(end[0][c] - self.target[c]);
+            let (from, to) = (reach(&self.low), reach(&self.high));
+            format!("{name} goes from {} to {}", 0.0 - to / 2.0, 0.0 - from / 2.0)
+        };
+        sector.iter().enumerate().map(range).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Basis {
+    /// The states with the given charges; all states if none are named.
+    ///
+    /// # Errors
+    /// For charges that the sites do not have, a sector without states, or one too large to number.
+    pub fn new(sites: &Sites, sector: &Sector) -> Result<Basis> {
+        let sector = sites.target(sector)?;
+        let (n, charges) = (sites.count(), Charges::new(sites, &sector));
+        let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
+        let nodes = charges.reached(sites, &dims)?;
         // How many ways lead from each node to the sector, from the last site back.
         let mut ways: HashMap<Vec<i32>, f64> =
-            nodes[n].keys().filter(|q| **q == target).map(|q| (q.clone(), 1.0)).collect();
+            nodes[n].keys().filter(|q| **q == charges.target).map(|q| (q.clone(), 1.0)).collect();
         let mut levels = Vec::with_capacity(n);
         for i in (0..n).rev() {
             let size = nodes[i].len() * dims[i];
@@ -130,7 +169,7 @@ impl Basis {
                 task::poll()?;
                 let mut sum = 0.0;
                 for state in 0..dims[i] {
-                    let to = step(i, q, state);
+                    let to = charges.step(i, q, state);
                     let at = node as usize * dims[i] + state;
                     // Beyond 2^53 the count is inexact, and refused below.
                     level.before[at] = sum as u64;
@@ -148,18 +187,8 @@ impl Basis {
         let dim = ways.values().sum::<f64>();
         let mut basis = Basis { sites: sites.clone(), sector, levels: Arc::new(levels), dim: dim as usize };
         if dim == 0.0 {
-            let error = Error::input(format!("no state of {sites} has {}", basis.charges()));
-            let range = |c: usize| (f64::from(low[0][c] - target[c]), f64::from(high[0][c] - target[c]));
-            let ranges: Vec<String> = (0..basis.sector.len())
-                .map(|c| {
-                    if moduli[c] > 0 {
-                        return format!("{} counts modulo {}", basis.sector[c].0, moduli[c] / 2);
-                    }
-                    let (from, to) = range(c);
-                    format!("{} goes from {} to {}", basis.sector[c].0, 0.0 - to / 2.0, 0.0 - from / 2.0)
-                })
-                .collect();
-            return Err(error.hint(format!("{} here", ranges.join(", "))));
+            return Err(Error::input(format!("no state of {sites} has {}", basis.charges()))
+                .hint(format!("{} here", charges.ranges(&basis.sector))));
         }
         if dim >= (1u64 << 53) as f64 {
             return Err(Error::memory(format!("{sites} have {dim:.1e} states, too many for a vector"))
@@ -169,7 +198,6 @@ impl Basis {
         Ok(basis)
     }
 
-    /// Number of states.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -202,7 +230,7 @@ impl Basis {
         if number >= self.dim {
             return Err(Error::input(format!("state {number} outside a basis of {}", self.dim)));
         }
-        Ok(Walk::at(self, number).states)
+        Ok(BasisPath::at(self, number).states)
     }
 
     /// The number of a state given by its local states; none if it lies outside the sector.
@@ -243,7 +271,7 @@ impl Basis {
 }
 
 /// A state of a basis and its path through the diagram; steps to the next one.
-pub(super) struct Walk<'a> {
+pub(super) struct BasisPath<'a> {
     levels: &'a [Level],
     /// Local states.
     pub states: Vec<u8>,
@@ -253,12 +281,13 @@ pub(super) struct Walk<'a> {
     pub passed: Vec<u64>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BasisPath<'a> {
     /// At state `number`, which exists.
-    pub fn at(basis: &'a Basis, number: usize) -> Walk<'a> {
+    pub fn at(basis: &'a Basis, number: usize) -> BasisPath<'a> {
         let levels = basis.levels();
         let n = levels.len();
-        let mut walk = Walk { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
+        let mut walk =
+            BasisPath { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
         for (i, level) in levels.iter().enumerate() {
             let rest = number as u64 - walk.passed[i];
             let fits =
@@ -278,7 +307,7 @@ impl<'a> Walk<'a> {
 
     /// Goes to the next state and says from which site on it differs; none after the last.
     pub fn step(&mut self) -> Option<usize> {
-        let open = |walk: &Walk<'_>, i: usize, from: usize| {
+        let open = |walk: &BasisPath<'_>, i: usize, from: usize| {
             let level = &walk.levels[i];
             (from..level.dim).map(|s| s as u8).find(|&s| level.next(walk.nodes[i], s) != NONE)
         };

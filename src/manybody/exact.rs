@@ -1,10 +1,10 @@
 //! The matrix of an operator sum in a sector: rows are generated from local matrices, columns are numbered by the
 //! basis.
 
-use super::basis::{Basis, Walk};
-use super::local::{Element, Group, groups};
+use super::basis::{Basis, BasisPath};
+use super::local::{LocalEntry, LocalTerms, groups};
 use super::opsum::OpSum;
-use super::rows::{self, Rows, tidy};
+use super::rows::{self, RowSource, tidy};
 use crate::backend::Device;
 use crate::backend::matrix::Csr;
 use crate::error::Result;
@@ -38,7 +38,7 @@ pub fn matrix(sum: &OpSum, basis: &Basis, single: bool, task: &Task) -> Result<C
 
 /// Generates the rows of a sum in a basis of product states.
 pub(super) struct PlainRows {
-    groups: Vec<Group>,
+    groups: Vec<LocalTerms>,
     basis: Basis,
     /// Whether each state of each site is odd.
     odd: Vec<Vec<bool>>,
@@ -54,7 +54,7 @@ impl PlainRows {
     }
 
     /// The entries of the row that the walk stands at.
-    fn row(&self, walk: &Walk<'_>, out: &mut Vec<(u64, C64)>) {
+    fn row(&self, walk: &BasisPath<'_>, out: &mut Vec<(u64, C64)>) {
         out.clear();
         let levels = self.basis.levels();
         let number = walk.passed[levels.len()];
@@ -83,7 +83,7 @@ impl PlainRows {
 
     /// Calls `each` with the entries of rows.
     fn walked(&self, first: usize, count: usize, mut each: impl FnMut(usize, &mut Vec<(u64, C64)>)) {
-        let mut walk = Walk::at(&self.basis, first);
+        let mut walk = BasisPath::at(&self.basis, first);
         let mut row = Vec::new();
         for k in 0..count {
             self.row(&walk, &mut row);
@@ -95,7 +95,7 @@ impl PlainRows {
     /// How far the column lies from the row, modulo 2^64: only the sites from the first to the last of the group
     /// matter.
     #[inline]
-    fn shift(&self, group: &Group, element: &Element, walk: &Walk<'_>) -> u64 {
+    fn shift(&self, group: &LocalTerms, element: &LocalEntry, walk: &BasisPath<'_>) -> u64 {
         let levels = self.basis.levels();
         let (mut i, mut passed) = (group.sites[0], 0u64);
         let mut node = walk.nodes[i];
@@ -113,7 +113,7 @@ impl PlainRows {
     }
 }
 
-impl Rows for PlainRows {
+impl RowSource for PlainRows {
     fn shape(&self) -> (usize, usize) {
         (self.basis.dim(), self.basis.dim())
     }
@@ -127,7 +127,7 @@ impl Rows for PlainRows {
     }
 
     fn bytes(&self) -> usize {
-        self.groups.iter().map(Group::bytes).sum()
+        self.groups.iter().map(LocalTerms::bytes).sum()
     }
 
     fn visit(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)])) {

@@ -63,14 +63,10 @@ fn keep(all: &mut BTreeMap<[usize; 4], f64>, key: [usize; 4], value: f64, line: 
     }
 }
 
-/// Reads a file's text. Integrals smaller than `cutoff` are left out.
-///
-/// # Errors
-/// For texts of another kind, orbitals that there are not, complex integrals and those of spins apart.
-pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
-    let mut lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
-    let (mut header, mut ended) = (String::new(), false);
-    for (number, line) in lines.by_ref() {
+/// The header, in capitals, from its first line to its end.
+fn header<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<String> {
+    let mut header = String::new();
+    for (number, line) in lines {
         let upper = line.to_uppercase().replace(" =", "=");
         let begins = header.is_empty();
         if begins && upper.is_empty() {
@@ -82,60 +78,62 @@ pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
             return Err(bad(number, "no header"));
         }
         if upper.ends_with("&END") || upper.ends_with("$END") || upper.ends_with('/') {
-            ended = true;
-            break;
+            return Ok(header);
         }
     }
-    if !ended {
-        return Err(bad(1, "a header that has no end"));
-    }
-    let first = |key: &str| numbers(&header, key).first().copied();
-    let n = first("NORB").and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
-    let n = n.ok_or_else(|| bad(1, &format!("NORB is not a number of orbitals from 1 to {MOST}")))?;
-    let spin = first("MS2").unwrap_or(0);
-    let twice = first("NELEC").map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
-    let electrons = twice
-        .filter(|(up, dn)| up % 2 == 0 && (0..=2 * n as i64).contains(up) && (0..=2 * n as i64).contains(dn));
-    let (up, dn) =
-        electrons.ok_or_else(|| bad(1, "NELEC electrons of spin MS2 / 2 do not fit into the orbitals"))?;
-    if first("IUHF").is_some_and(|k| k != 0) || header.contains(".TRUE.") {
-        return Err(bad(1, "integrals of spins apart (IUHF) are not read"));
-    }
-    let (mut one, mut two) = (BTreeMap::new(), BTreeMap::new());
-    let mut core = 0.0;
-    for (number, line) in lines {
-        crate::task::poll()?;
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if words.is_empty() {
-            continue;
-        }
-        let value = words[0].replace(['D', 'd'], "e").parse::<f64>().ok().filter(|x| x.is_finite());
-        let value = value.ok_or_else(|| bad(number, &format!("`{}` is not a real number", words[0])))?;
-        let orbitals: Vec<usize> =
-            words[1..].iter().filter_map(|w| w.parse().ok()).filter(|p| *p <= n).collect();
-        let [p, q, r, s] = orbitals[..] else {
-            return Err(bad(number, &format!("four orbitals from 0 to {n} belong to an integral")));
-        };
-        match [p, q, r, s] {
-            [0, 0, 0, 0] => core = value,
-            // Energies of orbitals, which follow from the rest.
-            [_, 0, 0, 0] => {}
-            [_, _, 0, 0] if p > 0 && q > 0 => {
-                keep(&mut one, [p.min(q) - 1, p.max(q) - 1, 0, 0], value, number)?
+    Err(bad(1, "a header that has no end"))
+}
+
+/// Integrals of one and of two electrons by the first of their equal places, and the energy without electrons.
+#[derive(Default)]
+struct Integrals {
+    one: BTreeMap<[usize; 4], f64>,
+    two: BTreeMap<[usize; 4], f64>,
+    core: f64,
+}
+
+impl Integrals {
+    /// Those of the lines behind the header, of `n` orbitals.
+    fn read<'a>(lines: impl Iterator<Item = (usize, &'a str)>, n: usize) -> Result<Integrals> {
+        let mut all = Integrals::default();
+        for (number, line) in lines {
+            crate::task::poll()?;
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if words.is_empty() {
+                continue;
             }
-            [_, _, _, _] if p > 0 && q > 0 && r > 0 && s > 0 => {
-                let places = alike([p - 1, q - 1, r - 1, s - 1]);
-                keep(&mut two, places[0], value, number)?;
+            let value = words[0].replace(['D', 'd'], "e").parse::<f64>().ok().filter(|x| x.is_finite());
+            let value = value.ok_or_else(|| bad(number, &format!("`{}` is not a real number", words[0])))?;
+            let orbitals: Vec<usize> =
+                words[1..].iter().filter_map(|w| w.parse().ok()).filter(|p| *p <= n).collect();
+            let [p, q, r, s] = orbitals[..] else {
+                return Err(bad(number, &format!("four orbitals from 0 to {n} belong to an integral")));
+            };
+            match [p, q, r, s] {
+                [0, 0, 0, 0] => all.core = value,
+                // Energies of orbitals, which follow from the rest.
+                [_, 0, 0, 0] => {}
+                [_, _, 0, 0] if p > 0 && q > 0 => {
+                    keep(&mut all.one, [p.min(q) - 1, p.max(q) - 1, 0, 0], value, number)?
+                }
+                [_, _, _, _] if p > 0 && q > 0 && r > 0 && s > 0 => {
+                    let places = alike([p - 1, q - 1, r - 1, s - 1]);
+                    keep(&mut all.two, places[0], value, number)?;
+                }
+                _ => return Err(bad(number, "an integral between orbitals and none")),
             }
-            _ => return Err(bad(number, "an integral between orbitals and none")),
         }
+        Ok(all)
     }
-    if one.is_empty() && two.is_empty() {
-        return Err(bad(text.lines().count(), "the file ends without an integral"));
-    }
-    // A term: four names and places, and what holds them.
-    let terms = two.len() as u128 * 32 + one.len() as u128 * 4;
-    memory::ensure(terms * 400, &format!("a sum over the integrals of {n} orbitals"))?;
+}
+
+/// The sum of the integrals that are larger than `cutoff`.
+fn sum(
+    one: BTreeMap<[usize; 4], f64>,
+    two: BTreeMap<[usize; 4], f64>,
+    core: f64,
+    cutoff: f64,
+) -> Result<OpSum> {
     let mut sum = OpSum::new();
     let spins = [("Cdagup", "Cup"), ("Cdagdn", "Cdn")];
     if core != 0.0 {
@@ -164,6 +162,36 @@ pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
             }
         }
     }
+    Ok(sum)
+}
+
+/// Reads a file's text. Integrals smaller than `cutoff` are left out.
+///
+/// # Errors
+/// For texts of another kind, orbitals that there are not, complex integrals and those of spins apart.
+pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
+    let mut lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
+    let header = header(&mut lines)?;
+    let first = |key: &str| numbers(&header, key).first().copied();
+    let n = first("NORB").and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
+    let n = n.ok_or_else(|| bad(1, &format!("NORB is not a number of orbitals from 1 to {MOST}")))?;
+    let spin = first("MS2").unwrap_or(0);
+    let twice = first("NELEC").map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
+    let electrons = twice
+        .filter(|(up, dn)| up % 2 == 0 && (0..=2 * n as i64).contains(up) && (0..=2 * n as i64).contains(dn));
+    let (up, dn) =
+        electrons.ok_or_else(|| bad(1, "NELEC electrons of spin MS2 / 2 do not fit into the orbitals"))?;
+    if first("IUHF").is_some_and(|k| k != 0) || header.contains(".TRUE.") {
+        return Err(bad(1, "integrals of spins apart (IUHF) are not read"));
+    }
+    let Integrals { one, two, core } = Integrals::read(lines, n)?;
+    if one.is_empty() && two.is_empty() {
+        return Err(bad(text.lines().count(), "the file ends without an integral"));
+    }
+    // A term: four names and places, and what holds them.
+    let terms = two.len() as u128 * 32 + one.len() as u128 * 4;
+    memory::ensure(terms * 400, &format!("a sum over the integrals of {n} orbitals"))?;
+    let mut sum = sum(one, two, core, cutoff)?;
     let sites = Sites::uniform(Site::named("Electron", None)?, n)?;
     sum.meant_for(&sites);
     Ok(Molecule {

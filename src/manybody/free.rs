@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::rows::Rows as RowSource;
+use super::rows::RowSource;
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update};
 use crate::error::Result;
 use crate::number::{C64, DType, memory};
@@ -42,13 +42,12 @@ pub(super) fn operator(
     Operator::from_node(device.clone(), Arc::new(generated))
 }
 
-/// Adds up products.
-trait Number: Copy + Send + Sync {
+trait AddsProducts: Copy + Send + Sync {
     const ZERO: Self;
     fn add(&mut self, value: C64, x: Self);
 }
 
-impl Number for f64 {
+impl AddsProducts for f64 {
     const ZERO: f64 = 0.0;
 
     #[inline]
@@ -57,7 +56,7 @@ impl Number for f64 {
     }
 }
 
-impl Number for C64 {
+impl AddsProducts for C64 {
     const ZERO: C64 = C64::ZERO;
 
     #[inline]
@@ -68,7 +67,12 @@ impl Number for C64 {
 
 impl Generated {
     /// Some rows of the product with all rows of a vector.
-    fn product<T: Number>(&self, x: &[T], columns: usize, rows: std::ops::Range<usize>) -> Result<Vec<T>> {
+    fn product<T: AddsProducts>(
+        &self,
+        x: &[T],
+        columns: usize,
+        rows: std::ops::Range<usize>,
+    ) -> Result<Vec<T>> {
         let mut y = vec![T::ZERO; rows.len() * columns];
         let (length, slab) = self.source.pieces();
         for (part, y) in y.chunks_mut(slab * columns).enumerate() {

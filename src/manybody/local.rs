@@ -14,24 +14,24 @@ const MAX_JOINT: usize = 1 << 20;
 const ROUNDING: f64 = 1e-13;
 
 /// All terms on one set of sites with one string of signs, as one sparse matrix of their joint states.
-pub(super) struct Group {
+pub(super) struct LocalTerms {
     pub sites: Vec<usize>,
     /// Weight of each site's state in the number of the joint state.
     pub strides: Vec<usize>,
     pub string: Vec<usize>,
     /// Where each row of the matrix starts in `elements`.
     pub starts: Vec<u32>,
-    pub elements: Vec<Element>,
+    pub elements: Vec<LocalEntry>,
 }
 
-impl Group {
+impl LocalTerms {
     pub fn bytes(&self) -> usize {
         4 * self.starts.len() + 48 * self.elements.len()
     }
 }
 
 /// An element of a local matrix.
-pub(super) struct Element {
+pub(super) struct LocalEntry {
     pub value: C64,
     /// Local states of the column on the group's sites; empty on the diagonal.
     pub states: Vec<u8>,
@@ -44,7 +44,7 @@ pub(super) type Elements = BTreeMap<(usize, usize), (C64, f64)>;
 pub(super) type Collected = BTreeMap<(Vec<usize>, Vec<usize>), Elements>;
 
 /// The local matrices of a sum, which conserve what the basis conserves.
-pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
+pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<LocalTerms>> {
     sum.fits("a system of", basis.sites().count())?;
     let terms = sum.terms_on(basis.sites().count());
     let products =
@@ -135,7 +135,7 @@ pub(super) fn group(
     collected: &Elements,
     basis: &Basis,
     keep: &dyn Fn(&Key, (usize, usize), &[(&str, i32)]) -> Result<bool>,
-) -> Result<Group> {
+) -> Result<LocalTerms> {
     let support = &on.0;
     let dims: Vec<usize> = support.iter().map(|&site| local_dim(basis, site)).collect();
     let mut strides = vec![1; dims.len()];
@@ -171,11 +171,11 @@ pub(super) fn group(
         if !keep(&on, (row, column), &changed)? {
             continue;
         }
-        elements.push(Element { value, states: if row == column { Vec::new() } else { from } });
+        elements.push(LocalEntry { value, states: if row == column { Vec::new() } else { from } });
         starts[row + 1] += 1;
     }
     for row in 0..joint {
         starts[row + 1] += starts[row];
     }
-    Ok(Group { sites: on.0, strides, string: on.1, starts, elements })
+    Ok(LocalTerms { sites: on.0, strides, string: on.1, starts, elements })
 }

@@ -21,7 +21,7 @@ pub(super) struct Multiplets {
 /// A part of an operator: the component `q` of the tensor of rank `k` (twice both) from one multiplet to another, normalised
 /// so that the trace of its square is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Part {
+pub(super) struct TensorComponent {
     pub to: usize,
     pub from: usize,
     pub k: i32,
@@ -97,7 +97,7 @@ impl Multiplets {
     }
 
     /// The parts of an operator that are not rounding.
-    pub fn parts(&self, matrix: &[C64]) -> Vec<(Part, C64)> {
+    pub fn parts(&self, matrix: &[C64]) -> Vec<(TensorComponent, C64)> {
         let dim = self.of.len();
         let largest = matrix.iter().map(|z| z.norm()).fold(0.0, f64::max);
         let mut parts = Vec::new();
@@ -113,7 +113,7 @@ impl Multiplets {
                 }
                 sum *= (f64::from(k + 1) / f64::from(s + 1)).sqrt();
                 if sum.norm() > 1e-14 * largest {
-                    parts.push((Part { to, from, k, q }, sum));
+                    parts.push((TensorComponent { to, from, k, q }, sum));
                 }
             }
         }

@@ -93,7 +93,6 @@ pub struct Meant {
 }
 
 impl OpSum {
-    /// An empty sum.
     pub fn new() -> OpSum {
         OpSum::default()
     }

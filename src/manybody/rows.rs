@@ -14,7 +14,7 @@ const CHUNK: usize = 4096;
 const WORK: usize = 1 << 22;
 
 /// What generates the rows of a matrix.
-pub(super) trait Rows: Send + Sync {
+pub(super) trait RowSource: Send + Sync {
     /// Rows, and columns.
     fn shape(&self) -> (usize, usize);
 
@@ -27,7 +27,7 @@ pub(super) trait Rows: Send + Sync {
     /// Calls `each` for `count` rows from `first` on, with the entries sorted and none twice.
     fn visit(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)]));
 
-    /// As [`Rows::visit`], but entries come in any order, and a column may come more than once.
+    /// As [`RowSource::visit`], but entries come in any order, and a column may come more than once.
     fn scatter(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)]));
 
     /// Calls `each` with the lengths of rows, or limits that are quicker to find.
@@ -49,7 +49,7 @@ pub(super) trait Rows: Send + Sync {
 ///
 /// # Errors
 /// Memory, interruption.
-pub(super) fn matrix(source: &dyn Rows, single: bool, task: &Task) -> Result<Csr> {
+pub(super) fn matrix(source: &dyn RowSource, single: bool, task: &Task) -> Result<Csr> {
     match DType::of(single, source.complex()) {
         DType::F32 => assemble::<f32>(source, Values::F32, task),
         DType::F64 => assemble::<f64>(source, Values::F64, task),
@@ -62,17 +62,22 @@ pub(super) fn matrix(source: &dyn Rows, single: bool, task: &Task) -> Result<Csr
 ///
 /// # Errors
 /// As for [`matrix`].
-pub(super) fn pieces(source: &dyn Rows, pieces: &[(usize, usize)], single: bool, task: &Task) -> Result<Csr> {
-    matrix(&Pieces { source, pieces }, single, task)
+pub(super) fn pieces(
+    source: &dyn RowSource,
+    pieces: &[(usize, usize)],
+    single: bool,
+    task: &Task,
+) -> Result<Csr> {
+    matrix(&SomeRows { source, pieces }, single, task)
 }
 
 /// Pieces of a source, as if there were no other rows.
-struct Pieces<'a> {
-    source: &'a dyn Rows,
+struct SomeRows<'a> {
+    source: &'a dyn RowSource,
     pieces: &'a [(usize, usize)],
 }
 
-impl Pieces<'_> {
+impl SomeRows<'_> {
     /// Calls `f(row, count, before)` for what lies together of `count` rows from `first` on; `before` have come already.
     fn each(&self, first: usize, count: usize, mut f: impl FnMut(usize, usize, usize)) {
         let mut begin = 0;
@@ -86,7 +91,7 @@ impl Pieces<'_> {
     }
 }
 
-impl Rows for Pieces<'_> {
+impl RowSource for SomeRows<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.pieces.iter().map(|piece| piece.1).sum(), self.source.shape().1)
     }
@@ -128,7 +133,7 @@ pub(super) fn tidy(row: &mut Vec<(u64, C64)>) {
     row.retain(|e| e.1 != C64::ZERO);
 }
 
-fn assemble<T: Scalar>(source: &dyn Rows, wrap: fn(Vec<T>) -> Values, task: &Task) -> Result<Csr> {
+fn assemble<T: Scalar>(source: &dyn RowSource, wrap: fn(Vec<T>) -> Values, task: &Task) -> Result<Csr> {
     let (rows, cols) = source.shape();
     memory::ensure(16 * rows as u128, &format!("a sparse matrix of {rows} rows"))?;
     let steps = task.start("matrix elements", 2 * rows);
@@ -167,7 +172,7 @@ fn assemble<T: Scalar>(source: &dyn Rows, wrap: fn(Vec<T>) -> Values, task: &Tas
 
 /// Generates all rows into the arrays; where rows are shorter than was said, those behind them move up.
 fn fill<T: Scalar, I: Copy + Send + Sync>(
-    source: &dyn Rows,
+    source: &dyn RowSource,
     row_start: &mut [usize],
     (all_columns, all_values): (&mut Vec<I>, &mut Vec<T>),
     index: impl Fn(u64) -> I + Sync,

@@ -233,7 +233,6 @@ impl Site {
         &self.name
     }
 
-    /// Number of states.
     pub fn dim(&self) -> usize {
         self.states.len()
     }

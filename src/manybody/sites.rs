@@ -102,7 +102,6 @@ impl Sites {
         format!("{charge} less copy")
     }
 
-    /// Number of sites.
     pub fn count(&self) -> usize {
         self.sites.len()
     }
@@ -115,7 +114,6 @@ impl Sites {
         self.sites.get(i).ok_or_else(|| self.outside(i))
     }
 
-    /// All sites.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Site>> {
         self.sites.iter()
     }

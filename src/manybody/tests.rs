@@ -285,7 +285,7 @@ fn states_are_numbered_in_order() {
         let states: Vec<_> = (0..basis.dim()).map(|k| basis.state(k).unwrap()).collect();
         assert!(states.windows(2).all(|w| w[0] < w[1]), "lexicographic");
         assert!(states.iter().enumerate().all(|(k, s)| basis.number(s).unwrap() == Some(k)));
-        let mut walk = basis::Walk::at(&basis, 0);
+        let mut walk = basis::BasisPath::at(&basis, 0);
         for state in &states {
             assert_eq!(&walk.states, state);
             walk.step();

@@ -85,12 +85,12 @@ pub fn accumulate(
     let progress = task.start("moments", count * columns);
     let mut mu = Vec::with_capacity(columns);
     if how == Accumulation::Divided {
-        mu = divided(&Walk { h, window, count, overwrite }, &r, &progress)?;
+        mu = divided(&ChebyshevWalk { h, window, count, overwrite }, &r, &progress)?;
     } else {
         for column in 0..columns {
             let one = if columns == 1 { r.clone() } else { h.device().columns(&r, column..column + 1)? };
             let (walk, advance) =
-                (Walk { h, window, count, overwrite }, |n| progress.advance(column * count + n));
+                (ChebyshevWalk { h, window, count, overwrite }, |n| progress.advance(column * count + n));
             mu.push(match how {
                 Accumulation::FullMap => mapped(&walk, &one, advance)?,
                 _ => slid(&walk, &one, advance)?,
@@ -106,7 +106,7 @@ pub fn accumulate(
 }
 
 /// How T_n r is made for every order.
-struct Walk<'a> {
+struct ChebyshevWalk<'a> {
     h: &'a Operator,
     window: Window,
     count: usize,
@@ -115,7 +115,7 @@ struct Walk<'a> {
 
 /// Calls `each(n, T_n r)` for every order.
 fn walk(
-    &Walk { h, window, count, overwrite }: &Walk<'_>,
+    &ChebyshevWalk { h, window, count, overwrite }: &ChebyshevWalk<'_>,
     r: &BlockVector,
     mut each: impl FnMut(usize, &BlockVector) -> Result<()>,
 ) -> Result<()> {
@@ -141,7 +141,7 @@ fn walk(
     Ok(())
 }
 
-fn divided(by: &Walk<'_>, r: &BlockVector, progress: &crate::task::Steps) -> Result<Vec<Vec<f64>>> {
+fn divided(by: &ChebyshevWalk<'_>, r: &BlockVector, progress: &crate::task::Steps) -> Result<Vec<Vec<f64>>> {
     let mut mu = vec![Vec::with_capacity(by.count); r.columns()];
     walk(by, r, |n, t| {
         for (mu, z) in mu.iter_mut().zip(by.h.device().dots(r, t)?) {
@@ -153,7 +153,11 @@ fn divided(by: &Walk<'_>, r: &BlockVector, progress: &crate::task::Steps) -> Res
 }
 
 /// The products of all orders in a map, summed at the end.
-fn mapped(by: &Walk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+fn mapped(
+    by: &ChebyshevWalk<'_>,
+    r: &BlockVector,
+    mut advance: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<f64>> {
     let device = by.h.device();
     let mut map = device.zeros(r.dtype(), r.rows(), by.count)?;
     let mut product = device.zeros(r.dtype(), r.rows(), 1)?;
@@ -167,7 +171,11 @@ fn mapped(by: &Walk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Resu
 }
 
 /// Partial sums of the products of [`WINDOW`] orders, summed when all of them are there.
-fn slid(by: &Walk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+fn slid(
+    by: &ChebyshevWalk<'_>,
+    r: &BlockVector,
+    mut advance: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<f64>> {
     let mut parts = vec![0.0; WINDOW * WINDOW];
     let mut mu = Vec::with_capacity(by.count);
     walk(by, r, |n, t| {

@@ -45,7 +45,6 @@ pub enum Preconditioner<'a> {
 
 /// What to find and how hard to try.
 pub struct DavidsonOptions<'a> {
-    /// Number of eigenpairs.
     pub count: usize,
     /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
     /// from one.
@@ -135,7 +134,6 @@ impl Eigen {
         self.ended == Ended::Converged
     }
 
-    /// The largest residual.
     pub fn worst(&self) -> f64 {
         self.residuals.iter().copied().fold(0.0, f64::max)
     }
@@ -175,7 +173,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);
-    let mut search = Search {
+    let mut search = DavidsonSearch {
         h,
         options,
         unit: units.unit,
@@ -214,7 +212,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
 }
 
 /// What several searches on one operator share.
-struct Search<'a, 'b> {
+struct DavidsonSearch<'a, 'b> {
     h: &'a Operator,
     options: DavidsonOptions<'b>,
     /// What an energy of one stands for.
@@ -233,7 +231,7 @@ struct Search<'a, 'b> {
     products: usize,
 }
 
-impl Search<'_, '_> {
+impl DavidsonSearch<'_, '_> {
     /// Whether a search for `count` pairs diagonalises the whole space orthogonal to the avoided columns.
     fn is_whole(&self, count: usize, avoided: usize) -> bool {
         let free = self.h.dim() - avoided;

@@ -3,7 +3,7 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::moments::{ALIKE, chosen};
-use crate::method::{Averaged, Record, Window};
+use crate::method::{Averaged, Provenance, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
@@ -136,7 +136,7 @@ impl Sides<'_> {
     fn moments(
         &self,
         count: usize,
-        plan: &Plan,
+        plan: &KeptOrders,
         room: &mut Room,
         advance: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Vec<C64>> {
@@ -173,22 +173,22 @@ impl Sides<'_> {
 }
 
 /// How many orders are kept at a time.
-struct Plan {
+struct KeptOrders {
     right: usize,
     left: usize,
 }
 
-impl Plan {
+impl KeptOrders {
     /// As many orders of the right side as half of the free memory holds, but beyond 512 MB no more than make the left side's
     /// steps cheap beside the products.
-    fn new(h: &Operator, dtype: DType, count: usize) -> Plan {
+    fn new(h: &Operator, dtype: DType, count: usize) -> KeptOrders {
         let vector = (h.dim() * dtype.bytes()).max(1);
         let ordinary = (ORDINARY / vector).max(ENOUGH + BATCH);
         // Both recurrences and their starts have vectors of their own.
         let fit = ordinary.min(h.device().memory().free / 2 / vector).saturating_sub(8).max(2);
         let left = BATCH.min(fit / 3).clamp(1, count);
         let passes = count.div_ceil(fit - left);
-        Plan { right: count.div_ceil(passes), left }
+        KeptOrders { right: count.div_ceil(passes), left }
     }
 
     /// Batches of one vector.
@@ -204,7 +204,7 @@ struct Room {
 }
 
 impl Room {
-    fn new(h: &Operator, dtype: DType, plan: &Plan) -> Result<Room> {
+    fn new(h: &Operator, dtype: DType, plan: &KeptOrders) -> Result<Room> {
         let vectors = |n: usize| (0..n).map(|_| h.device().zeros(dtype, h.rows(), 1)).collect::<Result<_>>();
         Ok(Room { right: vectors(plan.right)?, left: vectors(plan.left)? })
     }
@@ -223,7 +223,7 @@ pub struct DoubleMoments {
     /// Names the operators between the polynomials; may be empty. Moments of different labels are never averaged.
     pub label: String,
     /// What they are of.
-    pub record: Record,
+    pub record: Provenance,
     /// mu_mn of each vector, row-major in m.
     columns: Vec<Vec<C64>>,
     mean: Vec<C64>,
@@ -272,7 +272,7 @@ impl DoubleMoments {
             true => h.dtype().to_complex(),
             false => h.dtype(),
         };
-        let plan = Plan::new(h, dtype, count);
+        let plan = KeptOrders::new(h, dtype, count);
         let mut room = Room::new(h, dtype, &plan)?;
         let mut columns = Vec::with_capacity(vectors.columns());
         let progress = task.start("two-dimensional moments", vectors.columns() * plan.batches(count));
@@ -319,7 +319,7 @@ impl DoubleMoments {
             count,
             volume: None,
             label: String::new(),
-            record: Record::default(),
+            record: Provenance::default(),
             columns,
             mean,
         })
@@ -356,7 +356,7 @@ impl DoubleMoments {
     }
 
     /// Moments of the same sample and operators, of other vectors.
-    fn with(&self, columns: Vec<Vec<C64>>, record: Record) -> Result<Self> {
+    fn with(&self, columns: Vec<Vec<C64>>, record: Provenance) -> Result<Self> {
         let of = Self::of_vectors(self.window, self.dim, self.count, columns)?;
         Ok(DoubleMoments { record, ..of.on(self.volume, self.label.clone()) })
     }
@@ -435,17 +435,17 @@ impl DoubleMoments {
             .collect::<Result<_>>()?;
         let (dim, count) = (number("dimension")? as usize, number("orders")? as usize);
         let volume = value("volume").and_then(serde_json::Value::as_f64);
-        let record = Record::from_json(value("record"))?;
+        let record = Provenance::from_json(value("record"))?;
         Ok(DoubleMoments { record, ..Self::of_vectors(window, dim, count, columns)?.on(volume, label) })
     }
 }
 
 impl Averaged for DoubleMoments {
-    fn record(&self) -> &Record {
+    fn record(&self) -> &Provenance {
         &self.record
     }
 
-    fn with_record(self, record: Record) -> Self {
+    fn with_record(self, record: Provenance) -> Self {
         Self { record, ..self }
     }
 

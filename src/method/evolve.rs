@@ -24,7 +24,6 @@ const LOST: f64 = 1e-3;
 
 /// An evolved block: its column k is column k of `psi` times exp(`log_scale[k]`).
 pub struct Evolved {
-    /// The columns.
     pub psi: BlockVector,
     /// Logarithms of the factors of the columns; zero for real times.
     pub log_scale: Vec<f64>,

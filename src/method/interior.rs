@@ -39,7 +39,6 @@ const GROWTH: f64 = 1.12;
 pub struct InteriorOptions {
     /// The energy whose neighbours are sought.
     pub near: f64,
-    /// Number of eigenpairs.
     pub count: usize,
     /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
     /// from one. At most a thousandth of the way to the farthest level is taken.
@@ -81,7 +80,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     let block = (options.count + 4).next_multiple_of(LANES).min(4 * LANES);
     let progress = task.start("levels", options.max_products);
     let inner = (e - window.upper()).max(window.lower() - e).max(0.0);
-    let mut search = Search {
+    let mut search = InteriorSearch {
         h,
         options,
         tolerance: units.tolerance(options.tolerance).min((ROUGHEST * far).max(FINE)),
@@ -119,7 +118,7 @@ impl Found {
     }
 }
 
-struct Search<'a> {
+struct InteriorSearch<'a> {
     h: &'a Operator,
     options: &'a InteriorOptions,
     /// Largest residual that counts as converged.
@@ -149,7 +148,7 @@ enum Outcome {
     Wider,
 }
 
-impl Search<'_> {
+impl InteriorSearch<'_> {
     fn run(&mut self) -> Result<Eigen> {
         let count = self.options.count;
         let tried = self.random(self.block.max(count))?;
@@ -193,7 +192,7 @@ impl Search<'_> {
         2 * self.options.count + 80
     }
 
-    /// A bound within which about [`Search::levels`] levels lie, from a rough density of states.
+    /// A bound within which about [`InteriorSearch::levels`] levels lie, from a rough density of states.
     fn first_bound(&mut self) -> Result<f64> {
         let h = self.h;
         let distribution = if h.dtype().is_complex() { Distribution::Phase } else { Distribution::Sign };
@@ -389,7 +388,7 @@ enum Look {
     Unfinished(Ended),
 }
 
-impl Search<'_> {
+impl InteriorSearch<'_> {
     /// Looks for levels nearer than those found, from random vectors orthogonal to them.
     fn missed(&mut self, filter: &Folded, found: &Found) -> Result<Look> {
         let count = self.options.count;

@@ -85,64 +85,9 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
         size += norm.ln();
         let mut first = device.convert(&vector, dtype)?;
         device.axpby(&[(1.0 / norm).into()], &vector, &[C64::ZERO], &mut first)?;
-        let mut basis = vec![first];
-        let (mut alpha, mut beta): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-        let mut largest = 0.0f64;
-        let (step, (c, shift)) = loop {
-            task.check()?;
-            let k = basis.len();
-            let mut next = h.apply(&basis[k - 1])?;
-            if next.dtype() != dtype {
-                next = device.convert(&next, dtype)?;
-            }
-            products += 1;
-            if h.dim() <= KEPT_ORTHOGONAL {
-                // Orthogonalised twice: the second pass removes the rounding errors of the first.
-                let all: Vec<&BlockVector> = basis.iter().collect();
-                let overlaps = device.dots_with(&all, &next)?;
-                alpha.push(overlaps[k - 1].re);
-                let negative: Vec<C64> = overlaps.iter().map(|x| -x).collect();
-                device.mix(&all, &negative, 1.0, &mut next)?;
-                let again: Vec<C64> = device.dots_with(&all, &next)?.iter().map(|x| -x).collect();
-                device.mix(&all, &again, 1.0, &mut next)?;
-            } else {
-                let own = device.dots(&basis[k - 1], &next)?[0].re;
-                alpha.push(own);
-                let before = beta.last().map_or(0.0, |b| -b);
-                let near: Vec<&BlockVector> = basis[k.saturating_sub(2)..].iter().rev().collect();
-                let factors = [C64::from(-own), C64::from(before)];
-                device.mix(&near, &factors[..near.len()], 1.0, &mut next)?;
-            }
-            let rest = device.dots(&next, &next)?[0].re.sqrt();
-            largest = largest.max(alpha[k - 1].abs()).max(rest);
-            if !largest.is_finite() {
-                return Err(Error::numeric("a product with the operator is not finite"));
-            }
-            let ends = rest <= INVARIANT * largest || k >= h.dim();
-            // Error of ending the basis here, relative to the result (Saad, SIAM J. Numer. Anal. 29 (1992) 209).
-            let error =
-                |fraction: f64, c: &[C64]| rest * (z * fraction).norm() * c[k - 1].norm() / scalar::norm(c);
-            if ends || k >= 2 {
-                let c = small(&alpha, &beta, z * left)?;
-                if ends || error(left, &c.0) <= tol * left {
-                    break (left, c);
-                }
-            }
-            if k == LARGEST {
-                let mut fraction = left / 2.0;
-                break loop {
-                    let c = small(&alpha, &beta, z * fraction)?;
-                    if error(fraction, &c.0) <= tol * fraction || fraction < 1e-12 {
-                        break (fraction, c);
-                    }
-                    fraction /= 2.0;
-                };
-            }
-            beta.push(rest);
-            let mut scaled = device.convert(&next, dtype)?;
-            device.axpby(&[(1.0 / rest).into()], &next, &[C64::ZERO], &mut scaled)?;
-            basis.push(scaled);
-        };
+        let mut space = KrylovSpace { h, basis: vec![first], alpha: Vec::new(), beta: Vec::new() };
+        let (step, (c, shift)) = space.grown_for(z, left, tol, task)?;
+        products += space.alpha.len();
         let (grown, own) = (z * step * shift, scalar::norm(&c));
         size += grown.re + own.ln();
         let mut factor = C64::from(1.0 / own);
@@ -161,7 +106,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             factor *= size.exp();
         }
         let c: Vec<C64> = c.iter().map(|x| x * factor).collect();
-        let all: Vec<&BlockVector> = basis.iter().take(c.len()).collect();
+        let all: Vec<&BlockVector> = space.basis.iter().take(c.len()).collect();
         device.mix(&all, &c, 0.0, &mut vector)?;
         left -= step;
         if last {
@@ -169,6 +114,86 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
         }
     }
     Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps")))
+}
+
+/// An orthonormal basis of the space that products with an operator make of a vector, and the operator in it: `alpha` on the
+/// diagonal, `beta` beside it.
+struct KrylovSpace<'a> {
+    h: &'a Operator,
+    basis: Vec<BlockVector>,
+    alpha: Vec<f64>,
+    beta: Vec<f64>,
+}
+
+impl KrylovSpace<'_> {
+    /// Grows the basis until it holds `exp(z left H)` of its first vector, or of as large a part of the time as its largest size
+    /// allows. Returns the part, and what [`small`] makes of it.
+    fn grown_for(&mut self, z: C64, left: f64, tol: f64, task: &Task) -> Result<(f64, (Vec<C64>, f64))> {
+        let (device, dtype) = (self.h.device(), self.basis[0].dtype());
+        let mut largest = 0.0f64;
+        loop {
+            task.check()?;
+            let k = self.basis.len();
+            let next = self.orthogonal_product()?;
+            let rest = device.dots(&next, &next)?[0].re.sqrt();
+            largest = largest.max(self.alpha[k - 1].abs()).max(rest);
+            if !largest.is_finite() {
+                return Err(Error::numeric("a product with the operator is not finite"));
+            }
+            let ends = rest <= INVARIANT * largest || k >= self.h.dim();
+            // Error of ending the basis here, relative to the result (Saad, SIAM J. Numer. Anal. 29 (1992) 209).
+            let error =
+                |fraction: f64, c: &[C64]| rest * (z * fraction).norm() * c[k - 1].norm() / scalar::norm(c);
+            if ends || k >= 2 {
+                let c = small(&self.alpha, &self.beta, z * left)?;
+                if ends || error(left, &c.0) <= tol * left {
+                    return Ok((left, c));
+                }
+            }
+            if k == LARGEST {
+                let mut fraction = left / 2.0;
+                loop {
+                    let c = small(&self.alpha, &self.beta, z * fraction)?;
+                    if error(fraction, &c.0) <= tol * fraction || fraction < 1e-12 {
+                        return Ok((fraction, c));
+                    }
+                    fraction /= 2.0;
+                }
+            }
+            self.beta.push(rest);
+            let mut scaled = device.convert(&next, dtype)?;
+            device.axpby(&[(1.0 / rest).into()], &next, &[C64::ZERO], &mut scaled)?;
+            self.basis.push(scaled);
+        }
+    }
+
+    /// The product with the last vector, orthogonal to all, whose element on the diagonal it adds.
+    fn orthogonal_product(&mut self) -> Result<BlockVector> {
+        let (h, basis, k) = (self.h, &self.basis, self.basis.len());
+        let device = h.device();
+        let mut next = h.apply(&basis[k - 1])?;
+        if next.dtype() != basis[0].dtype() {
+            next = device.convert(&next, basis[0].dtype())?;
+        }
+        if h.dim() <= KEPT_ORTHOGONAL {
+            // Orthogonalised twice: the second pass removes the rounding errors of the first.
+            let all: Vec<&BlockVector> = basis.iter().collect();
+            let overlaps = device.dots_with(&all, &next)?;
+            self.alpha.push(overlaps[k - 1].re);
+            let negative: Vec<C64> = overlaps.iter().map(|x| -x).collect();
+            device.mix(&all, &negative, 1.0, &mut next)?;
+            let again: Vec<C64> = device.dots_with(&all, &next)?.iter().map(|x| -x).collect();
+            device.mix(&all, &again, 1.0, &mut next)?;
+        } else {
+            let own = device.dots(&basis[k - 1], &next)?[0].re;
+            self.alpha.push(own);
+            let before = self.beta.last().map_or(0.0, |b| -b);
+            let near: Vec<&BlockVector> = basis[k.saturating_sub(2)..].iter().rev().collect();
+            let factors = [C64::from(-own), C64::from(before)];
+            device.mix(&near, &factors[..near.len()], 1.0, &mut next)?;
+        }
+        Ok(next)
+    }
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub use markers::{bott_index, chern_marker, entanglement, level_ratio};
 pub use minmax::MinMax;
 pub use moments::Moments;
 pub use plane_wave::{geometry, k_path, momenta_fit, plane_waves};
-pub use record::{Averaged, Draw, Record};
+pub use record::{Averaged, Draw, Provenance};
 pub use recorded::RecordedClenshaw;
 pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::{Averaged, DampingKernel, Record, Window, unit_of};
+use crate::method::{Averaged, DampingKernel, Provenance, Window, unit_of};
 use crate::number::{Series, Table, student};
 
 /// What makes moments ones that can be averaged.
@@ -24,7 +24,7 @@ pub struct Moments {
     /// Time that the recurrence took, in seconds.
     pub seconds: f64,
     /// What they are of.
-    pub record: Record,
+    pub record: Provenance,
 }
 
 impl Moments {
@@ -57,7 +57,7 @@ impl Moments {
         let r = columns.len() as f64;
         let mean: Vec<f64> = (0..orders).map(|n| columns.iter().map(|c| c[n]).sum::<f64>() / r).collect();
         let error = (0..orders).map(|n| standard_error(columns.iter().map(|c| c[n] - mean[n]))).collect();
-        Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Record::default() })
+        Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Provenance::default() })
     }
 
     /// The moments of some of the vectors.
@@ -111,7 +111,6 @@ impl Moments {
         self.columns.len()
     }
 
-    /// The mean moments.
     pub fn values(&self) -> &[f64] {
         &self.mean
     }
@@ -155,7 +154,7 @@ impl Moments {
             table.columns().map(|(name, data)| Ok(data.numbers(name)?.as_real(name)?.to_vec())).collect();
         let mut moments = Moments::new(window, number("dimension")? as usize, columns?)?;
         moments.seconds = number("seconds")?;
-        moments.record = Record::from_json(table.report().get("record"))?;
+        moments.record = Provenance::from_json(table.report().get("record"))?;
         Ok(moments)
     }
 
@@ -227,11 +226,11 @@ pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Averaged for Moments {
-    fn record(&self) -> &Record {
+    fn record(&self) -> &Provenance {
         &self.record
     }
 
-    fn with_record(self, record: Record) -> Self {
+    fn with_record(self, record: Provenance) -> Self {
         Self { record, ..self }
     }
 

@@ -51,14 +51,14 @@ impl Draw {
 
 /// What moments know of where they come from: nothing, if they were read from a file that does not tell.
 #[derive(Debug, Clone, Default)]
-pub struct Record {
+pub struct Provenance {
     /// Of the Hamiltonian, and of the operators between the polynomials.
     operators: Vec<Fingerprint>,
     /// For each vector of the moments those that it is an average over; none where they are not known.
     vectors: Vec<Vec<Draw>>,
 }
 
-impl Record {
+impl Provenance {
     /// Of moments of these operators and vectors. Vectors may be fewer than those of the moments: of the rest nothing is known.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Record {
         let prints: Option<Vec<Fingerprint>> =
             operators.iter().map(|a| a.fingerprint()).collect::<Result<_>>()?;
         let vectors = vectors.iter().map(|draw| vec![*draw]).collect();
-        Ok(Record { operators: prints.unwrap_or_default(), vectors })
+        Ok(Provenance { operators: prints.unwrap_or_default(), vectors })
     }
 
     fn draws(&self, vector: usize) -> &[Draw] {
@@ -78,7 +78,7 @@ impl Record {
     ///
     /// # Errors
     /// Operators that are known to differ.
-    pub fn must_be_of(&self, other: &Record) -> Result<()> {
+    pub fn must_be_of(&self, other: &Provenance) -> Result<()> {
         let differ = self.operators.iter().zip(&other.operators).position(|(a, b)| !a.fits(b));
         let Some(at) = differ else { return Ok(()) };
         let what = if at == 0 { "operators" } else { "currents or directions" };
@@ -87,7 +87,7 @@ impl Record {
     }
 
     /// Whether both may be of the same operators, and begin with the same vector.
-    pub fn fits(&self, other: &Record) -> bool {
+    pub fn fits(&self, other: &Provenance) -> bool {
         let first = match (self.draws(0), other.draws(0)) {
             ([], _) | (_, []) => true,
             (a, b) => a == b,
@@ -101,7 +101,7 @@ impl Record {
     /// A vector in common.
     pub fn must_be_apart(
         &self,
-        other: &Record,
+        other: &Provenance,
         (here, there): (usize, usize),
         same: impl Fn(usize, usize) -> bool,
     ) -> Result<()> {
@@ -117,14 +117,17 @@ impl Record {
     }
 
     /// Of these moments of `here` vectors, and others behind them.
-    pub fn joined(&self, other: &Record, here: usize) -> Record {
+    pub fn joined(&self, other: &Provenance, here: usize) -> Provenance {
         let own = (0..here).map(|i| self.draws(i).to_vec());
         let operators = if self.operators.is_empty() { &other.operators } else { &self.operators };
-        Record { operators: operators.clone(), vectors: own.chain(other.vectors.iter().cloned()).collect() }
+        Provenance {
+            operators: operators.clone(),
+            vectors: own.chain(other.vectors.iter().cloned()).collect(),
+        }
     }
 
     /// Of averages of these moments and others, vector by vector.
-    pub fn mixed(&self, other: &Record, weight: f64) -> Record {
+    pub fn mixed(&self, other: &Provenance, weight: f64) -> Provenance {
         let known = self.operators.len() == other.operators.len();
         let operators = self.operators.iter().zip(&other.operators).filter(|_| known);
         let together = |(a, b): (&Vec<Draw>, &Vec<Draw>)| {
@@ -140,16 +143,16 @@ impl Record {
             }
             if b.is_empty() { Vec::new() } else { all }
         };
-        Record {
+        Provenance {
             operators: operators.map(|(a, b)| a.mixed(b, weight)).collect(),
             vectors: self.vectors.iter().zip(&other.vectors).map(together).collect(),
         }
     }
 
     /// Of some of the vectors.
-    pub fn select(&self, vectors: std::ops::Range<usize>) -> Record {
+    pub fn select(&self, vectors: std::ops::Range<usize>) -> Provenance {
         let vectors = vectors.map(|i| self.draws(i).to_vec()).collect();
-        Record { operators: self.operators.clone(), vectors }
+        Provenance { operators: self.operators.clone(), vectors }
     }
 
     /// For the report of a table.
@@ -162,19 +165,19 @@ impl Record {
         json!({ "operators": operators, "vectors": vectors })
     }
 
-    /// From what [`Record::to_json`] made; of a report without it a record that knows nothing.
+    /// From what [`Provenance::to_json`] made; of a report without it a record that knows nothing.
     ///
     /// # Errors
     /// Something else.
-    pub fn from_json(value: Option<&Value>) -> Result<Record> {
-        let Some(value) = value else { return Ok(Record::default()) };
+    pub fn from_json(value: Option<&Value>) -> Result<Provenance> {
+        let Some(value) = value else { return Ok(Provenance::default()) };
         Self::read(value).ok_or_else(|| {
             Error::input("the record of what these moments are of is damaged")
                 .hint("make them anew, or take `record` out of the file's report")
         })
     }
 
-    fn read(value: &Value) -> Option<Record> {
+    fn read(value: &Value) -> Option<Provenance> {
         let operator = |of: &Value| {
             let numbers: Vec<f64> = of.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
             Some(Fingerprint::of_numbers(numbers.try_into().ok()?))
@@ -191,7 +194,7 @@ impl Record {
             (small && draw.step > 0).then_some(draw)
         };
         let vector = |of: &Value| of.as_array()?.iter().map(draw).collect();
-        Some(Record {
+        Some(Provenance {
             operators: value.get("operators")?.as_array()?.iter().map(operator).collect::<Option<_>>()?,
             vectors: value.get("vectors")?.as_array()?.iter().map(vector).collect::<Option<_>>()?,
         })
@@ -201,10 +204,10 @@ impl Record {
 /// Moments that remember what they are of.
 pub trait Averaged: Clone {
     /// What they are of.
-    fn record(&self) -> &Record;
+    fn record(&self) -> &Provenance;
 
     /// The same moments, with another record.
-    fn with_record(self, record: Record) -> Self;
+    fn with_record(self, record: Provenance) -> Self;
 
     /// How many vectors they are of.
     fn vectors(&self) -> usize;
@@ -243,7 +246,7 @@ pub trait Averaged: Clone {
     /// # Errors
     /// As there, but for operators.
     fn merge_realisations(&self, other: &Self) -> Result<Self> {
-        let one = |of: &Self| of.clone().with_record(Record::default());
+        let one = |of: &Self| of.clone().with_record(Provenance::default());
         one(self).merge(&one(other))
     }
 }
@@ -267,17 +270,21 @@ mod tests {
 
     #[test]
     fn numbers_in_steps_are_one_progression() {
-        let of = |number| Record { vectors: vec![vec![Draw::random(7, number)]], ..Record::default() };
+        let of =
+            |number| Provenance { vectors: vec![vec![Draw::random(7, number)]], ..Provenance::default() };
         let record = [9, 13, 17].into_iter().fold(of(5), |all, n| all.mixed(&of(n), 0.5));
         assert_eq!(record.vectors, [[Draw { seed: Some(7), first: 5, step: 4, count: 4 }]]);
         let odd = record.mixed(&of(20), 0.5);
         assert_eq!(odd.vectors[0].len(), 2, "20 is not the next one");
         assert!(
-            record.mixed(&Record { vectors: vec![vec![]], ..Record::default() }, 0.5).vectors[0].is_empty()
+            record.mixed(&Provenance { vectors: vec![vec![]], ..Provenance::default() }, 0.5).vectors[0]
+                .is_empty()
         );
-        let back = Record::from_json(Some(&odd.to_json())).unwrap();
+        let back = Provenance::from_json(Some(&odd.to_json())).unwrap();
         assert_eq!(back.vectors, odd.vectors);
-        assert!(Record::from_json(Some(&json!({ "operators": [], "vectors": [[[7, 0, 1, 1]]] }))).is_err());
-        assert!(Record::from_json(None).unwrap().vectors.is_empty(), "files of older versions");
+        assert!(
+            Provenance::from_json(Some(&json!({ "operators": [], "vectors": [[[7, 0, 1, 1]]] }))).is_err()
+        );
+        assert!(Provenance::from_json(None).unwrap().vectors.is_empty(), "files of older versions");
     }
 }

@@ -2,7 +2,7 @@
 //! which pays where a device takes longer to launch a step than to compute it.
 
 use crate::backend::{BlockVector, Recording, Update};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::method::Window;
 use crate::number::C64;
 use crate::operator::Operator;
@@ -24,13 +24,15 @@ pub struct RecordedClenshaw {
 
 impl RecordedClenshaw {
     /// Records the recurrence of a series with real coefficients for vectors like `v`, on a device that [finds it
-    /// worth it](crate::backend::Backend::worth_recording). `h` must not be shared: its own work vectors are part of
+    /// worth it](crate::backend::Recorder::worth_recording). `h` must not be shared: its own work vectors are part of
     /// the recording.
     ///
     /// # Errors
     /// Those of the device.
     pub fn new(h: Operator, window: Window, coefficients: &[f64], v: &BlockVector) -> Result<Self> {
         let device = h.device().clone();
+        let nothing = || Error::internal(format!("{} records nothing", device.name()));
+        let recorder = device.recorder().ok_or_else(nothing)?;
         let zeros = || device.zeros(v.dtype(), v.rows(), v.columns());
         let (psi, mut b1, mut b2) = (zeros()?, zeros()?, zeros()?);
         let step = doubled(window);
@@ -39,7 +41,7 @@ impl RecordedClenshaw {
         let (first, others) = coefficients.split_first().unwrap_or((&0.0, &[]));
         let mut groups = Vec::new();
         for group in others.chunks(GROUP) {
-            groups.push(device.record(&mut || {
+            groups.push(recorder.record(&mut || {
                 for k in (0..GROUP).rev() {
                     let c = group.get(k).copied().unwrap_or(0.0);
                     h.update_plus(step, &b1, &mut b2, &[(c, &psi)])?;

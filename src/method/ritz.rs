@@ -26,7 +26,6 @@ const LOOKS: usize = 20;
 /// How the functional is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RitzMethod {
-    /// Conjugate gradients.
     ConjugateGradient,
     /// Chebyshev-filtered subspaces.
     Chebyshev,
@@ -35,7 +34,6 @@ pub enum RitzMethod {
 /// What to find and how hard to try.
 #[derive(Debug, Clone)]
 pub struct RitzOptions {
-    /// Number of eigenpairs.
     pub count: usize,
     /// How many of them must converge, counted from the lowest. The others are returned as they are then.
     pub sure: usize,

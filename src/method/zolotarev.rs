@@ -14,7 +14,6 @@ pub struct Zolotarev {
     pub deviation: f64,
     /// s_k > 0: the poles lie at y = -s_k.
     pub shifts: Vec<f64>,
-    /// Their residues.
     pub residues: Vec<f64>,
 }
 

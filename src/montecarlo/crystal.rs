@@ -24,7 +24,6 @@ const ONE_POINT: f64 = 1e-6;
 /// An ion and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ion {
-    /// Its chemical symbol.
     pub species: String,
     /// Its charge without its valence electrons, in e.
     pub charge: f64,

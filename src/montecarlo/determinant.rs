@@ -47,7 +47,6 @@ impl<S: Amplitude> Determinant<S> {
         })
     }
 
-    /// Number of electrons.
     pub fn size(&self) -> usize {
         self.n
     }

@@ -24,7 +24,6 @@ pub trait System: Send + Sync + Sized {
     type Places: Clone + Send + Sync + Told;
     /// Positions, and the determinants and inverse matrices there.
     type State: Clone + Send + Sync;
-    /// Where walkers start.
     type Start: Sync;
     /// How a sweep is made.
     type Sweep: Sync;
@@ -36,7 +35,6 @@ pub trait System: Send + Sync + Sized {
     /// The hint if none of them works.
     const NO_START: &'static str;
 
-    /// Electrons in all.
     fn count(&self) -> usize;
     /// Bytes that the matrices of one walker take at least.
     fn bytes(&self) -> u128;
@@ -98,7 +96,7 @@ pub trait Resident<C: System>: Send + Sync {
 }
 
 /// Where walkers live. Those of whom only the places are known are set up when they are needed.
-enum Held<C: System> {
+enum Residence<C: System> {
     Host(Vec<C::State>),
     Device(C::Resident, Vec<C::Places>),
     Places(Vec<C::Places>),
@@ -107,7 +105,7 @@ enum Held<C: System> {
 /// Walkers of one wave function; those of this process, numbered from `first` on among all.
 pub struct Ensemble<C: System> {
     psi: Arc<C>,
-    held: Held<C>,
+    held: Residence<C>,
     /// Whether their last sweep was made by the host.
     settled: bool,
     seed: u64,
@@ -125,7 +123,6 @@ pub struct Ensemble<C: System> {
 pub struct Saved<P> {
     /// Key of the random numbers.
     pub seed: u64,
-    /// Sweeps made.
     pub sweep: u64,
     /// Places of every walker.
     pub places: Vec<P>,
@@ -167,7 +164,7 @@ impl<C: System> Ensemble<C> {
         let walkers = ranks::agreed(own.clone().into_par_iter().map(place).collect())?;
         Ok(Ensemble {
             psi,
-            held: Held::Host(walkers),
+            held: Residence::Host(walkers),
             settled: false,
             seed,
             first: own.start,
@@ -200,7 +197,7 @@ impl<C: System> Ensemble<C> {
         (first, total): (u32, usize),
         (seed, sweep): (u64, u64),
     ) -> Result<Ensemble<C>> {
-        let held = Held::Host(ranks::agreed(states(&psi, places))?);
+        let held = Residence::Host(ranks::agreed(states(&psi, places))?);
         Ok(Ensemble { psi, held, settled: false, seed, first, total, sweep, moved: 0, tried: 0, error: 0.0 })
     }
 
@@ -233,8 +230,8 @@ impl<C: System> Ensemble<C> {
     /// For the walkers of this rank.
     fn own_places(&self) -> Vec<C::Places> {
         match &self.held {
-            Held::Host(walkers) => walkers.iter().map(|w| C::places(w).clone()).collect(),
-            Held::Device(_, places) | Held::Places(places) => places.clone(),
+            Residence::Host(walkers) => walkers.iter().map(|w| C::places(w).clone()).collect(),
+            Residence::Device(_, places) | Residence::Places(places) => places.clone(),
         }
     }
 
@@ -258,7 +255,7 @@ impl<C: System> Ensemble<C> {
     /// # Errors
     /// When one of them sits on a node.
     pub fn states(&mut self) -> Result<Cow<'_, [C::State]>> {
-        if let Held::Device(_, places) = &self.held {
+        if let Residence::Device(_, places) = &self.held {
             return Ok(Cow::Owned(states(&self.psi, places.clone())?));
         }
         Ok(Cow::Borrowed(self.home()?))
@@ -266,11 +263,11 @@ impl<C: System> Ensemble<C> {
 
     /// The walkers on the host, set up there if they are on a device.
     fn home(&mut self) -> Result<&mut [C::State]> {
-        if !matches!(self.held, Held::Host(_)) {
-            self.held = Held::Host(states(&self.psi, self.own_places())?);
+        if !matches!(self.held, Residence::Host(_)) {
+            self.held = Residence::Host(states(&self.psi, self.own_places())?);
         }
         match &mut self.held {
-            Held::Host(walkers) => Ok(walkers),
+            Residence::Host(walkers) => Ok(walkers),
             _ => Err(Error::internal("walkers that did not come home")),
         }
     }
@@ -285,18 +282,18 @@ impl<C: System> Ensemble<C> {
     }
 
     fn away(&mut self) -> Result<Option<(&mut C::Resident, &mut Vec<C::Places>)>> {
-        if !matches!(self.held, Held::Device(..)) {
+        if !matches!(self.held, Residence::Device(..)) {
             let places = self.own_places();
             if places.is_empty() {
                 return Ok(None);
             }
             match self.psi.resident(&places, self.seed, self.first)? {
-                Some(resident) => self.held = Held::Device(resident, places),
+                Some(resident) => self.held = Residence::Device(resident, places),
                 None => return Ok(None),
             }
         }
         match &mut self.held {
-            Held::Device(resident, places) => Ok(Some((resident, places))),
+            Residence::Device(resident, places) => Ok(Some((resident, places))),
             _ => Ok(None),
         }
     }
@@ -349,7 +346,7 @@ impl<C: System> Ensemble<C> {
                 Ok(moved as f64 / tried.max(1) as f64)
             }
             Err(error) => {
-                self.held = Held::Places(before);
+                self.held = Residence::Places(before);
                 Err(error)
             }
         }
@@ -389,13 +386,13 @@ impl<C: System> Ensemble<C> {
     pub fn refresh(&mut self) -> Result<()> {
         let psi = self.psi.clone();
         let own = match &mut self.held {
-            Held::Host(walkers) => {
+            Residence::Host(walkers) => {
                 let stop = task::current();
                 let one = |w: &mut C::State| stop.check().and_then(|()| stop.during(|| psi.refresh(w)));
                 walkers.par_iter_mut().map(one).collect::<Result<Vec<f64>>>()
             }
-            Held::Device(resident, _) => resident.refresh().map(|off| vec![off]),
-            Held::Places(_) => Ok(Vec::new()),
+            Residence::Device(resident, _) => resident.refresh().map(|off| vec![off]),
+            Residence::Places(_) => Ok(Vec::new()),
         };
         let largest = own.map(|all| vec![all.into_iter().fold(0.0, f64::max)]);
         self.error = ranks::joined(largest)?.into_iter().fold(self.error, f64::max);
@@ -407,8 +404,8 @@ impl<C: System> Clone for Ensemble<C> {
     /// A copy of walkers on a device is set up there when it is first moved.
     fn clone(&self) -> Ensemble<C> {
         let held = match &self.held {
-            Held::Host(walkers) => Held::Host(walkers.clone()),
-            Held::Device(_, places) | Held::Places(places) => Held::Places(places.clone()),
+            Residence::Host(walkers) => Residence::Host(walkers.clone()),
+            Residence::Device(_, places) | Residence::Places(places) => Residence::Places(places.clone()),
         };
         Ensemble { psi: self.psi.clone(), held, ..*self }
     }

@@ -98,7 +98,6 @@ pub struct Periodic {
 }
 
 impl Periodic {
-    /// In this cell.
     pub fn new(cell: &SimulationCell) -> Periodic {
         Periodic { sums: Ewald::new(cell) }
     }
@@ -210,7 +209,6 @@ impl Repulsion for Coulomb {
 /// finite range, and cheap.
 #[derive(Debug, Clone)]
 pub struct Truncated {
-    /// The periodic cell.
     pub cell: SimulationCell,
 }
 

@@ -4,7 +4,7 @@ use super::amplitude::Amplitude;
 use super::ensemble::Resident;
 use super::scheme::Sweep;
 use super::wavefunction::SlaterJastrow;
-use crate::backend::walkers::{DeviceWalkers, Swept, WalkersSpec};
+use crate::backend::walkers::{DeviceWalkers, Swept, WalkersSpec, monte_carlo};
 use crate::error::Result;
 use crate::number::DType;
 
@@ -22,7 +22,7 @@ pub fn on_device<S: Amplitude>(
     first: u32,
 ) -> Result<Option<OnDevice>> {
     match (spec(psi, places, seed, first), psi.deciding().splines()) {
-        (Some(spec), Some(splines)) => splines.device().walkers(spec),
+        (Some(spec), Some(splines)) => monte_carlo(splines.device())?.walkers(spec),
         _ => Ok(None),
     }
 }

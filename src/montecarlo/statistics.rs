@@ -20,7 +20,6 @@ pub struct Blocked {
     pub block: usize,
     /// Whether the plateau was reached, by a series long enough to tell; the error is a lower limit otherwise.
     pub plateau: bool,
-    /// Number of elements.
     pub count: usize,
     /// `block`, `error` and `uncertainty` of every level of blocking.
     pub levels: Table,

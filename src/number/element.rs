@@ -7,7 +7,7 @@ use faer::traits::ComplexField;
 use super::{C64, Series, complex};
 
 /// An element type that faer and `Series` both know.
-pub(super) trait Element:
+pub(super) trait Entry:
     ComplexField + Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
     fn series(data: Vec<Self>) -> Series;
@@ -16,11 +16,10 @@ pub(super) trait Element:
     fn exponent(self) -> Option<i32>;
     /// Times a power of two, rounded once.
     fn times_power(self, n: i32) -> Self;
-    /// The quotient.
     fn over(self, divisor: Self) -> Self;
 }
 
-impl Element for f64 {
+impl Entry for f64 {
     fn series(data: Vec<f64>) -> Series {
         Series::Real(data)
     }
@@ -38,7 +37,7 @@ impl Element for f64 {
     }
 }
 
-impl Element for C64 {
+impl Entry for C64 {
     fn series(data: Vec<C64>) -> Series {
         Series::Complex(data)
     }

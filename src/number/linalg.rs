@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
-use super::element::Element;
+use super::element::Entry;
 use super::philox::{normals, words};
 use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, solve};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ macro_rules! each {
     };
 }
 
-fn collect<T: Element>(m: MatRef<'_, T>) -> Result<Matrix> {
+fn collect<T: Entry>(m: MatRef<'_, T>) -> Result<Matrix> {
     let data = (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| *m.get(i, j))).collect();
     Matrix::new(m.nrows(), m.ncols(), T::series(data))
 }
@@ -37,7 +37,7 @@ fn par(work: usize) -> Par {
     if work < 1 << 20 { Par::Seq } else { faer::get_global_parallelism() }
 }
 
-fn product<T: Element>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix> {
+fn product<T: Entry>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix> {
     let mut c = Mat::<T>::zeros(a.nrows(), b.ncols());
     matmul(&mut c, Accum::Replace, a, b, T::one_impl(), par(a.nrows() * a.ncols() * b.ncols()));
     collect(c.as_ref())
@@ -291,7 +291,7 @@ impl Matrix {
     }
 }
 
-fn solved<T: Element>(a: &Matrix, left: &[T], b: &Matrix, right: &[T]) -> Result<Matrix> {
+fn solved<T: Entry>(a: &Matrix, left: &[T], b: &Matrix, right: &[T]) -> Result<Matrix> {
     let left = MatRef::from_row_major_slice(left, a.rows(), a.cols());
     collect(solve::solved(left, MatRef::from_row_major_slice(right, b.rows(), b.cols()))?.as_ref())
 }

@@ -5,7 +5,7 @@ use super::{C64, Column, Series, Table, student};
 use crate::error::{Error, Result};
 
 /// How the columns of a table hang together.
-struct Layout {
+struct TableLayout {
     /// How many columns tell where a row stands.
     axes: usize,
     /// For each column behind them, the column whose error it is.
@@ -42,7 +42,7 @@ pub fn merge(tables: &[Table], names: &[String], follow: bool) -> Result<Table> 
             .hint("runs with the same columns belong together"));
         }
     }
-    let layout = Layout::of(first);
+    let layout = TableLayout::of(first);
     for (j, b) in tables.iter().enumerate() {
         if let Some(i) = tables[..j].iter().position(|a| same(a, b, 0..usize::MAX)) {
             return Err(Error::input(format!("{} and {} hold the same numbers", name(i), name(j)))
@@ -165,8 +165,8 @@ fn one_after_another(like: &Table, tables: &[&Table]) -> Result<Table> {
     Ok(whole)
 }
 
-impl Layout {
-    fn of(table: &Table) -> Layout {
+impl TableLayout {
+    fn of(table: &Table) -> TableLayout {
         let names: Vec<&str> = table.names().collect();
         let axes = if table.grid().is_some() { 2 } else { 1 };
         let error_of = |(i, name): (usize, &&str)| {
@@ -178,7 +178,7 @@ impl Layout {
             // Else of the column before it, as plots have it.
             named.or_else(|| (axes..i).rev().find(|k| names[*k] != "error" && !names[*k].ends_with("_error")))
         };
-        Layout { axes, error_of: names.iter().enumerate().skip(axes).map(error_of).collect() }
+        TableLayout { axes, error_of: names.iter().enumerate().skip(axes).map(error_of).collect() }
     }
 
     /// The averages of tables of the same places; of one table its own numbers and errors.

@@ -10,23 +10,17 @@
 pub enum Stream {
     /// Entries of random block vectors.
     Vectors = 0,
-    /// Anderson disorder.
     Disorder = 1,
-    /// Removal of sites.
     Vacancies = 2,
     /// Starting vectors of eigensolvers.
     Start = 3,
-    /// Gauge links.
     Gauge = 4,
     /// Monte Carlo proposals and decisions.
     Walkers = 5,
     /// Numbers drawn by the script itself.
     Script = 6,
-    /// Disorder of bonds.
     Bonds = 7,
-    /// Sites of impurities.
     Impurities = 8,
-    /// Cells of defects.
     Defects = 9,
     /// Vectors that operators are told apart by.
     Probes = 10,

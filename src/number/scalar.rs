@@ -138,7 +138,6 @@ pub fn norm<T: Scalar>(a: &[T]) -> f64 {
     a.iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>().sqrt()
 }
 
-/// A real scalar.
 pub trait Real: Scalar<Real = Self> + PartialOrd {
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;

@@ -11,9 +11,7 @@ use crate::task;
 /// One-dimensional data on the host. Arithmetic is elementwise; real data stay real until a complex number joins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Series {
-    /// Real data.
     Real(Vec<f64>),
-    /// Complex data.
     Complex(Vec<C64>),
 }
 

@@ -8,9 +8,7 @@ use super::{C64, complex};
 /// A number on the host: what a sum or a norm of real or complex data comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A real number.
     Real(f64),
-    /// A complex number.
     Complex(C64),
 }
 

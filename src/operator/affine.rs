@@ -39,7 +39,6 @@ impl Operator {
         self.with(factor, C64::ZERO)
     }
 
-    /// Factor and shift.
     pub(super) fn affine(&self) -> (C64, C64) {
         (self.scale, self.shift)
     }

@@ -40,7 +40,6 @@ pub(crate) fn not_finite() -> Error {
 /// The diagonal of an operator on its device, as a real column.
 pub struct DiagonalThere {
     pub entries: BlockVector,
-    /// The lowest entry.
     pub lowest: f64,
     /// The standard deviation of all.
     pub spread: f64,
@@ -134,7 +133,6 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Wraps an operator.
     pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
         Operator {
             node,

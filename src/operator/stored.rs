@@ -28,7 +28,6 @@ pub enum Format {
         /// Rows sorted together.
         sigma: usize,
     },
-    /// All entries.
     Dense,
     /// Matrix-free.
     Stencil,
@@ -50,7 +49,7 @@ impl Format {
 
 /// What the operator was made of, kept on the host for adjoints and checks.
 #[derive(Debug, Clone)]
-enum Source {
+enum StoredSource {
     Csr(Arc<Csr>),
     Stencil(Arc<Stencil>),
     /// Each rank has its own rows; others are made again when they are asked for.
@@ -104,7 +103,7 @@ fn disc(row: usize, entries: &[(usize, C64)]) -> (C64, f64) {
 /// A matrix in one of the formats, with what it was made of.
 pub struct Stored {
     kernel: Arc<dyn Kernel>,
-    source: Source,
+    source: StoredSource,
     device: Device,
     /// As asked for; the adjoint is kept in the same.
     format: Format,
@@ -120,7 +119,7 @@ impl Stored {
     fn build(
         device: &Device,
         spec: MatrixSpec,
-        source: Source,
+        source: StoredSource,
         format: Format,
         reason: &'static str,
     ) -> Result<Operator> {
@@ -145,7 +144,7 @@ impl Stored {
             _ => format.of_rows(csr.clone()),
         };
         let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
-        Self::build(device, spec, Source::Csr(csr), format, reason)
+        Self::build(device, spec, StoredSource::Csr(csr), format, reason)
     }
 
     /// From a rule for rows, where each process holds some of them; none where this one holds all, and for formats that are not
@@ -171,16 +170,17 @@ impl Stored {
         if matches!(format, Format::Dense | Format::Stencil) {
             return Ok(None);
         }
-        let Some(pieces) = device.held(rule.rows)? else { return Ok(None) };
+        let Some(ranks) = device.distributed() else { return Ok(None) };
+        let Some(pieces) = ranks.held(rule.rows)? else { return Ok(None) };
         let csr = ranks::agreed(first(&pieces).and_then(|csr| csr.validate().map(|()| csr)))?;
         // Each rank pads its own rows.
         let own = vec![csr.entries() as f64, places(&csr, format) as f64];
         let all = ranks::joined(Ok(own))?;
         let sum = |of: usize| all.iter().skip(of).step_by(2).sum::<f64>();
         let occupancy = Some(if sum(1) == 0.0 { 1.0 } else { sum(0) / sum(1) });
-        let kernel = device.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
+        let kernel = ranks.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
         let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
-        let (device, source, hermitian) = (device.clone(), Source::Rule(rule), OnceLock::new());
+        let (device, source, hermitian) = (device.clone(), StoredSource::Rule(rule), OnceLock::new());
         let node = Stored { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
         Ok(Some(Operator::from_node(device, Arc::new(node))))
     }
@@ -192,7 +192,7 @@ impl Stored {
             let stencil = Arc::new(stencil);
             let reason = "hoppings are translation invariant, so none needs storing";
             let spec = MatrixSpec::Stencil(stencil.clone());
-            return Self::build(device, spec, Source::Stencil(stencil), Format::Stencil, reason);
+            return Self::build(device, spec, StoredSource::Stencil(stencil), Format::Stencil, reason);
         }
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
@@ -220,9 +220,9 @@ impl Stored {
                 .reduce(&none, &join)
         };
         Ok(match &self.source {
-            Source::Csr(csr) => walk(&|row, to| entries(csr, row, to)),
-            Source::Stencil(stencil) => walk(&|row, to| stencil.row(row, to)),
-            Source::Rule(rule) => {
+            StoredSource::Csr(csr) => walk(&|row, to| entries(csr, row, to)),
+            StoredSource::Stencil(stencil) => walk(&|row, to| stencil.row(row, to)),
+            StoredSource::Rule(rule) => {
                 let mut found = none();
                 rule.each(rows, |row, entries| f(&mut found, row, entries))?;
                 found
@@ -232,9 +232,9 @@ impl Stored {
 
     fn rows(&self) -> usize {
         match &self.source {
-            Source::Csr(csr) => csr.rows,
-            Source::Stencil(stencil) => stencil.dim(),
-            Source::Rule(rule) => rule.rows,
+            StoredSource::Csr(csr) => csr.rows,
+            StoredSource::Stencil(stencil) => stencil.dim(),
+            StoredSource::Rule(rule) => rule.rows,
         }
     }
 }
@@ -306,7 +306,7 @@ impl LinearOperator for Stored {
 
     fn adjoint(&self) -> Result<Option<Operator>> {
         match &self.source {
-            Source::Stencil(stencil) => {
+            StoredSource::Stencil(stencil) => {
                 let terms = stencil.terms.iter().map(|t| StencilTerm {
                     shift: t.shift.iter().map(|s| -s).collect(),
                     to: t.from,
@@ -316,19 +316,19 @@ impl LinearOperator for Stored {
                 let adjoint = Stencil { terms: terms.collect(), ..(**stencil).clone() };
                 Stored::from_stencil(&self.device, adjoint, Format::Stencil).map(Some)
             }
-            Source::Csr(csr) => {
+            StoredSource::Csr(csr) => {
                 Stored::from_csr(&self.device, transpose_conjugate(csr), self.format).map(Some)
             }
             // It is Hermitian.
-            Source::Rule(_) => Ok(None),
+            StoredSource::Rule(_) => Ok(None),
         }
     }
 
     fn is_hermitian(&self) -> Result<Option<bool>> {
         Ok(Some(*self.hermitian.get_or_init(|| match &self.source {
-            Source::Csr(csr) => nearly_hermitian(csr),
-            Source::Rule(_) => true,
-            Source::Stencil(stencil) => {
+            StoredSource::Csr(csr) => nearly_hermitian(csr),
+            StoredSource::Rule(_) => true,
+            StoredSource::Stencil(stencil) => {
                 // The matrix element between two orbitals at a displacement: the sum of its terms.
                 let element = |to: usize, from: usize, shift: &[i64], sign: i64| -> C64 {
                     let same = |t: &&StencilTerm| {
@@ -349,12 +349,12 @@ impl LinearOperator for Stored {
 
     fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
         match &self.source {
-            Source::Csr(csr) => {
+            StoredSource::Csr(csr) => {
                 self::entries(csr, row, entries);
                 merge(entries);
             }
-            Source::Stencil(stencil) => stencil.merged_row(row, entries),
-            Source::Rule(rule) => match (rule.make)(&[(row, 1)]) {
+            StoredSource::Stencil(stencil) => stencil.merged_row(row, entries),
+            StoredSource::Rule(rule) => match (rule.make)(&[(row, 1)]) {
                 Ok(csr) => self::entries(&csr, 0, entries),
                 Err(_) => return false,
             },
@@ -377,13 +377,13 @@ impl LinearOperator for Stored {
     }
 
     fn occupancy(&self) -> f64 {
-        let Source::Csr(csr) = &self.source else { return self.occupancy.unwrap_or(1.0) };
+        let StoredSource::Csr(csr) = &self.source else { return self.occupancy.unwrap_or(1.0) };
         let places = places(csr, self.format);
         if places == 0 { 1.0 } else { csr.entries() as f64 / places as f64 }
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
-        let shared = self.rows() >= MANY || matches!(self.source, Source::Rule(_));
+        let shared = self.rows() >= MANY || matches!(self.source, StoredSource::Rule(_));
         let rows = if shared { ranks::own_of(self.rows()) } else { 0..self.rows() };
         let none = || [f64::INFINITY, f64::NEG_INFINITY];
         let wider = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
@@ -399,8 +399,8 @@ impl LinearOperator for Stored {
 
     fn describe(&self) -> String {
         match &self.source {
-            Source::Csr(_) | Source::Rule(_) => self.kernel.info().format,
-            Source::Stencil(s) => {
+            StoredSource::Csr(_) | StoredSource::Rule(_) => self.kernel.info().format,
+            StoredSource::Stencil(s) => {
                 let on_site = if s.diagonal.is_some() { " + on-site" } else { "" };
                 format!("stencil of {}{on_site}", s.terms.len())
             }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::{LinearOperator, Operator};
 use crate::backend::matrix::su3::check_links;
 use crate::backend::matrix::wilson::{Compression, Sites, WilsonSpec, error8};
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Region, Rows, Update,
+};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -37,7 +39,7 @@ impl Wilson {
                 .hint("use `storage: \"reconstruct-12\"`"));
             }
         }
-        let region = device.region(spec.dims())?;
+        let region = Region::on(device, spec.dims())?;
         Self::prepare(device, spec.on(region)?)
     }
 

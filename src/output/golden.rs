@@ -37,9 +37,7 @@ impl Tolerance {
 pub struct Deviation {
     /// The line of the expected text, from 1.
     pub line: usize,
-    /// The number there.
     pub expected: f64,
-    /// The number found.
     pub found: f64,
     /// Their distance as a fraction of the tolerance.
     pub fraction: f64,

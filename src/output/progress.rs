@@ -29,10 +29,10 @@ pub struct Bar {
     /// How much work there was.
     count: AtomicU64,
     // A stack, since work may start other work. The innermost is shown.
-    open: Mutex<Vec<Work>>,
+    open: Mutex<Vec<Told>>,
 }
 
-struct Work {
+struct Told {
     number: u64,
     what: String,
     total: u64,
@@ -60,13 +60,13 @@ impl Bar {
         Bar { screen, count: AtomicU64::new(0), open: Mutex::new(Vec::new()) }
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<Work>> {
+    fn open(&self) -> MutexGuard<'_, Vec<Told>> {
         // A thread that panicked while drawing leaves the bar in a usable state.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Work {
+impl Told {
     fn tell(&mut self, screen: &Screen, done: u64) {
         self.shown = true;
         let target = match screen {
@@ -111,7 +111,7 @@ impl Progress for Bar {
         let what = plain(what).into_owned();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let note = String::new();
-        self.open().push(Work { number, what, total, began: now, told: now, note, shown: false, bar: None });
+        self.open().push(Told { number, what, total, began: now, told: now, note, shown: false, bar: None });
     }
 
     fn advance(&self, done: u64, note: &str) {

@@ -73,7 +73,7 @@ pub(super) fn libraries(launcher: &str) -> Vec<String> {
 
 /// Whose `mpiexec` it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LauncherKind {
     OpenMpi,
     /// MPICH's, and those made of it.
     Hydra,
@@ -84,7 +84,7 @@ enum Kind {
 #[derive(Debug)]
 struct Launcher {
     program: PathBuf,
-    kind: Kind,
+    kind: LauncherKind,
 }
 
 fn on_the_path(name: &str) -> Option<PathBuf> {
@@ -96,15 +96,15 @@ fn on_the_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Whose launcher it is, by what it says of itself.
-fn kind_of(program: &Path) -> Kind {
+fn kind_of(program: &Path) -> LauncherKind {
     if program.file_name().is_some_and(|name| name == "srun") {
-        return Kind::Slurm;
+        return LauncherKind::Slurm;
     }
     let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let text = said.map(|said| [said.stdout, said.stderr].concat()).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).to_lowercase();
     let open = ["open mpi", "openrte", "open-rte", "prrte", "prte"].iter().any(|word| text.contains(word));
-    if open { Kind::OpenMpi } else { Kind::Hydra }
+    if open { LauncherKind::OpenMpi } else { LauncherKind::Hydra }
 }
 
 fn launcher() -> Result<Launcher> {
@@ -129,7 +129,7 @@ impl Launcher {
         let program = std::fs::canonicalize(&self.program).ok()?;
         // Wheels keep their launchers and libraries in one folder each. The system finds its own by itself.
         let folders = [self.program.parent()?.parent(), program.parent()?.parent()];
-        let names = libraries(if self.kind == Kind::OpenMpi { "Open MPI" } else { "PMI" });
+        let names = libraries(if self.kind == LauncherKind::OpenMpi { "Open MPI" } else { "PMI" });
         let candidates = folders.into_iter().flatten().filter(|root| **root != *"/" && **root != *"/usr");
         let mut files = candidates.flat_map(|root| {
             ["lib", "lib64", "lib/release"]
@@ -152,7 +152,7 @@ impl Launcher {
             command.env("UMKLAPP_MPI", library);
         }
         match self.kind {
-            Kind::OpenMpi => {
+            LauncherKind::OpenMpi => {
                 // Binding each rank to one core would leave its other threads idle. More ranks than cores are allowed.
                 command.args(["--bind-to", "none"]);
                 command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
@@ -167,10 +167,10 @@ impl Launcher {
                     }
                 }
             }
-            Kind::Hydra => {
+            LauncherKind::Hydra => {
                 command.env("I_MPI_PIN", "0");
             }
-            Kind::Slurm => {
+            LauncherKind::Slurm => {
                 command.arg("--cpu-bind=none");
             }
         }

@@ -4,7 +4,6 @@ use crate::error::{Error, Kind, Result};
 
 /// A value that one rank can tell another.
 pub trait Told: Sized {
-    /// Its bytes.
     fn bytes(&self) -> Vec<u8>;
     /// The value of such bytes; none where they are of something else.
     fn of(bytes: &[u8]) -> Option<Self>;

@@ -11,7 +11,7 @@ use rhai::Dynamic;
 use super::input::{self, Input};
 use super::magic::LIST;
 use super::paste;
-use super::session::{Session, Step};
+use super::session::{AfterInput, Session};
 use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;
@@ -21,7 +21,7 @@ use crate::script::{api, examples, manual, search, stdlib};
 
 impl Session {
     /// Takes what was typed or pasted: one input, or several in turn until one fails.
-    pub fn take_block(&mut self, text: &str) -> Step {
+    pub fn take_block(&mut self, text: &str) -> AfterInput {
         let plain = paste::without_prompts(&self.parser, text);
         let inputs: Vec<(usize, String)> = paste::inputs(&self.parser, &plain)
             .into_iter()
@@ -29,18 +29,18 @@ impl Session {
             .collect();
         for (line, piece) in inputs {
             match self.take(&piece, line + 1) {
-                Step::Next => {}
+                AfterInput::Next => {}
                 step => return step,
             }
         }
-        Step::Next
+        AfterInput::Next
     }
 
     /// Takes one input; `first` is the number of its first line among all inputs.
-    pub fn take(&mut self, line: &str, first: usize) -> Step {
+    pub fn take(&mut self, line: &str, first: usize) -> AfterInput {
         match input::read(line) {
-            Input::Nothing => Step::Next,
-            Input::Leave => Step::Leave(0),
+            Input::Nothing => AfterInput::Next,
+            Input::Leave => AfterInput::Leave(0),
             Input::Help(name) => self.help(name),
             Input::Source(name) => self.source(name),
             Input::Search(word) => self.search(word),
@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// Runs a command of the system.
-    fn shell(&self, command: &str) -> Step {
+    fn shell(&self, command: &str) -> AfterInput {
         if command.is_empty() {
             return self.fail(&Error::input("no command follows `!`").hint("like `!ls`"));
         }
@@ -80,7 +80,7 @@ impl Session {
         });
         // Ctrl-C was for the command.
         self.engine.session().interrupt().clear();
-        ended.map_or_else(|e| self.fail(&e), |()| Step::Next)
+        ended.map_or_else(|e| self.fail(&e), |()| AfterInput::Next)
     }
 
     /// Runs a command to its end: at a terminal it has the terminal, in a notebook its lines are shown as they come, and an
@@ -132,10 +132,10 @@ impl Session {
     }
 
     /// How a function is written: one of the stdlib, or of the user.
-    fn source(&self, name: &str) -> Step {
+    fn source(&self, name: &str) -> AfterInput {
         if let Some(text) = self.written(name) {
             self.say(&text);
-            return Step::Next;
+            return AfterInput::Next;
         }
         let known = self.names.borrow().entries.iter().any(|e| e.path() == name);
         if known {
@@ -177,27 +177,27 @@ impl Session {
         Some(page.map_or(value.clone(), |page| format!("{value}\n\n{page}")))
     }
 
-    pub fn help(&self, name: &str) -> Step {
+    pub fn help(&self, name: &str) -> AfterInput {
         let names = self.names.borrow();
         if name.is_empty() {
             self.say(&format!("{}\n\n{}", LIST, manual::overview(&names.entries, self.style())));
-            return Step::Next;
+            return AfterInput::Next;
         }
         match self.page(name).or_else(|| search::answer(&names.entries, name, self.style())) {
             Some(page) => {
                 self.say(&page);
-                Step::Next
+                AfterInput::Next
             }
             None => self.fail(&Error::input(manual::no_page(&names.entries, name))),
         }
     }
 
-    fn search(&self, word: &str) -> Step {
+    fn search(&self, word: &str) -> AfterInput {
         match search::answer(&self.names.borrow().entries, word, self.style()) {
             Some(found) => self.say(&found),
             None => return self.fail(&Error::input(format!("no text mentions `{word}`"))),
         }
-        Step::Next
+        AfterInput::Next
     }
 
     /// Whether the user has a variable or a function of this name.
@@ -206,15 +206,15 @@ impl Session {
     }
 
     /// Scripts that answer a question, or the text of the one that is named.
-    fn examples(&self, question: &str) -> Step {
+    fn examples(&self, question: &str) -> AfterInput {
         if let Some((path, text)) = examples::script(question) {
             self.say(&format!("// {path}\n{}", text.trim_end()));
-            return Step::Next;
+            return AfterInput::Next;
         }
         match examples::search(question, self.style()) {
             Some(found) => {
                 self.say(&format!("{found}\n\n`examples(\"name\")` shows one of them"));
-                Step::Next
+                AfterInput::Next
             }
             None => self.fail(
                 &Error::input(format!("no example is about `{question}`"))
@@ -223,7 +223,7 @@ impl Session {
         }
     }
 
-    fn variables(&self) -> Step {
+    fn variables(&self) -> AfterInput {
         let rows: Vec<[String; 4]> = self
             .own_variables()
             .into_iter()
@@ -248,7 +248,7 @@ impl Session {
             })
             .collect();
         self.say(&if lines.is_empty() { "no variables".to_string() } else { lines.join("\n") });
-        Step::Next
+        AfterInput::Next
     }
 }
 

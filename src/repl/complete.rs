@@ -21,7 +21,6 @@ pub struct Variable {
     pub fields: Vec<Field>,
 }
 
-/// What completion knows.
 pub struct Names {
     pub entries: Vec<Entry>,
     pub variables: Vec<Variable>,
@@ -39,7 +38,6 @@ pub struct Proposal {
 pub enum Proposals {
     /// Proposals for the word that starts at this byte.
     Words(usize, Vec<Proposal>),
-    /// Names of files.
     Files,
 }
 

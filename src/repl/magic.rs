@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::input;
-use super::session::{Done, Session, Step};
+use super::session::{AfterInput, Done, Session};
 use crate::error::{Error, Result, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
@@ -36,7 +36,7 @@ pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, modu
 
 impl Session {
     /// Does the command `%name rest`; `line` is all of it.
-    pub fn magic(&mut self, line: &str, name: &str, rest: &str) -> Step {
+    pub fn magic(&mut self, line: &str, name: &str, rest: &str) -> AfterInput {
         // `%%time` before a cell of a notebook does what `%time` does before a line.
         let short = name.strip_prefix('%').filter(|short| matches!(*short, "time" | "timeit"));
         let (sign, name) = (name, short.unwrap_or(name));
@@ -56,7 +56,7 @@ impl Session {
             ("reset", _) => {
                 self.engine.reset();
                 self.refresh();
-                Step::Next
+                AfterInput::Next
             }
             ("cd", folder) => self.change_folder(unquoted(folder)),
             ("time", _) => self.time(&expression(line, sign)),
@@ -66,7 +66,7 @@ impl Session {
             ("backend", "") => {
                 let device = self.engine.session().device();
                 self.say(&format!("{}: {}", device.name(), device.describe()));
-                Step::Next
+                AfterInput::Next
             }
             ("backend", name) => match self.engine.set_backend(unquoted(name)) {
                 Ok(()) => self.magic("", "backend", ""),
@@ -74,12 +74,12 @@ impl Session {
             },
             ("help", _) => {
                 self.say(LIST);
-                Step::Next
+                AfterInput::Next
             }
             ("whos" | "who", _) => self.take("whos", 1),
             ("matplotlib" | "pylab", _) => {
                 self.say("`plot(..)` draws without it: in a notebook a picture, else text, or a file that it names");
-                Step::Next
+                AfterInput::Next
             }
             ("pip" | "conda", _) => self.fail(&Error::input(format!("no command `%{name}`")).hint(
                 "nothing is to be installed: `help()` lists what there is; `!pip ..` runs the command",
@@ -94,16 +94,16 @@ impl Session {
         }
     }
 
-    fn time(&mut self, text: &str) -> Step {
+    fn time(&mut self, text: &str) -> AfterInput {
         let began = Instant::now();
         let step = self.script(text, 1);
-        if let Step::Next = step {
+        if let AfterInput::Next = step {
             tell(&format!("time: {}", time(began.elapsed(), 1)));
         }
         step
     }
 
-    fn timeit(&mut self, text: &str) -> Step {
+    fn timeit(&mut self, text: &str) -> AfterInput {
         const LONG_ENOUGH: Duration = Duration::from_millis(200);
         const RUNS: u32 = 5;
         // The first run warms the caches and tells how many runs take long enough to be timed.
@@ -130,10 +130,10 @@ impl Session {
         let (best, median) = (times[0], times[times.len() / 2]);
         let many = if loops == 1 { String::new() } else { format!(" of {loops} loops") };
         self.say(&format!("{} a loop (best {}; {RUNS} runs{many})", time(median, loops), time(best, loops)));
-        Step::Next
+        AfterInput::Next
     }
 
-    fn loops(&mut self, text: &str, loops: u32) -> std::result::Result<Duration, Step> {
+    fn loops(&mut self, text: &str, loops: u32) -> std::result::Result<Duration, AfterInput> {
         // One piece of script, so that it is parsed once.
         let text = match loops {
             1 => text.to_string(),
@@ -146,29 +146,29 @@ impl Session {
         }
     }
 
-    fn run(&mut self, file: &str) -> Step {
+    fn run(&mut self, file: &str) -> AfterInput {
         let result = self.run_file(Path::new(file));
         // A script that ends itself does not end the session.
         self.engine.session().ended();
         self.refresh();
         match result {
-            Ok(_) => Step::Next,
+            Ok(_) => AfterInput::Next,
             Err(report) => self.failed(&report),
         }
     }
 
     /// The inputs so far with their numbers, which `Out` takes.
-    fn history(&self, count: usize) -> Step {
+    fn history(&self, count: usize) -> AfterInput {
         let from = self.inputs.len().saturating_sub(count);
         let digits = self.inputs.len().to_string().len();
         for (k, text) in self.inputs.iter().enumerate().skip(from) {
             let indented = text.replace('\n', &format!("\n{:1$}", "", digits + 4));
             self.say(&format!("  {:digits$}  {indented}", k + 1));
         }
-        Step::Next
+        AfterInput::Next
     }
 
-    fn change_folder(&mut self, folder: &str) -> Step {
+    fn change_folder(&mut self, folder: &str) -> AfterInput {
         let home = || std::env::var("HOME").unwrap_or_default();
         let folder = match folder.strip_prefix('~') {
             _ if folder.is_empty() => home(),
@@ -178,14 +178,14 @@ impl Session {
         match std::env::set_current_dir(&folder).and_then(|()| std::env::current_dir()) {
             Ok(now) => {
                 self.say(&now.display().to_string());
-                Step::Next
+                AfterInput::Next
             }
             Err(e) => self.fail(&Error::file(format!("cannot go to `{folder}`: {e}"))),
         }
     }
 
     /// Opens the user's editor on a file, or on the last input, and runs what was written.
-    fn edit(&mut self, file: &str) -> Step {
+    fn edit(&mut self, file: &str) -> AfterInput {
         if !self.interactive || self.front.is_some() {
             return self.fail(&Error::input("`%edit` needs a terminal"));
         }
@@ -203,7 +203,7 @@ impl Session {
             let _ = std::fs::remove_file(&own);
         }
         match text {
-            Ok(text) if text.trim().is_empty() => Step::Next,
+            Ok(text) if text.trim().is_empty() => AfterInput::Next,
             Ok(text) => {
                 self.say(text.trim_end());
                 self.take_block(&text)
@@ -212,11 +212,11 @@ impl Session {
         }
     }
 
-    fn save(&mut self, file: &str) -> Step {
+    fn save(&mut self, file: &str) -> AfterInput {
         match write_bytes(Path::new(file), script(&self.done).as_bytes()) {
             Ok(()) => {
                 self.say(&format!("{} inputs in `{file}`", self.done.len()));
-                Step::Next
+                AfterInput::Next
             }
             Err(e) => self.fail(&e),
         }

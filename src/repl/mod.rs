@@ -36,7 +36,7 @@ use crate::script::{Engine, Settings};
 use crate::task::signals::{self, Request};
 use crate::task::{Interrupt, Progress};
 use helper::{Assistant, Indent};
-use session::{Session, Step};
+use session::{AfterInput, Session};
 use terminal::Prompt;
 
 /// Runs a session on standard input until its end; the exit code is 0, or that of the error that ended a pipe.
@@ -132,17 +132,17 @@ fn listen(mut session: Session) -> ExitCode {
         text.push('\n');
         if !input::incomplete(&parser, &text) {
             match session.take(&std::mem::take(&mut text), first) {
-                Step::Next => {}
-                Step::Leave(code) => return ExitCode::from(code),
-                Step::Failed(kind) if asks && kind != Kind::Interrupted => {}
-                Step::Failed(kind) => return code(kind),
+                AfterInput::Next => {}
+                AfterInput::Leave(code) => return ExitCode::from(code),
+                AfterInput::Failed(kind) if asks && kind != Kind::Interrupted => {}
+                AfterInput::Failed(kind) => return code(kind),
             }
         }
     }
     match session.take(&text, first) {
-        Step::Failed(kind) => code(kind),
-        Step::Leave(code) => ExitCode::from(code),
-        Step::Next => ExitCode::SUCCESS,
+        AfterInput::Failed(kind) => code(kind),
+        AfterInput::Leave(code) => ExitCode::from(code),
+        AfterInput::Next => ExitCode::SUCCESS,
     }
 }
 
@@ -192,7 +192,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
                         history = None;
                     }
                 }
-                if let Step::Leave(code) = session.take_block(&line) {
+                if let AfterInput::Leave(code) = session.take_block(&line) {
                     return ExitCode::from(code);
                 }
             }

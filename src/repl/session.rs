@@ -43,7 +43,7 @@ pub enum Completeness {
 }
 
 /// What comes after an input.
-pub enum Step {
+pub enum AfterInput {
     Next,
     /// The session is over, with this exit code.
     Leave(u8),
@@ -154,14 +154,14 @@ impl Session {
         self.engine.session().print(text);
     }
 
-    pub fn fail(&self, error: &Error) -> Step {
+    pub fn fail(&self, error: &Error) -> AfterInput {
         self.failed(&Report::plain(error))
     }
 
-    pub fn failed(&self, report: &Report) -> Step {
+    pub fn failed(&self, report: &Report) -> AfterInput {
         if let Some(front) = &self.front {
             front.mistake(report);
-            return Step::Failed(report.kind);
+            return AfterInput::Failed(report.kind);
         }
         if report.kind != Kind::Interrupted && ranks::world().is_some_and(|world| !world.all_failed()) {
             end_alone(&report.message);
@@ -173,7 +173,7 @@ impl Session {
         } else {
             tell(&report.render(self.colourful()));
         }
-        Step::Failed(report.kind)
+        AfterInput::Failed(report.kind)
     }
 
     /// The number of the next line that is run. The language counts to 65535.
@@ -232,7 +232,7 @@ impl Session {
     }
 
     /// Runs a piece of script and shows its value, unless it ends in a semicolon.
-    pub fn script(&mut self, text: &str, first: usize) -> Step {
+    pub fn script(&mut self, text: &str, first: usize) -> AfterInput {
         let last = self.last(text);
         if self.cell.is_none() {
             self.inputs.push(text.trim_end().to_string());
@@ -248,7 +248,7 @@ impl Session {
         let ended = self.engine.session().ended();
         let step = match result {
             Err(report) => self.failed(&report),
-            Ok(_) if ended.is_some() => Step::Leave(ended.unwrap_or(0)),
+            Ok(_) if ended.is_some() => AfterInput::Leave(ended.unwrap_or(0)),
             Ok(value) => {
                 let silent = silent(text);
                 let shows = !value.is_unit() && matches!(last, Last::Expression);
@@ -270,7 +270,7 @@ impl Session {
                 }
                 let value = shows && !silent && self.single(text);
                 self.done.push(Done { text: text.trim_end().to_string(), value });
-                Step::Next
+                AfterInput::Next
             }
         };
         self.refresh();
@@ -278,7 +278,7 @@ impl Session {
     }
 
     /// Takes a cell of a notebook. One that is kept has the next number, for `Out`, `%history` and errors.
-    pub fn take_cell(&mut self, text: &str, kept: bool) -> Step {
+    pub fn take_cell(&mut self, text: &str, kept: bool) -> AfterInput {
         if kept {
             self.inputs.push(text.trim_end().to_string());
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rhai::Dynamic;
 
-use super::session::{Session, Step};
+use super::session::{AfterInput, Session};
 use crate::error::{Error, Result};
 use crate::output::files;
 use crate::script::api::about;
@@ -24,11 +24,11 @@ fn ending(kind: &str) -> Option<&'static str> {
 
 impl Session {
     /// Writes all variables that a file can hold into a folder, and says which it cannot.
-    pub fn store(&mut self, folder: &str) -> Step {
+    pub fn store(&mut self, folder: &str) -> AfterInput {
         match self.written_to(Path::new(folder)) {
             Ok(said) => {
                 self.say(&said);
-                Step::Next
+                AfterInput::Next
             }
             Err(e) => self.fail(&e),
         }
@@ -65,12 +65,12 @@ impl Session {
     }
 
     /// Gives variables the values that [`Session::store`] wrote.
-    pub fn restore(&mut self, folder: &str) -> Step {
+    pub fn restore(&mut self, folder: &str) -> AfterInput {
         match self.read_from(Path::new(folder)) {
             Ok(names) => {
                 self.say(&format!("{} variables: {}", names.len(), names.join(", ")));
                 self.refresh();
-                Step::Next
+                AfterInput::Next
             }
             Err(e) => self.fail(&e),
         }

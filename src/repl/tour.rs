@@ -1,7 +1,7 @@
 //! The tour: a first walk through the program. Each step says something and runs a piece of script, which the reader can
 //! change and run again.
 
-use super::session::{Session, Step};
+use super::session::{AfterInput, Session};
 use crate::error::Error;
 
 /// What a step says, and what it runs.
@@ -59,7 +59,7 @@ let t = table([[\"sites\", [4, 6, 8, 10]], [\"energy a site\", [4, 6, 8, 10].map
 
 impl Session {
     /// The next step of the tour, or the one of this number, from 1.
-    pub fn tour(&mut self, step: Option<usize>) -> Step {
+    pub fn tour(&mut self, step: Option<usize>) -> AfterInput {
         let place = match step {
             None => self.toured % STEPS.len(),
             Some(step) if (1..=STEPS.len()).contains(&step) => step - 1,
@@ -74,7 +74,7 @@ impl Session {
         let shown = code.replace('\n', "\n  ");
         self.say(&format!("[{} of {}] {words}\n\n> {shown}", place + 1, STEPS.len()));
         let done = self.script(code, 1);
-        if let Step::Next = done {
+        if let AfterInput::Next = done {
             self.toured = place + 1;
             if self.toured < STEPS.len() {
                 self.say("\n`tour()` goes on");
@@ -102,7 +102,7 @@ mod tests {
             .session()
             .set_printer(Box::new(move |text| heard.borrow_mut().push_str(&format!("{text}\n"))));
         for _ in 0..STEPS.len() {
-            assert!(matches!(session.take("tour()", 1), Step::Next), "{}", said.borrow());
+            assert!(matches!(session.take("tour()", 1), AfterInput::Next), "{}", said.borrow());
         }
         let text = said.borrow().clone();
         assert!(
@@ -110,8 +110,8 @@ mod tests {
             "{text}"
         );
         // After the last step the tour begins again. A step that does not exist is an error.
-        assert!(matches!(session.take("tour(10)", 1), Step::Failed(_)));
-        assert!(matches!(session.take("tour()", 1), Step::Next));
+        assert!(matches!(session.take("tour(10)", 1), AfterInput::Failed(_)));
+        assert!(matches!(session.take("tour()", 1), AfterInput::Next));
         assert!(said.borrow().ends_with("`tour()` goes on\n"));
         // A function of the user's own comes first.
         session.take("fn tour() { 7 }", 1);

@@ -10,7 +10,6 @@ use std::time::Duration;
 pub enum Request {
     /// Stop what you are doing.
     Stop,
-    /// End.
     End,
 }
 

@@ -87,7 +87,7 @@ fn check_boxes(device: &Device, spec: &WilsonSpec, grid: [usize; 4], columns: us
     let Some(kernels) = boxes
         .parts
         .iter()
-        .map(|part| device.prepare_box(part).expect("a kernel"))
+        .map(|part| device.host_exchange()?.prepare_box(part).expect("a kernel"))
         .collect::<Option<Vec<Arc<dyn Faced>>>>()
     else {
         return;
@@ -225,7 +225,7 @@ fn check_linked(devices: [&Device; 2], spec: &WilsonSpec, grid: [usize; 4], colu
     let all = 0..boxes.parts.len();
     let kernels: Vec<Arc<dyn Kernel>> = all
         .clone()
-        .map(|k| device_of(k).prepare_linked(&boxes.parts[k]).expect("a kernel").expect("a box"))
+        .map(|k| device_of(k).peer_exchange().expect("a GPU").prepare_linked(&boxes.parts[k]).expect("a box"))
         .collect();
     let vectors: Vec<BlockVector> =
         all.clone().map(|k| boxes.piece(device_of(k), k, &v_host, columns)).collect();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use umklapp::backend::Device;
 use umklapp::backend::splines::{Planes, SplineShape, SplineTable, weights};
+use umklapp::backend::walkers::monte_carlo;
 use umklapp::number::philox;
 
 fn number(seed: u64, index: usize) -> f64 {
@@ -65,7 +66,7 @@ pub fn splines(device: &Device) {
                 table.set_lane(lane, (0..).map(|at| number(lane as u64, at)));
             }
             let table = Arc::new(table);
-            let splines = device.splines(table.clone()).expect("splines");
+            let splines = monte_carlo(device).expect("splines").splines(table.clone()).expect("splines");
             for count in [1, 7, 100] {
                 let coordinate = |i: usize| 30.0 * number(5, i);
                 let mut points: Vec<[f64; 3]> = (0..count)
@@ -113,7 +114,7 @@ pub fn splines(device: &Device) {
     let mut nothing: Vec<f64> = Vec::new();
     let table =
         SplineTable::zeros(SplineShape { grid: [4; 3], lanes: 2, inverse: cube }, false).expect("a table");
-    let splines = device.splines(Arc::new(table)).expect("splines");
+    let splines = monte_carlo(device).expect("splines").splines(Arc::new(table)).expect("splines");
     splines.evaluate(&[], Planes::Double(vec![&mut nothing])).expect("no points");
     assert!(splines.evaluate(&[[0.0; 3]], Planes::Double(vec![&mut nothing])).is_err());
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::held::{Composed, Held, Numbers, Source, Square, Term};
+use umklapp::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Square, TermSource};
 use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
     Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
@@ -186,15 +186,14 @@ fn parts<T: Element>(devices: [&Device; 2], list: &RecordList<T>) {
         let w = devices[0].download(&w).expect("a product");
         let ranges = [0, 1].map(|part| Ranges::new(vec![0, middle, list.dim], part));
         let shape = VectorShape { dtype, columns, grid: None };
-        let ends = [0, 1].map(|k| devices[k].assembly(&ranges[k], shape).expect("an end"));
-        let [Some(mut first), Some(mut second)] = ends else { panic!("a GPU without an assembly") };
+        let peers = devices.map(|device| device.peer_exchange().expect("a GPU"));
+        let [mut first, mut second] = [0, 1].map(|k| peers[k].assembly(&ranges[k], shape).expect("an end"));
         let offers = [first.offers(), second.offers()];
         let met = first.accept(&offers[1]).expect("offers") && second.accept(&offers[0]).expect("offers");
         assert_eq!(met, !same(devices), "cards that reach each other");
         let part = |k: usize, x: &BlockVector| {
             let rows = ranges[k].own();
-            let kernel = devices[k].prepare_rows(&records, rows.clone(), handling).expect("rows");
-            let kernel = kernel.expect("a GPU that prepares rows");
+            let kernel = peers[k].prepare_rows(&records, rows.clone(), handling).expect("rows");
             let mut part = upload(devices[k], rows.clone(), &y);
             kernel.update(c, x, &mut part, None).expect("a product");
             let part = devices[k].download(&part).expect("a product");
@@ -262,7 +261,8 @@ pub fn turns(device: &Device) {
         .iter()
         .map(|(to, from, pieces)| Turn { rows: &bases[*to], columns: &bases[*from], pieces })
         .collect();
-    let numbers = device.turned(&list).expect("matrices").expect("a device that turns them");
+    let faster = device.superblocks().expect("a device that turns matrices");
+    let numbers = faster.turned(&list).expect("matrices").expect("matrices on the device");
     let numbers = device.download_real(&numbers).expect("numbers").expect("real numbers");
     let mut rest = &numbers[..];
     for ((to, from, pieces), turn) in jobs.iter().zip(&list) {
@@ -299,14 +299,14 @@ pub fn kept(device: &Device) {
     let numbers: Vec<C64> = (0..50 * 90).map(|k| v[(k, 0)].into()).collect();
     let block = device.upload(DType::F64, Rows::all(numbers.len()), 1, &numbers).expect("a block");
     // A panel of 50 x 90 turned over, its columns backwards, with what else there is on top.
-    let term = |scale, row, rows, column, columns, from| Term { scale, row, rows, column, columns, from };
+    let term = |scale, row, rows, column, columns, from| Added { scale, row, rows, column, columns, from };
     let terms = || {
         vec![
-            term(0.5, 3, 90, 10, 50, Source::Block(&block, 0, [1, 90])),
-            term(-2.0, 0, 70, 30, 40, Source::Matrix(&held)),
-            term(1.0, 40, 33, 1, 65, Source::Matrix(&other)),
-            term(0.25, 20, 60, 5, 60, Source::Identity),
-            term(3.0, 60, 50, 0, 7, Source::Block(&block, 89, [90, -1])),
+            term(0.5, 3, 90, 10, 50, TermSource::Block(&block, 0, [1, 90])),
+            term(-2.0, 0, 70, 30, 40, TermSource::Matrix(&held)),
+            term(1.0, 40, 33, 1, 65, TermSource::Matrix(&other)),
+            term(0.25, 20, 60, 5, 60, TermSource::Identity),
+            term(3.0, 60, 50, 0, 7, TermSource::Block(&block, 89, [90, -1])),
         ]
     };
     let mut wanted = Mat::<f64>::zeros(120, 71);
@@ -327,7 +327,7 @@ pub fn kept(device: &Device) {
     let composed = [true, false].map(|by_rows| Composed { rows: 120, columns: 71, by_rows, terms: terms() });
     let [by_rows, by_columns] = composed;
     let made = keeper.composed(&[by_rows, nothing(), by_columns]).expect("matrices");
-    let numbers = Numbers::new(device, made).expect("numbers");
+    let numbers = DeviceNumbers::new(device, made).expect("numbers");
     let size = 120 * 71;
     let close = |found: MatRef<'_, f64>, wanted: MatRef<'_, f64>, what: &str| {
         assert_eq!(found.shape(), wanted.shape());
@@ -352,7 +352,7 @@ pub fn kept(device: &Device) {
         rows: 120,
         columns: 71,
         by_rows: true,
-        terms: vec![term(2.0, 0, 120, 0, 71, Source::Matrix(&lying))],
+        terms: vec![term(2.0, 0, 120, 0, 71, TermSource::Matrix(&lying))],
     };
     let again = keeper.composed(&[again]).expect("a matrix");
     let again = device.download_part(&again, 0..size).expect("numbers");
@@ -407,8 +407,8 @@ pub fn kept(device: &Device) {
     let diagonal = OuterSums { dim, panels, terms };
     let wanted = diagonal.numbers();
     for range in [0..dim, 1000..4552, 4553..dim, 7..7] {
-        let found =
-            device.outer(&diagonal, range.clone()).expect("a diagonal").expect("a device that makes it");
+        let faster = device.superblocks().expect("a device that makes diagonals");
+        let found = faster.outer(&diagonal, range.clone()).expect("a diagonal").expect("one on the device");
         let found = device.download_part(&found, 0..range.len()).expect("numbers");
         assert!(found.iter().zip(&wanted[range]).all(|(x, y)| (x - y).abs() < 1e-13));
     }

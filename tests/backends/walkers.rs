@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use umklapp::backend::Device;
 use umklapp::backend::cpu::Cpu;
-use umklapp::backend::walkers::{EnergySpec, WalkersSpec};
+use umklapp::backend::walkers::{EnergySpec, WalkersSpec, monte_carlo};
 use umklapp::montecarlo::amplitude::Amplitude;
 use umklapp::montecarlo::jastrow::Factor;
 use umklapp::montecarlo::orbitals::{Fourier, SplineOrbitals};
@@ -146,7 +146,7 @@ where
     let splines = psi.deciding().splines().expect("splines");
     let found = [0, 2].map(|pass| {
         let spec = WalkersSpec { pass, ..resident::spec(&psi, places, 1, 0).expect("a wave function") };
-        let walkers = splines.device().walkers(spec).expect("walkers");
+        let walkers = monte_carlo(splines.device()).expect("splines").walkers(spec).expect("walkers");
         walkers.map(|mut w| w.energies(&EnergySpec::default()).expect("energies"))
     });
     assert_eq!(found[0], found[1]);

@@ -6,7 +6,7 @@ use super::block::Lane;
 use super::fold::Fold;
 use super::{Cpu, Threads, block, block_mut};
 use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
-use crate::backend::{Backend, BlockVector, Dots, Kernel, Rows, Update};
+use crate::backend::{BlockVector, Dots, Kernel, Rows, Update, Vectors};
 use crate::error::{Error, Result};
 
 /// The CPU's end of an exchange.
@@ -57,7 +57,7 @@ pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: VectorShape) -> Result<Box<dyn
 
 /// Where the numbers of a row stand in a block, whose rows may be folded.
 #[derive(Clone, Copy)]
-struct Places {
+struct RowLayout {
     fold: Option<Fold>,
     stride: usize,
     width: usize,
@@ -65,11 +65,11 @@ struct Places {
     rows: usize,
 }
 
-impl Places {
-    fn of(v: &BlockVector) -> Result<Places> {
+impl RowLayout {
+    fn of(v: &BlockVector) -> Result<RowLayout> {
         let own = block(v)?;
         let (fold, stride, width) = (own.fold(), own.stride(), own.width());
-        Ok(Places { fold, stride, width, columns: v.columns, rows: v.rows.local })
+        Ok(RowLayout { fold, stride, width, columns: v.columns, rows: v.rows.local })
     }
 
     /// Where the first number of a row stands. Most rows follow the one before on the same site: then the place is the next,
@@ -100,7 +100,7 @@ impl Places {
 
 /// Copies the listed rows, one after the other.
 fn gather<F: Lane>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut [u8]) -> Result<()> {
-    let (places, x) = (Places::of(v)?, lanes::<F>(v)?);
+    let (places, x) = (RowLayout::of(v)?, lanes::<F>(v)?);
     let to: &mut [F] = bytemuck::cast_slice_mut(to);
     let each = to.len() / rows.len().max(1);
     threads.run(&threads.ranges(rows.len(), each), each, to, |range, to| {
@@ -156,8 +156,8 @@ fn add<F: Lane>(
     v: Option<&BlockVector>,
     w: &mut BlockVector,
 ) -> Result<Vec<f64>> {
-    let (places, d) = (Places::of(w)?, lanes::<F>(change)?);
-    let v = v.map(|v| Ok::<_, Error>((Places::of(v)?, lanes::<F>(v)?))).transpose()?;
+    let (places, d) = (RowLayout::of(w)?, lanes::<F>(change)?);
+    let v = v.map(|v| Ok::<_, Error>((RowLayout::of(v)?, lanes::<F>(v)?))).transpose()?;
     let each = d.len() / rows.len().max(1);
     let last = rows.last().map_or(0, |row| row + 1);
     if last > places.rows || v.is_some_and(|(of_v, _)| last > of_v.rows) {

@@ -32,10 +32,14 @@ mod wilson_site;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::exchange::{Faced, Halo, Port, VectorShape};
+use crate::backend::exchange::{Faced, Halo, HostExchange, Port, VectorShape};
 use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::splines::{SplineTable, Splines};
-use crate::backend::{Backend, BlockVector, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
+use crate::backend::walkers::MonteCarlo;
+use crate::backend::{
+    Algebra, Backend, BlockVector, Kernel, Lists, Matrices, MatrixSpec, Memory, Random, Rows, Storage,
+    Vectors,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
@@ -185,6 +189,16 @@ impl Backend for Cpu {
         8
     }
 
+    fn monte_carlo(&self) -> Option<&dyn MonteCarlo> {
+        Some(self)
+    }
+
+    fn host_exchange(&self) -> Option<&dyn HostExchange> {
+        Some(self)
+    }
+}
+
+impl Vectors for Cpu {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let scalars = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(2));
         let bytes = rows.local as f64 * columns as f64 * dtype.bytes() as f64;
@@ -259,7 +273,9 @@ impl Backend for Cpu {
         }
         Ok(out)
     }
+}
 
+impl Algebra for Cpu {
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
         algebra::axpby((&self.threads, self.isa), a, x, b, y)
     }
@@ -277,37 +293,6 @@ impl Backend for Cpu {
 
     fn lane_dots(&self, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
         algebra::lane_dots(&self.threads, x, y, sums)
-    }
-
-    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-        if single::serve(x.iter().copied(), y) {
-            return lists::dots((&self.threads, self.isa), x, y);
-        }
-        x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
-    }
-
-    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
-        let like = x.first().copied();
-        if like.is_some_and(|like| single::serve(x.iter().chain(y).copied(), like)) {
-            return lists::grams((&self.threads, self.isa), x, y);
-        }
-        crate::backend::lists::grams_side_by_side(self, x, y)
-    }
-
-    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        if single::serve(x.iter().copied(), y) && x.len() == c.len() {
-            return lists::sums((&self.threads, self.isa), x, c, b, std::slice::from_mut(y));
-        }
-        let axpby = |a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector| self.axpby(a, x, b, y);
-        crate::backend::lists::mix_one_by_one(&axpby, x, c, b, y)
-    }
-
-    fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
-        let alike = x.first().is_some_and(|first| single::serve(x.iter().copied().chain(y.iter()), first));
-        if alike && c.len() == x.len() * y.len() {
-            return lists::sums((&self.threads, self.isa), x, c, 0.0, y);
-        }
-        crate::backend::lists::mix_in_turn(self, x, c, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
@@ -328,23 +313,62 @@ impl Backend for Cpu {
     ) -> Result<()> {
         algebra::precondition(&self.threads, d, shift, floor, x, y)
     }
+}
 
+impl Lists for Cpu {
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        if single::serve(x.iter().copied(), y) {
+            return lists::dots((&self.threads, self.isa), x, y);
+        }
+        x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
+    }
+
+    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
+        let like = x.first().copied();
+        if like.is_some_and(|like| single::serve(x.iter().chain(y).copied(), like)) {
+            return lists::grams((&self.threads, self.isa), x, y);
+        }
+        crate::backend::algebra::grams_side_by_side(self, x, y)
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        if single::serve(x.iter().copied(), y) && x.len() == c.len() {
+            return lists::sums((&self.threads, self.isa), x, c, b, std::slice::from_mut(y));
+        }
+        let axpby = |a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector| self.axpby(a, x, b, y);
+        crate::backend::algebra::mix_one_by_one(&axpby, x, c, b, y)
+    }
+
+    fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
+        let alike = x.first().is_some_and(|first| single::serve(x.iter().copied().chain(y.iter()), first));
+        if alike && c.len() == x.len() * y.len() {
+            return lists::sums((&self.threads, self.isa), x, c, 0.0, y);
+        }
+        crate::backend::algebra::mix_in_turn(self, x, c, y)
+    }
+}
+
+impl Matrices for Cpu {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
             MatrixSpec::Records { records, .. } => records::prepare(self.threads.clone(), self.isa, records),
             spec => kernels::prepare(self.threads.clone(), self.isa, spec),
         }
     }
+}
 
+impl MonteCarlo for Cpu {
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        Ok(splines::prepare(self.threads.clone(), self.isa, table))
+    }
+}
+
+impl HostExchange for Cpu {
     fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
         exchange::port(self, halo, shape)
     }
 
     fn prepare_box(&self, part: &WilsonBox) -> Result<Option<Arc<dyn Faced>>> {
         wilson::prepare_box(self.threads.clone(), self.isa, part).map(Some)
-    }
-
-    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
-        Ok(splines::prepare(self.threads.clone(), self.isa, table))
     }
 }

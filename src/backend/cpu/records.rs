@@ -18,7 +18,7 @@ use crate::number::C64;
 const ALONE: u64 = 300_000;
 
 /// Some rows of a block of the result.
-struct Job {
+struct BlockRows {
     panel: usize,
     rows: Range<usize>,
     work: u64,
@@ -29,7 +29,7 @@ struct PreparedRecords<T> {
     list: Arc<RecordList<T>>,
     threads: Arc<Threads>,
     isa: Isa,
-    jobs: Vec<Job>,
+    jobs: Vec<BlockRows>,
     work: u64,
 }
 
@@ -57,7 +57,7 @@ impl<T: Element> PreparedRecords<T> {
             let rows = list.panels[panel].rows;
             let most = if threads.count() > 1 { rows.div_ceil(16) } else { 1 };
             let parts = (own.div_ceil(share) as usize).clamp(1, most.max(1));
-            jobs.extend((0..parts).map(|k| Job {
+            jobs.extend((0..parts).map(|k| BlockRows {
                 panel,
                 rows: rows * k / parts..rows * (k + 1) / parts,
                 work: own / parts as u64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::card::{Buffer, Card};
 use super::cells::{self, Cells};
 use super::ledger::Ledger;
-use super::matrices::{Argument, CsrArgument, DenseArgument, Matrix, NARROW, SellArgument, WIDE};
+use super::matrices::{Argument, CardMatrix, CsrArgument, DenseArgument, NARROW, SellArgument, WIDE};
 use super::order::Order;
 use super::to_bytes;
 use crate::backend::matrix::{Csr, Indices, Values};
@@ -74,7 +74,7 @@ fn matrix(
 ) -> Arc<dyn Kernel> {
     let (card, rows) = (card.clone(), Rows::all(rows));
     let ledger = Ledger::default();
-    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, order, ledger, _buffers: buffers })
+    Arc::new(CardMatrix { card, rows, cols, dtype, info, name, argument, order, ledger, _buffers: buffers })
 }
 
 fn upload_values(card: &Arc<Card>, values: &Values) -> Result<Buffer> {

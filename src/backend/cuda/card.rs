@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::driver::{self, SUCCESS, check, failure};
 use super::landings::Landings;
 use super::pinned::Copies;
-use crate::backend::matrix::held::Numbers;
+use crate::backend::matrix::held::DeviceNumbers;
 use crate::error::{Error, Kind, Result};
 use crate::number::memory::human;
 use crate::task::Interrupt;
@@ -86,7 +86,7 @@ pub(super) struct Card {
     /// Memory that other GPUs write rows to.
     pub landings: Landings,
     /// Matrices that lie here, the oldest first.
-    lying: Mutex<VecDeque<Weak<Numbers>>>,
+    lying: Mutex<VecDeque<Weak<DeviceNumbers>>>,
     module: Module,
     stream: Stream,
     context: Context,
@@ -248,7 +248,7 @@ impl Card {
     }
 
     /// Learns of matrices that lie here, and sends the oldest to the host where they are more than a part of the memory.
-    pub fn keep(&self, numbers: &Arc<Numbers>) -> Result<()> {
+    pub fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         let bytes = {
             let mut lying = self.lying();
             lying.retain(|other| other.strong_count() > 0);
@@ -264,12 +264,12 @@ impl Card {
         Ok(())
     }
 
-    fn lying(&self) -> MutexGuard<'_, VecDeque<Weak<Numbers>>> {
+    fn lying(&self) -> MutexGuard<'_, VecDeque<Weak<DeviceNumbers>>> {
         self.lying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The matrices that have lain here for the longest time; from then on they are not known any more.
-    fn oldest(&self) -> Option<Arc<Numbers>> {
+    fn oldest(&self) -> Option<Arc<DeviceNumbers>> {
         let mut lying = self.lying();
         std::iter::from_fn(|| lying.pop_front()).find_map(|other| other.upgrade())
     }

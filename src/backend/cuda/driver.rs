@@ -26,7 +26,6 @@ macro_rules! forward {
         #[repr(usize)]
         enum Slot { $($name),* }
 
-        /// The symbols themselves.
         #[allow(non_snake_case)]
         mod symbols {
             use super::{Slot, TABLE};

@@ -75,7 +75,6 @@ pub(super) struct SellArgument {
     pub each: u64,
 }
 
-/// All entries.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct DenseArgument {
@@ -95,7 +94,7 @@ pub(super) enum Argument {
 }
 
 /// A matrix on the GPU.
-pub(super) struct Matrix {
+pub(super) struct CardMatrix {
     pub card: Arc<Card>,
     pub rows: Rows,
     pub cols: usize,
@@ -125,7 +124,7 @@ struct Launch {
     block: u32,
 }
 
-impl Matrix {
+impl CardMatrix {
     /// Type and number of the lanes that a kernel sees: a real matrix takes a complex number as two.
     fn lanes(&self, v: &BlockVector) -> (DType, u32) {
         let parts = if v.dtype.is_complex() && !self.dtype.is_complex() { 2 } else { 1 };
@@ -231,7 +230,6 @@ impl Matrix {
         })
     }
 
-    /// Queues one pass.
     fn pass(&self, launch: &Launch, vectors: Vectors) -> Result<()> {
         let Launch { kernel, argument, grid, block, .. } = launch;
         let units = launch.units;
@@ -263,7 +261,7 @@ impl Matrix {
     }
 }
 
-impl Matrix {
+impl CardMatrix {
     /// Steps of a recurrence, vectors changing places in between; with a link, each with its exchange.
     fn steps(
         &self,
@@ -379,7 +377,7 @@ fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = 
     })
 }
 
-impl Kernel for Matrix {
+impl Kernel for CardMatrix {
     fn shape(&self) -> KernelShape {
         KernelShape { rows: self.rows, cols: self.cols, dtype: self.dtype }
     }

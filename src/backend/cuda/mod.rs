@@ -26,6 +26,7 @@ mod matrices;
 mod order;
 
 // Superblocks.
+mod operators;
 mod records;
 mod solver;
 mod turns;
@@ -51,17 +52,19 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use crate::backend::exchange::{Assembly, Halo, HostMemory, Link, Port, Ranges, VectorShape};
+use crate::backend::exchange::{
+    Assembly, Halo, HostExchange, HostMemory, Link, PeerExchange, Port, Ranges, VectorShape,
+};
 use crate::backend::matrix::held::Keeper;
-use crate::backend::matrix::outer::OuterSums;
+use crate::backend::matrix::outer::{OuterSums, Superblocks};
 use crate::backend::matrix::records::{Handling, Records, Turn};
 use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
-use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
+use crate::backend::walkers::{DeviceWalkers, MonteCarlo, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Distribution, Kernel, MatrixSpec, Memory, Random, Recording, Rows,
-    Storage,
+    Backend, BlockVector, DenseSolver, Distribution, Kernel, Matrices, MatrixSpec, Memory, Random, Recorder,
+    Recording, Rows, Storage, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -98,7 +101,6 @@ const LINKED_BOUND: usize = 256 << 20;
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct DeviceBlock(Arc<Buffer>);
 
-/// The CUDA backend.
 #[derive(Debug, Clone)]
 pub struct Cuda {
     card: Arc<Card>,
@@ -257,6 +259,36 @@ impl Backend for Cuda {
         self.card.synchronize("a computation on the GPU")
     }
 
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        Some(self)
+    }
+
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        self.found_solver()
+    }
+
+    fn recorder(&self) -> Option<&dyn Recorder> {
+        Some(self)
+    }
+
+    fn superblocks(&self) -> Option<&dyn Superblocks> {
+        Some(self)
+    }
+
+    fn monte_carlo(&self) -> Option<&dyn MonteCarlo> {
+        Some(self)
+    }
+
+    fn host_exchange(&self) -> Option<&dyn HostExchange> {
+        Some(self)
+    }
+
+    fn peer_exchange(&self) -> Option<&dyn PeerExchange> {
+        Some(self)
+    }
+}
+
+impl Vectors for Cuda {
     fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         self.uninitialised(dtype, rows, columns)
     }
@@ -380,58 +412,12 @@ impl Backend for Cuda {
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(buffer))) })
     }
 
-    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
-        algebra::axpby(self, a, x, b, y)
+    fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        Ok(Some(v.clone()))
     }
+}
 
-    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
-        algebra::multiply(self, x, z, y)
-    }
-
-    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::dots(self, x, y)
-    }
-
-    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::gram(self, x, y)
-    }
-
-    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        algebra::combine(self, x, c, b, y)
-    }
-
-    fn deflate_there(
-        &self,
-        u: &BlockVector,
-        kept: Option<(&[f64], &BlockVector)>,
-        y: &mut BlockVector,
-    ) -> Result<bool> {
-        algebra::deflate(self, u, kept, y)
-    }
-
-    fn gram_each(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::gram_each(self, x, y)
-    }
-
-    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-        tall::dots_with(self, x, y)
-    }
-
-    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        tall::mix(self, x, c, b, y)
-    }
-
-    fn precondition(
-        &self,
-        d: &BlockVector,
-        shift: &[f64],
-        floor: f64,
-        x: &BlockVector,
-        y: &mut BlockVector,
-    ) -> Result<()> {
-        algebra::precondition(self, d, shift, floor, x, y)
-    }
-
+impl Matrices for Cuda {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
             MatrixSpec::Records { records, handling } => {
@@ -445,7 +431,9 @@ impl Backend for Cuda {
     fn takes_stencil(&self, stencil: &Stencil) -> bool {
         cells::taken(stencil)
     }
+}
 
+impl Recorder for Cuda {
     fn worth_recording(&self, bytes: usize) -> bool {
         bytes <= LAUNCH_BOUND
     }
@@ -453,33 +441,9 @@ impl Backend for Cuda {
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {
         Ok(Box::new(Graph::record(&self.card, work)?))
     }
+}
 
-    fn staging(&self, bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
-        Ok(Some(Box::new(staging::Pinned::new(&self.card, bytes)?)))
-    }
-
-    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
-        exchange::port(self, halo, shape)
-    }
-
-    fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
-        link::link(self, halo, beyond, shape)
-    }
-
-    fn prepare_linked(&self, part: &WilsonBox) -> Result<Option<Arc<dyn Kernel>>> {
-        let spec =
-            part.alone().ok_or_else(|| Error::internal("links of other sites than those of the vectors"))?;
-        wilson::prepare(&self.card, &spec).map(Some)
-    }
-
-    fn keeper(&self) -> Option<&dyn Keeper> {
-        Some(self)
-    }
-
-    fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
-        Ok(Some(v.clone()))
-    }
-
+impl Superblocks for Cuda {
     fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
         outer::numbers(&self.card, sums, range).map(Some)
     }
@@ -487,9 +451,41 @@ impl Backend for Cuda {
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
         turns::turned(&self.card, turns).map(Some)
     }
+}
 
-    fn assembly(&self, ranges: &Ranges, shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
-        assembly::assembly(self, ranges, shape).map(Some)
+impl MonteCarlo for Cuda {
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        splines::prepare(&self.card, &table)
+    }
+
+    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        walkers::prepare(&self.card, spec)
+    }
+}
+
+impl HostExchange for Cuda {
+    fn staging(&self, bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
+        Ok(Some(Box::new(staging::Pinned::new(&self.card, bytes)?)))
+    }
+
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
+        exchange::port(self, halo, shape)
+    }
+}
+
+impl PeerExchange for Cuda {
+    fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        link::link(self, halo, beyond, shape)
+    }
+
+    fn prepare_linked(&self, part: &WilsonBox) -> Result<Arc<dyn Kernel>> {
+        let spec =
+            part.alone().ok_or_else(|| Error::internal("links of other sites than those of the vectors"))?;
+        wilson::prepare(&self.card, &spec)
+    }
+
+    fn assembly(&self, ranges: &Ranges, shape: VectorShape) -> Result<Box<dyn Assembly>> {
+        assembly::assembly(self, ranges, shape)
     }
 
     fn prepare_rows(
@@ -497,21 +493,9 @@ impl Backend for Cuda {
         records: &Records,
         rows: Range<usize>,
         handling: Handling,
-    ) -> Result<Option<Arc<dyn Kernel>>> {
+    ) -> Result<Arc<dyn Kernel>> {
         self.expect_for(records);
-        records::prepare_rows(&self.card, records, rows, handling).map(Some)
-    }
-
-    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
-        splines::prepare(&self.card, &table)
-    }
-
-    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
-        self.found_solver()
-    }
-
-    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
-        walkers::prepare(&self.card, spec)
+        records::prepare_rows(&self.card, records, rows, handling)
     }
 }
 

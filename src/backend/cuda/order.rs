@@ -64,13 +64,13 @@ pub(super) struct Order {
 }
 
 /// Distances of one direction: the longest, and the one that most entries have.
-struct Group {
+struct DirectionSpan {
     last: usize,
     middle: usize,
     count: usize,
 }
 
-impl Group {
+impl DirectionSpan {
     fn add(&mut self, distance: usize, count: usize) {
         self.last = distance;
         if count > self.count {
@@ -94,15 +94,15 @@ impl Order {
                 *seen.entry(csr.columns.get(at).abs_diff(row)).or_default() += 1;
             }
         }
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<DirectionSpan> = Vec::new();
         for (d, count) in seen.into_iter().filter(|&(d, count)| d > 0 && 8 * count >= samples) {
             match groups.last_mut() {
                 Some(group) if d <= 4 * group.last => group.add(d, count),
-                _ => groups.push(Group { last: d, middle: d, count }),
+                _ => groups.push(DirectionSpan { last: d, middle: d, count }),
             }
         }
         // The factor of a number of rows that is next to the distance of a group.
-        let stride = |group: &Group, of: usize| {
+        let stride = |group: &DirectionSpan, of: usize| {
             let near = (0..=SLACK).flat_map(|d| [group.middle + d, group.middle.saturating_sub(d)]);
             near.into_iter().find(|&w| w > 0 && of.is_multiple_of(w))
         };

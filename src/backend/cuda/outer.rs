@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::card::Card;
 use super::reals;
-use super::records::{MATRIX, Plan, Step};
+use super::records::{MATRIX, Step, TilePlan};
 use crate::backend::BlockVector;
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::error::Result;
@@ -21,7 +21,7 @@ pub(super) fn numbers(card: &Arc<Card>, sums: &OuterSums, range: Range<usize>) -
         let bytes: usize = terms.iter().map(|term| 8 * (term.rows.len() + term.columns.len())).sum();
         first.push(first[first.len() - 1] + bytes as u64);
     }
-    let (mut plan, mut offset) = (Plan::default(), 0);
+    let (mut plan, mut offset) = (TilePlan::default(), 0);
     // The kernel takes places before the beginning of a tile as negative numbers.
     let behind = |place: usize, first: usize| place.wrapping_sub(first) as u32;
     for piece in sums.pieces(&range) {

@@ -28,14 +28,14 @@ pub(super) type Run = (u64, usize);
 
 /// What a copy engine takes: an address, or bytes from the beginning of the vector on.
 #[derive(Clone, Copy)]
-enum Source {
+enum CopySource {
     Address(u64),
     Vector(u64),
 }
 
 /// What leaves for one neighbour where copy engines take it, and where it goes in even passes and in odd ones.
 struct Transfer {
-    from: Source,
+    from: CopySource,
     bytes: usize,
     to: [u64; 2],
 }
@@ -151,7 +151,7 @@ impl Passage {
                         let mut before = 0;
                         for &(at, bytes) in runs {
                             way.push(Transfer {
-                                from: Source::Vector(at),
+                                from: CopySource::Vector(at),
                                 bytes,
                                 to: [to.0 + before, to.1 + before],
                             });
@@ -159,7 +159,7 @@ impl Passage {
                         }
                     }
                     None => {
-                        way.push(Transfer { from: Source::Address(from), bytes, to: [to.0, to.1] });
+                        way.push(Transfer { from: CopySource::Address(from), bytes, to: [to.0, to.1] });
                         from += bytes as u64;
                     }
                 }
@@ -217,8 +217,8 @@ impl Passage {
         for (n, &number) in ways.numbers.iter().enumerate() {
             for way in ways.copies.get(n).into_iter().flatten() {
                 let from = match way.from {
-                    Source::Address(from) => from,
-                    Source::Vector(at) => x + at,
+                    CopySource::Address(from) => from,
+                    CopySource::Vector(at) => x + at,
                 };
                 let to = way.to[(self.pass % 2) as usize];
                 // SAFETY: both sides hold as many bytes; what leaves is written again after `gone`.

@@ -9,37 +9,37 @@ use rayon::prelude::*;
 use super::card::{Buffer, Card};
 use super::{arguments, buffer, reals};
 use crate::backend::BlockVector;
-use crate::backend::matrix::held::{Composed, Held, Source};
+use crate::backend::matrix::held::{Composed, Held, TermSource};
 use crate::error::{Error, Result};
 
 /// Matrices on the card.
-pub(super) struct Places {
+pub(super) struct CardMatrices {
     #[expect(dead_code, reason = "kept alive for the kernels, which have their addresses")]
     kept: (Option<Buffer>, Vec<BlockVector>),
-    places: HashMap<*const Held<f64>, Place>,
+    places: HashMap<*const Held<f64>, MatrixAddress>,
 }
 
 /// The address of the first number, and whether they stand row by row.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct MatrixAddress {
     pub address: u64,
     pub by_rows: bool,
 }
 
 /// A matrix that this card has.
-pub(super) fn on_card(card: &Arc<Card>, m: &Held<f64>) -> Option<(BlockVector, Place)> {
+pub(super) fn on_card(card: &Arc<Card>, m: &Held<f64>) -> Option<(BlockVector, MatrixAddress)> {
     let (block, first, by_rows) = m.there()?;
     let address = buffer(&block).ok().filter(|own| own.is_on(card))?.address + 8 * first as u64;
-    Some((block, Place { address, by_rows }))
+    Some((block, MatrixAddress { address, by_rows }))
 }
 
-impl Places {
+impl CardMatrices {
     /// All of these, each once: those that the card has as they are, if they stand as `by_rows` says, the others brought so.
     pub fn of<'a>(
         card: &Arc<Card>,
         matrices: impl Iterator<Item = &'a Held<f64>>,
         by_rows: bool,
-    ) -> Result<Places> {
+    ) -> Result<CardMatrices> {
         let mut distinct: Vec<&Held<f64>> = matrices.collect();
         distinct.sort_by_key(|m| std::ptr::from_ref(*m));
         distinct.dedup_by_key(|m| std::ptr::from_ref(*m));
@@ -54,7 +54,7 @@ impl Places {
             }
         }
         if missing.is_empty() {
-            return Ok(Places { kept: (None, kept), places });
+            return Ok(CardMatrices { kept: (None, kept), places });
         }
         let size = |m: &Held<f64>| m.nrows() * m.ncols();
         let numbers = card.allocate(8 * missing.iter().map(|m| size(m)).sum::<usize>())?;
@@ -72,14 +72,17 @@ impl Places {
                 own.par_chunks_exact_mut(m.nrows().max(1)).enumerate().for_each(column);
             }
             card.overwrite_at(&numbers, at, &own)?;
-            places.insert(std::ptr::from_ref(held), Place { address: numbers.address + at as u64, by_rows });
+            places.insert(
+                std::ptr::from_ref(held),
+                MatrixAddress { address: numbers.address + at as u64, by_rows },
+            );
             at += 8 * own.len();
         }
-        Ok(Places { kept: (Some(numbers), kept), places })
+        Ok(CardMatrices { kept: (Some(numbers), kept), places })
     }
 
     /// Where one of them is.
-    pub fn at(&self, m: &Held<f64>) -> Result<Place> {
+    pub fn at(&self, m: &Held<f64>) -> Result<MatrixAddress> {
         let known = self.places.get(&std::ptr::from_ref(m)).copied();
         known.ok_or_else(|| Error::internal("a matrix that was not brought to the card"))
     }
@@ -119,19 +122,19 @@ pub(super) struct Tile {
 /// Matrices put together from others, one after the other.
 pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVector> {
     let matrices = all.iter().flat_map(|m| &m.terms).filter_map(|term| match term.from {
-        Source::Matrix(m) => Some(m),
-        Source::Identity | Source::Block(..) => None,
+        TermSource::Matrix(m) => Some(m),
+        TermSource::Identity | TermSource::Block(..) => None,
     });
     // Most are those of operators, which stand column by column.
-    let places = Places::of(card, matrices, false)?;
+    let places = CardMatrices::of(card, matrices, false)?;
     let (mut tiles, mut rectangles, mut at) = (Vec::new(), Vec::new(), 0);
     for m in all {
         let first = rectangles.len() as u32;
         for term in &m.terms {
             let (from, [down, across]) = match term.from {
-                Source::Identity => (0, [0, 0]),
-                Source::Matrix(m) => (places.at(m)?.address, [1, m.nrows() as i64]),
-                Source::Block(block, first, ways) => (buffer(block)?.address + 8 * first as u64, ways),
+                TermSource::Identity => (0, [0, 0]),
+                TermSource::Matrix(m) => (places.at(m)?.address, [1, m.nrows() as i64]),
+                TermSource::Block(block, first, ways) => (buffer(block)?.address + 8 * first as u64, ways),
             };
             let (row, rows, column, columns) =
                 (term.row as u32, term.rows as u32, term.column as u32, term.columns as u32);

@@ -3,7 +3,6 @@
 //! room for, they stay in main memory and travel in windows, one while the one before is computed with (Nemes et al. 2014,
 //! NoStreamAndStorage). Its other schedules, a launch for each block on four streams or on none, are there to compare. A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,11 +11,10 @@ use cust::stream::{Stream, StreamFlags};
 
 use super::card::{Buffer, Card};
 use super::driver::failure;
+use super::operators::{Operators, PlacedOperators};
 use super::pinned::Event;
-use super::places::{Tile, on_card};
-use super::travel::Travelling;
+use super::places::Tile;
 use super::{algebra, arguments, buffer, unique};
-use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::{Factor, Handling, Piece, Record, RecordList, Records, Schedule};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -84,14 +82,6 @@ struct Window {
     second: Option<Pass>,
 }
 
-/// Where the operators are.
-enum Operators {
-    /// On the GPU.
-    Resident(#[expect(dead_code, reason = "kept alive for the kernels, which have its address")] Buffer),
-    /// In main memory.
-    Travelling(Mutex<Travelling>),
-}
-
 /// A prepared list of real records.
 struct PreparedRecords {
     card: Arc<Card>,
@@ -109,7 +99,7 @@ struct PreparedRecords {
 
 /// Tiles and records in the making.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct TilePlan {
     tiles: Vec<(u64, Tile)>,
     steps: Vec<Step>,
 }
@@ -121,7 +111,7 @@ impl Pass {
     }
 }
 
-impl Plan {
+impl TilePlan {
     pub fn is_empty(&self) -> bool {
         self.tiles.is_empty()
     }
@@ -179,15 +169,6 @@ impl Plan {
     }
 }
 
-impl Operators {
-    fn place(&self) -> &'static str {
-        match self {
-            Operators::Resident(_) => "",
-            Operators::Travelling(_) => ", operators in main memory",
-        }
-    }
-}
-
 /// Brings a superblock to the GPU, its operators too if they fit into their room, or into what the vectors of a search leave.
 pub(super) fn prepare(card: &Arc<Card>, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
@@ -223,6 +204,154 @@ pub(super) fn prepare_rows(
     }
 }
 
+/// What the kernels walk, window by window: in the first pass products that a second one reads from `inner`, in the second pass
+/// all the rest.
+struct Tiles<'a> {
+    list: &'a RecordList<f64>,
+    first: Vec<TilePlan>,
+    second: Vec<TilePlan>,
+    /// Numbers between the passes, and of the result.
+    inner: usize,
+    offset: usize,
+}
+
+/// Places before the beginning of a tile, which the kernel takes as negative numbers.
+fn behind(place: usize, first: usize) -> u32 {
+    place.wrapping_sub(first) as u32
+}
+
+impl<'a> Tiles<'a> {
+    fn new(list: &'a RecordList<f64>, windows: usize) -> Tiles<'a> {
+        let plans = || (0..windows).map(|_| TilePlan::default()).collect();
+        Tiles { list, first: plans(), second: plans(), inner: 0, offset: 0 }
+    }
+
+    /// Adds a piece of the result.
+    fn add(&mut self, placed: &PlacedOperators, piece: &Piece) {
+        let mut steps = Vec::new();
+        for record in &self.list.records[piece.panel] {
+            match record {
+                Record::Single { source, left, right } => {
+                    steps.extend(self.single(placed, piece, *source, [left, right]));
+                }
+                Record::Double { source, left, right } => {
+                    self.double(placed, piece, *source, [left, right], &mut steps);
+                }
+            }
+        }
+        deal(&mut self.second, self.offset, piece.rows, piece.columns, &steps);
+        self.offset += piece.rows * piece.columns;
+    }
+
+    /// The step of a record with an operator on one side at most, and its window; none if the piece has nothing of it.
+    fn single(
+        &self,
+        placed: &PlacedOperators,
+        piece: &Piece,
+        source: usize,
+        [left, right]: [&Factor<f64>; 2],
+    ) -> Option<(usize, Step)> {
+        if !piece.meets_rows(left) || !piece.meets_columns(right) {
+            return None;
+        }
+        let from = self.list.panels[source];
+        let step = Step {
+            scale: left.scale * right.scale,
+            row: behind(left.row, piece.row),
+            rows: left.rows as u32,
+            column: behind(right.row, piece.column),
+            columns: right.rows as u32,
+            ..Step::zeroed()
+        };
+        let x = (from.offset + left.column * from.columns + right.column) as u64;
+        let across = from.columns as u32;
+        Some(if left.matrix.is_some() {
+            let (window, a, height) = placed.place(left);
+            let step = Step {
+                left: a,
+                left_row: 1,
+                left_column: height,
+                left_kind: MATRIX,
+                right: x,
+                right_row: across,
+                right_kind: VECTOR,
+                depth: left.columns as u32,
+                ..step
+            };
+            (window, step)
+        } else if right.matrix.is_some() {
+            let (window, b, height) = placed.place(right);
+            let step = Step {
+                left: x,
+                left_row: across,
+                left_column: 1,
+                left_kind: VECTOR,
+                right: b,
+                right_row: height,
+                right_kind: MATRIX,
+                depth: right.columns as u32,
+                ..step
+            };
+            (window, step)
+        } else {
+            (0, Step { left: x, left_row: across, left_column: 1, left_kind: VECTOR, ..step })
+        })
+    }
+
+    /// The steps of a record with operators on both sides: the left one comes first.
+    fn double(
+        &mut self,
+        placed: &PlacedOperators,
+        piece: &Piece,
+        source: usize,
+        [left, right]: [&[Factor<f64>]; 2],
+        steps: &mut Vec<(usize, Step)>,
+    ) {
+        let from = self.list.panels[source];
+        let (height, across) = (piece.rows, from.columns);
+        let products = left.iter().filter(|f| piece.meets_rows(f)).map(|f| {
+            let (window, a, rows) = placed.place(f);
+            let step = Step {
+                scale: f.scale,
+                row: behind(f.row, piece.row),
+                rows: f.rows as u32,
+                columns: across as u32,
+                left: a,
+                left_row: 1,
+                left_column: rows,
+                left_kind: MATRIX,
+                right: (from.offset + f.column * across) as u64,
+                right_row: across as u32,
+                right_kind: VECTOR,
+                depth: f.columns as u32,
+                ..Step::zeroed()
+            };
+            (window, step)
+        });
+        deal(&mut self.first, self.inner, height, across, &products.collect::<Vec<_>>());
+        for f in right.iter().filter(|f| piece.meets_columns(f)) {
+            let (window, b, rows) = placed.place(f);
+            let step = Step {
+                scale: f.scale,
+                rows: height as u32,
+                column: behind(f.row, piece.column),
+                columns: f.rows as u32,
+                left: (self.inner + f.column) as u64,
+                left_row: across as u32,
+                left_column: 1,
+                left_kind: INNER,
+                right: b,
+                right_row: rows,
+                right_kind: MATRIX,
+                depth: f.columns as u32,
+                ..Step::zeroed()
+            };
+            steps.push((window, step));
+        }
+        self.inner += height * across;
+    }
+}
+
 impl PreparedRecords {
     fn new(
         card: &Arc<Card>,
@@ -230,199 +359,30 @@ impl PreparedRecords {
         pieces: &[Piece],
         handling: Handling,
     ) -> Result<PreparedRecords> {
-        let mut at: HashMap<*const Held<f64>, (usize, u64, u32)> = HashMap::new();
-        let (mut matrices, mut made_here, mut lying) = (Vec::new(), Vec::new(), 0);
-        let size = |m: &Held<f64>| m.nrows() * m.ncols();
-        for m in list.matrices() {
-            // Where somebody says how much room there is, all that is beyond stays in main memory.
-            let known = on_card(card, m).filter(|(_, place)| !place.by_rows && handling.room.is_none());
-            match known {
-                Some((block, place)) => {
-                    at.insert(Arc::as_ptr(m), (0, place.address, m.nrows() as u32));
-                    made_here.push(block);
-                    lying += size(m);
-                }
-                None => matrices.push(m),
-            }
-        }
-        let numbers: usize = matrices.iter().map(|m| size(m)).sum();
-        let free = || card.memory().0.saturating_sub(8 * VECTORS * list.dim);
-        let mut room = handling.room.unwrap_or_else(free) / 8;
-        while numbers > room && handling.room.is_none() && card.send_home()? {
-            room = free() / 8;
-        }
-        let most = if numbers <= room { numbers } else { room / 2 };
-        let mut windows: Vec<Range<usize>> = Vec::new();
-        for m in &matrices {
-            let end = windows.last().map_or(0, |last| last.end);
-            if windows.last().is_none_or(|last| last.len() + size(m) > most) {
-                windows.push(end..end);
-            }
-            let window = windows.len() - 1;
-            at.insert(Arc::as_ptr(m), (window, 8 * (end - windows[window].start) as u64, m.nrows() as u32));
-            windows[window].end = end + size(m);
-        }
-        if windows.is_empty() {
-            windows.push(0..0);
-        }
-        let (operators, bases) = if windows.len() == 1 {
-            let buffer = card.allocate(8 * numbers)?;
-            let (base, mut packed, mut at) = (buffer.address, Vec::new(), 0);
-            for m in &matrices {
-                packed.clear();
-                for column in m.here()?.col_iter() {
-                    match column.try_as_col_major() {
-                        Some(column) => packed.extend_from_slice(column.as_slice()),
-                        None => packed.extend(column.iter()),
-                    }
-                }
-                card.overwrite_at::<f64>(&buffer, at, &packed)?;
-                at += 8 * packed.len();
-            }
-            (Operators::Resident(buffer), [base; 2])
-        } else {
-            let longest = windows.iter().map(Range::len).max().unwrap_or(0);
-            let here = matrices.iter().map(|m| m.here()).collect::<Result<Vec<_>>>()?;
-            let columns = here.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
-            let travelling =
-                Travelling::new(card, columns.flat_map(|c| c.iter().copied()), numbers, longest)?;
-            let bases = travelling.places();
-            (Operators::Travelling(Mutex::new(travelling)), bases)
-        };
-        for m in &matrices {
-            if let Some((window, first, _)) = at.get_mut(&Arc::as_ptr(m)) {
-                *first += bases[*window % 2];
-            }
-        }
-        let place = |f: &Factor<f64>| -> (usize, u64, u32) {
-            f.matrix.as_ref().and_then(|m| at.get(&Arc::as_ptr(m))).copied().unwrap_or_default()
-        };
-        let plans = || (0..windows.len()).map(|_| Plan::default()).collect::<Vec<_>>();
-        let (mut first, mut second) = (plans(), plans());
-        // The kernel takes places before the beginning of a tile as negative numbers.
-        let behind = |place: usize, first: usize| place.wrapping_sub(first) as u32;
-        let (mut inner, mut offset) = (0, 0);
-        for piece in pieces {
-            let mut steps = Vec::new();
-            for record in &list.records[piece.panel] {
-                match record {
-                    Record::Single { source, left, right } => {
-                        if !piece.meets_rows(left) || !piece.meets_columns(right) {
-                            continue;
-                        }
-                        let from = list.panels[*source];
-                        let step = Step {
-                            scale: left.scale * right.scale,
-                            row: behind(left.row, piece.row),
-                            rows: left.rows as u32,
-                            column: behind(right.row, piece.column),
-                            columns: right.rows as u32,
-                            ..Step::zeroed()
-                        };
-                        let x = (from.offset + left.column * from.columns + right.column) as u64;
-                        let across = from.columns as u32;
-                        steps.push(if left.matrix.is_some() {
-                            let (window, a, height) = place(left);
-                            let step = Step {
-                                left: a,
-                                left_row: 1,
-                                left_column: height,
-                                left_kind: MATRIX,
-                                right: x,
-                                right_row: across,
-                                right_kind: VECTOR,
-                                depth: left.columns as u32,
-                                ..step
-                            };
-                            (window, step)
-                        } else if right.matrix.is_some() {
-                            let (window, b, height) = place(right);
-                            let step = Step {
-                                left: x,
-                                left_row: across,
-                                left_column: 1,
-                                left_kind: VECTOR,
-                                right: b,
-                                right_row: height,
-                                right_kind: MATRIX,
-                                depth: right.columns as u32,
-                                ..step
-                            };
-                            (window, step)
-                        } else {
-                            (0, Step { left: x, left_row: across, left_column: 1, left_kind: VECTOR, ..step })
-                        });
-                    }
-                    Record::Double { source, left, right } => {
-                        let from = list.panels[*source];
-                        let (height, across) = (piece.rows, from.columns);
-                        let products = left.iter().filter(|f| piece.meets_rows(f)).map(|f| {
-                            let (window, a, rows) = place(f);
-                            let step = Step {
-                                scale: f.scale,
-                                row: behind(f.row, piece.row),
-                                rows: f.rows as u32,
-                                columns: across as u32,
-                                left: a,
-                                left_row: 1,
-                                left_column: rows,
-                                left_kind: MATRIX,
-                                right: (from.offset + f.column * across) as u64,
-                                right_row: across as u32,
-                                right_kind: VECTOR,
-                                depth: f.columns as u32,
-                                ..Step::zeroed()
-                            };
-                            (window, step)
-                        });
-                        deal(&mut first, inner, height, across, &products.collect::<Vec<_>>());
-                        for f in right.iter().filter(|f| piece.meets_columns(f)) {
-                            let (window, b, rows) = place(f);
-                            let step = Step {
-                                scale: f.scale,
-                                rows: height as u32,
-                                column: behind(f.row, piece.column),
-                                columns: f.rows as u32,
-                                left: (inner + f.column) as u64,
-                                left_row: across as u32,
-                                left_column: 1,
-                                left_kind: INNER,
-                                right: b,
-                                right_row: rows,
-                                right_kind: MATRIX,
-                                depth: f.columns as u32,
-                                ..Step::zeroed()
-                            };
-                            steps.push((window, step));
-                        }
-                        inner += height * across;
-                    }
-                }
-            }
-            deal(&mut second, offset, piece.rows, piece.columns, &steps);
-            offset += piece.rows * piece.columns;
-        }
-        let upload = |plan: Plan| -> Result<Option<Pass>> {
+        let placed = PlacedOperators::new(card, &list, handling.room, 8 * VECTORS * list.dim)?;
+        let mut tiles = Tiles::new(&list, placed.windows.len());
+        pieces.iter().for_each(|piece| tiles.add(&placed, piece));
+        let held = placed.held();
+        let upload = |plan: TilePlan| -> Result<Option<Pass>> {
             if plan.is_empty() { Ok(None) } else { plan.upload(card, handling.schedule).map(Some) }
         };
-        let held =
-            if windows.len() == 1 { numbers } else { 2 * windows.iter().map(Range::len).max().unwrap_or(0) };
-        let windows =
-            windows.into_iter().zip(first.into_iter().zip(second)).map(|(numbers, (first, second))| {
+        let windows = placed.windows.into_iter().zip(tiles.first.into_iter().zip(tiles.second)).map(
+            |(numbers, (first, second))| {
                 Ok(Window { numbers, first: upload(first)?, second: upload(second)? })
-            });
+            },
+        );
         Ok(PreparedRecords {
             card: card.clone(),
-            operators,
-            _made_here: made_here,
+            operators: placed.operators,
+            _made_here: placed.made_here,
             windows: windows.collect::<Result<_>>()?,
             fork: match handling.schedule {
                 Schedule::FourStreams => Some(Mutex::new(Fork::new(card)?)),
                 Schedule::Together | Schedule::NoStreams => None,
             },
-            inner: card.allocate(8 * inner)?,
-            bytes: 8 * (held + lying + inner),
-            rows: offset,
+            inner: card.allocate(8 * tiles.inner)?,
+            bytes: 8 * (held + placed.here + tiles.inner),
+            rows: tiles.offset,
             list,
         })
     }
@@ -503,7 +463,7 @@ impl PreparedRecords {
 }
 
 /// Deals a block of the result out: to each window the records whose operators it has, to the first the block in any case.
-fn deal(plans: &mut [Plan], out: usize, rows: usize, columns: usize, steps: &[(usize, Step)]) {
+fn deal(plans: &mut [TilePlan], out: usize, rows: usize, columns: usize, steps: &[(usize, Step)]) {
     for (k, plan) in plans.iter_mut().enumerate() {
         let own: Vec<Step> = steps.iter().filter(|s| s.0 == k).map(|s| s.1).collect();
         if k == 0 || !own.is_empty() {

@@ -14,9 +14,9 @@ use libloading::Library;
 use super::card::Card;
 use super::driver::{check, failure};
 use super::places;
-use super::records::{MATRIX, Plan, Step};
+use super::records::{MATRIX, Step, TilePlan};
 use super::{Cuda, buffer, reals};
-use crate::backend::matrix::held::{Composed, Keeper, Numbers, Square};
+use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::{BlockVector, DenseMut, DenseSolver};
 use crate::error::{Error, Result};
 
@@ -95,7 +95,6 @@ fn done(status: c_int) -> Result<()> {
 /// Solvers that work side by side, each once it was asked for; none where the library is missing.
 type Solvers = [OnceLock<Option<Mutex<Solver>>>; SIDE_BY_SIDE];
 
-/// A GPU's solvers.
 #[derive(Default)]
 pub(super) struct Slot {
     solvers: Arc<Solvers>,
@@ -324,7 +323,7 @@ impl Cuda {
 }
 
 impl Keeper for Cuda {
-    fn keep(&self, numbers: &Arc<Numbers>) -> Result<()> {
+    fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         self.card.keep(numbers)
     }
 
@@ -335,7 +334,7 @@ impl Keeper for Cuda {
 
     fn squares(&self, all: &[(usize, Vec<Square<'_>>)]) -> Result<BlockVector> {
         self.card.check_interrupt()?;
-        let (mut plan, mut at) = (Plan::default(), 0);
+        let (mut plan, mut at) = (TilePlan::default(), 0);
         for (n, terms) in all {
             let across = *n as u32;
             let step = |term: &Square<'_>| -> Result<Step> {

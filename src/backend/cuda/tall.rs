@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::sums::reduced;
 use super::{Cuda, THREADS, arguments, suffix, to_bytes};
-use crate::backend::{BlockVector, conformal};
+use crate::backend::{BlockVector, Lists, conformal};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -108,52 +108,52 @@ impl List {
     }
 }
 
-/// `<x_k|y>` for single columns.
-pub(super) fn dots_with(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-    let mut all = Vec::with_capacity(x.len());
-    for x in x.chunks(LISTED) {
-        let list = List::of(gpu, x, y)?;
-        let (rows, columns) = (y.rows.local as u64, x.len() as u32);
-        let kernel = format!("dots_list_{}", suffix(y.dtype));
-        let groups = columns.div_ceil(TOGETHER);
-        let most = (gpu.card.resident(&kernel, THREADS)? / groups).max(1);
-        let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
-        let parts = if y.dtype.is_complex() { 2 } else { 1 };
-        let sums = gpu.card.allocate(8 * (groups * TOGETHER * blocks) as usize * parts)?;
-        let py = gpu.buffer(y)?.address;
-        let numbers = gpu.card.answer(parts * x.len(), |out| {
-            let arguments = arguments![rows, columns, list, py, sums.address, out];
-            // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns have
-            // parts, `out` one a column and part.
-            unsafe { gpu.card.launch(&kernel, (blocks, groups), THREADS, &arguments) }
-        })?;
-        all.extend(numbers.chunks(parts).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))));
+impl Lists for Cuda {
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        let mut all = Vec::with_capacity(x.len());
+        for x in x.chunks(LISTED) {
+            let list = List::of(self, x, y)?;
+            let (rows, columns) = (y.rows.local as u64, x.len() as u32);
+            let kernel = format!("dots_list_{}", suffix(y.dtype));
+            let groups = columns.div_ceil(TOGETHER);
+            let most = (self.card.resident(&kernel, THREADS)? / groups).max(1);
+            let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
+            let parts = if y.dtype.is_complex() { 2 } else { 1 };
+            let sums = self.card.allocate(8 * (groups * TOGETHER * blocks) as usize * parts)?;
+            let py = self.buffer(y)?.address;
+            let numbers = self.card.answer(parts * x.len(), |out| {
+                let arguments = arguments![rows, columns, list, py, sums.address, out];
+                // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns have
+                // parts, `out` one a column and part.
+                unsafe { self.card.launch(&kernel, (blocks, groups), THREADS, &arguments) }
+            })?;
+            all.extend(numbers.chunks(parts).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))));
+        }
+        Ok(all)
     }
-    Ok(all)
-}
 
-/// `y = sum_k c_k x_k + b y` for single columns.
-pub(super) fn mix(gpu: &Cuda, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-    if x.len() != c.len() {
-        return Err(Error::internal(format!("{} columns with {} factors", x.len(), c.len())));
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        if x.len() != c.len() {
+            return Err(Error::internal(format!("{} columns with {} factors", x.len(), c.len())));
+        }
+        let mut b = b;
+        let (lists, factors): (Vec<_>, Vec<_>) = if x.is_empty() {
+            (vec![x], vec![c])
+        } else {
+            (x.chunks(LISTED).collect(), c.chunks(LISTED).collect())
+        };
+        for (x, c) in lists.into_iter().zip(factors) {
+            let list = List::of(self, x, y)?;
+            let mut weights = [0u8; 16 * LISTED];
+            let bytes = to_bytes(y.dtype, c);
+            weights[..bytes.len()].copy_from_slice(&bytes);
+            let (rows, columns) = (y.rows.local as u64, x.len() as u32);
+            let py = self.unique(y)?.address;
+            let arguments = arguments![rows, columns, list, weights, b, py];
+            // SAFETY: the kernel's arguments; all columns have `rows` numbers.
+            unsafe { self.launch(&format!("mix_list_{}", suffix(y.dtype)), y.rows.local, &arguments)? };
+            b = 1.0;
+        }
+        Ok(())
     }
-    let mut b = b;
-    let (lists, factors): (Vec<_>, Vec<_>) = if x.is_empty() {
-        (vec![x], vec![c])
-    } else {
-        (x.chunks(LISTED).collect(), c.chunks(LISTED).collect())
-    };
-    for (x, c) in lists.into_iter().zip(factors) {
-        let list = List::of(gpu, x, y)?;
-        let mut weights = [0u8; 16 * LISTED];
-        let bytes = to_bytes(y.dtype, c);
-        weights[..bytes.len()].copy_from_slice(&bytes);
-        let (rows, columns) = (y.rows.local as u64, x.len() as u32);
-        let py = gpu.unique(y)?.address;
-        let arguments = arguments![rows, columns, list, weights, b, py];
-        // SAFETY: the kernel's arguments; all columns have `rows` numbers.
-        unsafe { gpu.launch(&format!("mix_list_{}", suffix(y.dtype)), y.rows.local, &arguments)? };
-        b = 1.0;
-    }
-    Ok(())
 }

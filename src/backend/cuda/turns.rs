@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytemuck::Zeroable;
 
 use super::card::Card;
-use super::places::Places;
+use super::places::CardMatrices;
 use super::reals;
-use super::records::{INNER, MATRIX, Plan, Step};
+use super::records::{INNER, MATRIX, Step, TilePlan};
 use crate::backend::BlockVector;
 use crate::backend::matrix::records::Turn;
 use crate::error::Result;
@@ -15,9 +15,9 @@ use crate::error::Result;
 /// The numbers of all of them, in their order.
 pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockVector> {
     let pieces = turns.iter().flat_map(|turn| turn.pieces);
-    let operators = Places::of(card, pieces.filter_map(|f| f.matrix.as_deref()), false)?;
-    let bases = Places::of(card, turns.iter().flat_map(|turn| [turn.rows, turn.columns]), true)?;
-    let (mut first, mut second) = (Plan::default(), Plan::default());
+    let operators = CardMatrices::of(card, pieces.filter_map(|f| f.matrix.as_deref()), false)?;
+    let bases = CardMatrices::of(card, turns.iter().flat_map(|turn| [turn.rows, turn.columns]), true)?;
+    let (mut first, mut second) = (TilePlan::default(), TilePlan::default());
     let (mut inner, mut all) = (0, 0);
     for turn in turns {
         let (height, width, new) = (turn.rows.nrows(), turn.columns.ncols(), turn.rows.ncols());

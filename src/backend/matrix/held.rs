@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};
 
 /// Numbers that dense matrices are made of.
-pub trait Number: Scalar<Real = f64> + ComplexField {
+pub trait DenseNumber: Scalar<Real = f64> + ComplexField {
     /// Real numbers as such of this type; none where that is another.
     fn of_reals(_numbers: Vec<f64>) -> Option<Vec<Self>> {
         None
@@ -23,7 +23,7 @@ pub trait Number: Scalar<Real = f64> + ComplexField {
     }
 }
 
-impl Number for f64 {
+impl DenseNumber for f64 {
     fn of_reals(numbers: Vec<f64>) -> Option<Vec<f64>> {
         Some(numbers)
     }
@@ -33,12 +33,12 @@ impl Number for f64 {
     }
 }
 
-impl Number for C64 {}
+impl DenseNumber for C64 {}
 
 /// What keeps dense real matrices in its memory from one step of a search to the next.
 pub trait Keeper: Send + Sync {
     /// Learns of numbers that it keeps, so that it may send them to the host where memory is short.
-    fn keep(&self, numbers: &Arc<Numbers>) -> Result<()>;
+    fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()>;
 
     /// Matrices put together from others, one after the other.
     fn composed(&self, all: &[Composed<'_>]) -> Result<BlockVector>;
@@ -66,22 +66,22 @@ pub struct Composed<'a> {
     pub columns: usize,
     /// Whether its numbers are to stand row by row, and not column by column.
     pub by_rows: bool,
-    pub terms: Vec<Term<'a>>,
+    pub terms: Vec<Added<'a>>,
 }
 
 /// A rectangle of another matrix, added where it says.
-pub struct Term<'a> {
+pub struct Added<'a> {
     pub scale: f64,
     pub row: usize,
     pub rows: usize,
     pub column: usize,
     pub columns: usize,
-    pub from: Source<'a>,
+    pub from: TermSource<'a>,
 }
 
 /// Where the numbers of a rectangle come from.
 #[derive(Clone, Copy)]
-pub enum Source<'a> {
+pub enum TermSource<'a> {
     Identity,
     Matrix(&'a Held<f64>),
     /// Numbers of a block: the first, and the distances from row to row and from column to column.
@@ -89,20 +89,20 @@ pub enum Source<'a> {
 }
 
 /// Real numbers of matrices, one after the other, in the memory of a backend until they are brought to the host.
-pub struct Numbers {
+pub struct DeviceNumbers {
     device: Device,
     there: Mutex<Option<BlockVector>>,
     here: OnceLock<Vec<f64>>,
 }
 
-impl Numbers {
+impl DeviceNumbers {
     /// Those of a block, which nobody changes any more.
     ///
     /// # Errors
     /// Those of the backend, which may want to make room.
-    pub fn new(device: &Device, block: BlockVector) -> Result<Arc<Numbers>> {
+    pub fn new(device: &Device, block: BlockVector) -> Result<Arc<DeviceNumbers>> {
         let there = Mutex::new(Some(block));
-        let numbers = Arc::new(Numbers { device: device.clone(), there, here: OnceLock::new() });
+        let numbers = Arc::new(DeviceNumbers { device: device.clone(), there, here: OnceLock::new() });
         if let Some(keeper) = device.keeper() {
             keeper.keep(&numbers)?;
         }
@@ -159,12 +159,12 @@ pub struct Held<T> {
 
 /// Its numbers elsewhere: the first, and whether they stand row by row.
 struct There {
-    numbers: Arc<Numbers>,
+    numbers: Arc<DeviceNumbers>,
     first: usize,
     by_rows: bool,
 }
 
-impl<T: Number> From<Mat<T>> for Held<T> {
+impl<T: DenseNumber> From<Mat<T>> for Held<T> {
     fn from(m: Mat<T>) -> Held<T> {
         Held { rows: m.nrows(), columns: m.ncols(), here: OnceLock::from(m), there: None }
     }
@@ -173,7 +173,7 @@ impl<T: Number> From<Mat<T>> for Held<T> {
 impl<T> Held<T> {
     /// A matrix whose numbers begin at `first`.
     pub fn within(
-        numbers: &Arc<Numbers>,
+        numbers: &Arc<DeviceNumbers>,
         first: usize,
         (rows, columns): (usize, usize),
         by_rows: bool,
@@ -206,7 +206,7 @@ impl<T> Held<T> {
     }
 }
 
-impl<T: Number> Held<T> {
+impl<T: DenseNumber> Held<T> {
     /// The matrix on the host.
     ///
     /// # Errors

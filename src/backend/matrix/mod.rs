@@ -382,7 +382,6 @@ impl Stencil {
         Stencil { dtype: self.dtype.to_real(), diagonal: None, ..self }
     }
 
-    /// Number of rows.
     pub fn dim(&self) -> usize {
         self.cells.iter().product::<usize>() * self.orbitals
     }

@@ -4,7 +4,18 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::records::{Panel, Piece};
+use super::records::{Panel, Piece, Turn};
+use crate::backend::BlockVector;
+use crate::error::Result;
+
+/// What a backend makes of a superblock faster than the processor.
+pub trait Superblocks {
+    /// Part of a vector that is made of sums of outer products; none where the processor makes it as fast.
+    fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>>;
+
+    /// Dense matrices in other bases: the numbers of all of them, column by column. None where the processor makes them as fast.
+    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>>;
+}
 
 /// Numbers of the rows, times numbers of the columns, of a rectangle of a block.
 #[derive(Debug, Clone)]
@@ -39,7 +50,6 @@ impl OuterSums {
         }
     }
 
-    /// All numbers.
     pub fn numbers(&self) -> Vec<f64> {
         let mut numbers = vec![0.0; self.dim];
         let mut rest = &mut numbers[..];

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::held::{Held, Number};
+use super::held::{DenseNumber, Held};
 use crate::backend::{Backend, BlockVector, DenseMut, KernelInfo};
 use crate::error::Result;
 use crate::number::C64;
 
 /// Numbers that blocks are made of.
-pub trait Element: Number {
+pub trait Element: DenseNumber {
     /// A list of records of this type.
     fn wrap(list: Arc<RecordList<Self>>) -> Records;
     /// Numbers of a dense matrix, of this type.
@@ -34,7 +34,7 @@ impl Element for f64 {
     }
 
     fn turned(device: &dyn Backend, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
-        device.turned(turns)
+        device.superblocks().map_or(Ok(None), |faster| faster.turned(turns))
     }
 }
 
@@ -74,7 +74,6 @@ pub struct Handling {
 pub enum Records {
     /// Real operators; they act on complex vectors too.
     Real(Arc<RecordList<f64>>),
-    /// Complex operators.
     Complex(Arc<RecordList<C64>>),
 }
 
@@ -144,7 +143,6 @@ pub struct Panel {
 /// A rectangle of a block, whose numbers stand together in a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// The block.
     pub panel: usize,
     pub row: usize,
     pub rows: usize,
@@ -323,7 +321,6 @@ impl<T: Element> RecordList<T> {
         all
     }
 
-    /// Bytes of those.
     pub fn bytes(&self) -> usize {
         self.matrices().iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum()
     }

@@ -60,11 +60,9 @@ impl Compression {
 /// Which sites a product is computed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sites {
-    /// All of them.
     All,
     /// Those whose coordinates sum to an even number; the rows of others are left as they are.
     Even,
-    /// The others.
     Odd,
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::Team;
 use super::cut::{Cut, Way};
 use super::passes::{LONG, Passes, TAG, meanwhile};
-use crate::backend::exchange::{Besides, Came, Faced, HALF, Kept, Plain, Products, Staging, VectorShape};
+use crate::backend::exchange::{
+    Besides, Came, Faced, HALF, Kept, Plain, Products, Staging, VectorShape, through_host,
+};
 use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, KernelInfo, Update};
 use crate::error::{Error, Result};
@@ -44,7 +46,7 @@ impl Faces {
     pub fn prepare(team: Team, device: &Device, spec: &WilsonSpec, cut: &Cut) -> Result<Option<Faces>> {
         let Some((part, behind)) = box_of(spec, cut)? else { return Ok(None) };
         let empty = cut.local() == 0;
-        let own = if empty { None } else { device.prepare_box(&part)? };
+        let own = if empty { None } else { through_host(device)?.prepare_box(&part)? };
         let knows = team.world.gather_words(vec![(empty || own.is_some()).into()])?;
         if knows.contains(&0) {
             return Ok(None);

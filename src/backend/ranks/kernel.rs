@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// A matrix of which this rank has some rows.
-struct Matrix {
+struct RankMatrix {
     team: Team,
     shape: KernelShape,
     info: KernelInfo,
@@ -26,7 +26,7 @@ struct Matrix {
     passes: Box<dyn Passes>,
 }
 
-impl Matrix {
+impl RankMatrix {
     /// Runs `steps` passes, vectors changing places after each but a single one; the products of this rank's rows.
     fn run(&self, c: Update, v: &mut BlockVector, w: &mut BlockVector, steps: usize) -> Result<Vec<Dots>> {
         if let Some(found) = self.passes.steps((c.alpha, c.beta), v, w, steps)? {
@@ -75,7 +75,7 @@ fn known(products: Products, columns: usize) -> Result<Dots> {
     Ok(Dots { partial: true, ..exchange::summed(products, columns)? })
 }
 
-impl Kernel for Matrix {
+impl Kernel for RankMatrix {
     fn shape(&self) -> KernelShape {
         self.shape
     }
@@ -173,7 +173,7 @@ pub(super) fn prepare(
     let mut info = told(team, &infos, name)?;
     info.entries = entries.unwrap_or(info.entries);
     let (shape, passes) = (KernelShape { rows, cols: col_cut.rows, dtype }, Box::new(passes));
-    Ok(Arc::new(Matrix { team, shape, info, row_cut, col_cut, passes }))
+    Ok(Arc::new(RankMatrix { team, shape, info, row_cut, col_cut, passes }))
 }
 
 /// The Wilson operator on this rank's box, with half-spinors passing its faces as messages or by links; none where a rank has
@@ -194,5 +194,5 @@ pub(super) fn prepare_wilson(
         };
     let info = told(team, &own, own.first().map(|info| info.format.clone()))?;
     let (shape, row_cut, col_cut) = (spec.shape(), cut.clone(), cut.clone());
-    Ok(Some(Arc::new(Matrix { team, shape, info, row_cut, col_cut, passes })))
+    Ok(Some(Arc::new(RankMatrix { team, shape, info, row_cut, col_cut, passes })))
 }

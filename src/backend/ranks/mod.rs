@@ -21,16 +21,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::backend::matrix::held::Keeper;
-use crate::backend::matrix::outer::OuterSums;
-use crate::backend::matrix::records::Turn;
+use crate::backend::distributed::Distributed;
+use crate::backend::matrix::outer::Superblocks;
 use crate::backend::matrix::wilson::COMPONENTS;
 use crate::backend::matrix::{Csr, Stencil};
-use crate::backend::splines::{SplineTable, Splines};
-use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
+use crate::backend::shared::{Change, SharedRows, Summand};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Dots, Grid, Kernel, MatrixSpec, Memory, Random, Recording,
-    Region, Rows, Storage, conformal, cpu, split,
+    Backend, BlockVector, Device, Dots, Grid, Kernel, Matrices, MatrixSpec, Memory, Random, Region, Rows,
+    Storage, Vectors, cpu, split,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -256,40 +254,6 @@ impl Ranks {
         Ok(self.wrap(cut, rows, block))
     }
 
-    /// Runs `f` on blocks of the local backend, all with the rows that `like` has; true if those are this rank's alone.
-    fn read<R>(
-        &self,
-        like: &BlockVector,
-        others: &[&BlockVector],
-        f: impl FnOnce(&BlockVector, &[&BlockVector]) -> Result<R>,
-    ) -> Result<(R, bool)> {
-        let others: Vec<Cow<BlockVector>> =
-            others.iter().map(|v| self.as_like(v, like)).collect::<Result<_>>()?;
-        let here: Vec<&BlockVector> = others.iter().map(|v| local(v)).collect();
-        Ok((f(local(like), &here)?, own(like).is_some()))
-    }
-
-    /// Changes `y`, with blocks that have the same rows.
-    fn change(
-        &self,
-        y: &mut BlockVector,
-        others: &[&BlockVector],
-        f: impl FnOnce(&mut BlockVector, &[&BlockVector]) -> Result<()>,
-    ) -> Result<()> {
-        let others: Vec<Cow<BlockVector>> =
-            others.iter().map(|v| self.as_like(v, y)).collect::<Result<_>>()?;
-        let here: Vec<&BlockVector> = others.iter().map(|v| local(v)).collect();
-        match own_mut(y) {
-            Some(own) => f(&mut own.block, &here),
-            None => f(y, &here),
-        }
-    }
-
-    /// Sums over the rows that `f` has seen.
-    fn summed(&self, (numbers, parts): (Vec<C64>, bool)) -> Result<Vec<C64>> {
-        if parts { self.team.total(numbers) } else { Ok(numbers) }
-    }
-
     /// A block with the same rows, made of `v`.
     fn map(
         &self,
@@ -299,6 +263,28 @@ impl Ranks {
         match own(v) {
             None => f(v),
             Some(own) => Ok(self.wrap(own.cut.clone(), v.rows, f(&own.block)?)),
+        }
+    }
+}
+
+impl SharedRows for Ranks {
+    fn is_cut(&self, v: &BlockVector) -> Result<bool> {
+        Ok(own(v).is_some())
+    }
+
+    fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>> {
+        let Some(first) = blocks.first() else { return f(&self.device, &[]) };
+        let blocks = blocks.iter().map(|v| self.as_like(v, first)).collect::<Result<Vec<_>>>()?;
+        let numbers = f(&self.device, &blocks.iter().map(|v| local(v)).collect::<Vec<_>>())?;
+        if own(first).is_some() { self.team.total(numbers) } else { Ok(numbers) }
+    }
+
+    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()> {
+        let blocks = blocks.iter().map(|v| self.as_like(v, y)).collect::<Result<Vec<_>>>()?;
+        let here: Vec<&BlockVector> = blocks.iter().map(|v| local(v)).collect();
+        match own_mut(y) {
+            Some(own) => f(&self.device, &here, &mut own.block),
+            None => f(&self.device, &here, y),
         }
     }
 }
@@ -341,6 +327,20 @@ impl Backend for Ranks {
         self.device.synchronize()
     }
 
+    fn alone(&self) -> Option<&Device> {
+        Some(&self.device)
+    }
+
+    fn superblocks(&self) -> Option<&dyn Superblocks> {
+        Some(self)
+    }
+
+    fn distributed(&self) -> Option<&dyn Distributed> {
+        Some(self)
+    }
+}
+
+impl Vectors for Ranks {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         self.build(rows, |device, rows| device.zeros(dtype, rows, columns))
     }
@@ -392,7 +392,7 @@ impl Backend for Ranks {
     }
 
     fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
-        self.change(v, &[source], |v, source| self.device.set_columns(v, at, source[0]))
+        self.change(&[source], v, &|device, source, v| device.set_columns(v, at, source[0]))
     }
 
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
@@ -425,10 +425,6 @@ impl Backend for Ranks {
         own(v).map_or_else(|| self.device.all_rows(v), |own| self.brought(own))
     }
 
-    fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
-        self.device.download(local(v))
-    }
-
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         rows.check_numbers(columns, data.len())?;
         let cut = self.cut_of(&rows)?;
@@ -437,77 +433,9 @@ impl Backend for Ranks {
         }
         self.cut_out(dtype, rows, columns, data, cut)
     }
+}
 
-    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
-        conformal("a x + b y", x, y)?;
-        self.change(y, &[x], |y, x| self.device.axpby(a, x[0], b, y))
-    }
-
-    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
-        self.change(y, &[x, z], |y, x| self.device.multiply(x[0], x[1], y))
-    }
-
-    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        conformal("scalar product", x, y)?;
-        self.summed(self.read(x, &[y], |x, y| self.device.dots(x, y[0]))?)
-    }
-
-    fn complete(&self, dots: &mut [Dots]) -> Result<()> {
-        self.team.complete(dots)
-    }
-
-    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        self.summed(self.read(x, &[y], |x, y| self.device.gram(x, y[0]))?)
-    }
-
-    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        self.change(y, &[x], |y, x| self.device.combine(x[0], c, b, y))
-    }
-
-    fn deflate_there(
-        &self,
-        u: &BlockVector,
-        kept: Option<(&[f64], &BlockVector)>,
-        y: &mut BlockVector,
-    ) -> Result<bool> {
-        let mut blocks = std::iter::once(u).chain(kept.map(|k| k.1)).chain(std::iter::once(&*y));
-        if blocks.any(|v| own(v).is_some()) {
-            return Ok(false);
-        }
-        // What lives whole may stay on its device.
-        self.device.deflate(u, kept, y).map(|()| true)
-    }
-
-    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-        self.summed(self.read(y, x, |y, x| self.device.dots_with(x, y))?)
-    }
-
-    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
-        let Some((first, rest)) = x.split_first() else { return Ok(Vec::new()) };
-        let others: Vec<&BlockVector> = rest.iter().chain(y).copied().collect();
-        let products = |first: &BlockVector, others: &[&BlockVector]| {
-            let (rest, y) = others.split_at(x.len() - 1);
-            let x: Vec<&BlockVector> = std::iter::once(first).chain(rest.iter().copied()).collect();
-            self.device.grams(&x, y)
-        };
-        self.summed(self.read(first, &others, products)?)
-    }
-
-    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        self.change(y, x, |y, x| self.device.mix(x, c, b, y))
-    }
-
-    fn precondition(
-        &self,
-        d: &BlockVector,
-        shift: &[f64],
-        floor: f64,
-        x: &BlockVector,
-        y: &mut BlockVector,
-    ) -> Result<()> {
-        self.change(y, &[d, x], |y, x| self.device.precondition(x[0], shift, floor, x[1], y))
-    }
-
+impl Matrices for Ranks {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         let rows = match &spec {
             MatrixSpec::Wilson(spec) => Some(spec.rows()),
@@ -546,6 +474,22 @@ impl Backend for Ranks {
         kernel::prepare(self.team, &self.device, split::dtype(&spec), share, all, (row_cut, col_cut))
     }
 
+    /// Whether the backends of all ranks do.
+    fn takes_stencil(&self, stencil: &Stencil) -> bool {
+        let own = self.device.takes_stencil(stencil);
+        self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
+    }
+}
+
+impl Distributed for Ranks {
+    fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        self.device.download(local(v))
+    }
+
+    fn complete(&self, dots: &mut [Dots]) -> Result<()> {
+        self.team.complete(dots)
+    }
+
     fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
         let cut = self.cut_of(&Rows::all(rows))?;
         Ok((!cut.is_whole()).then(|| cut.runs(cut.rank)))
@@ -574,12 +518,6 @@ impl Backend for Ranks {
         kernel::prepare(self.team, &self.device, dtype, share, (Rows::all(rows), None), (cut.clone(), cut))
     }
 
-    /// Whether the backends of all ranks do.
-    fn takes_stencil(&self, stencil: &Stencil) -> bool {
-        let own = self.device.takes_stencil(stencil);
-        self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
-    }
-
     /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes on: only ranks
     /// whose backends are the same may compute for one another. A card is through with its work before what others have
     /// done has passed their hosts.
@@ -598,38 +536,5 @@ impl Backend for Ranks {
 
     fn joined(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {
         self.put_together(own, starts)
-    }
-
-    fn keeper(&self) -> Option<&dyn Keeper> {
-        self.device.keeper()
-    }
-
-    fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
-        self.own_outer(sums, range)
-    }
-
-    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
-        self.device.dense_solver()
-    }
-
-    /// Each rank's card turns some of them, and all of them come together where they are downloaded.
-    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
-        self.own_turned(turns)
-    }
-
-    fn alone(&self) -> Option<Device> {
-        Some(self.device.clone())
-    }
-
-    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {
-        self.device.record(work)
-    }
-
-    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
-        self.device.splines(table)
-    }
-
-    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
-        self.device.walkers(spec)
     }
 }

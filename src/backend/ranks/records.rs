@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::cut::Cut;
 use super::rows::HostEnds;
 use super::{MANY_NUMBERS, Own, Ranks, Team, together};
-use crate::backend::exchange::{Halo, Kept, VectorShape};
+use crate::backend::exchange::{Halo, Kept, VectorShape, through_host};
 use crate::backend::matrix::Csr;
-use crate::backend::matrix::outer::OuterSums;
+use crate::backend::matrix::outer::{OuterSums, Superblocks};
 use crate::backend::matrix::records::{Element, Handling, RecordList, Records, Turn};
 use crate::backend::{
-    Backend, BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update,
+    BlockVector, Device, Distributed, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update,
     check_update,
 };
 use crate::error::Result;
@@ -24,7 +24,7 @@ use crate::ranks::{self, Alike, owners};
 const ROUND: usize = 1 << 27;
 
 /// A superblock of whose product every rank computes a part.
-struct Shared {
+struct RankSuperblock {
     team: Team,
     device: Device,
     /// The blocks that this rank computes.
@@ -76,29 +76,6 @@ impl Ranks {
         self.together.with(&cut, own, |all| self.device.columns(all, 0..1)).map(Some)
     }
 
-    /// This rank's rows of a vector that is made of sums of outer products, or all of them where it has these.
-    pub(super) fn own_outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
-        let cut = self.cut_of(&Rows::all(sums.dim))?;
-        if cut.is_whole() {
-            return self.device.outer(sums, range);
-        }
-        let Some(ranges) = cut.ranges_of_all().filter(|_| range.len() == sums.dim) else { return Ok(None) };
-        let own = self.device.outer(sums, ranges.own())?;
-        Ok(own.map(|own| self.wrap(cut, Rows::all(sums.dim), own)))
-    }
-
-    /// Matrices in other bases, of which this rank's card turns some.
-    pub(super) fn own_turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
-        let numbers: usize = turns.iter().map(Turn::numbers).sum();
-        if numbers < MANY_NUMBERS || !self.kinds()?.0 || !self.together.is_possible()? {
-            return self.device.turned(turns);
-        }
-        let (own, starts) = Turn::shared(turns, self.team.place());
-        let Some(block) = ranks::agreed(self.device.turned(own))? else { return Ok(None) };
-        let cut = Cut::at(starts, self.team.place());
-        Ok(Some(self.wrap(Arc::new(cut), Rows::all(numbers), block)))
-    }
-
     /// All rows of a vector, on every rank.
     pub(super) fn gathered(&self, own: &Own, columns: usize) -> Result<Vec<C64>> {
         if self.meet(own)? {
@@ -115,7 +92,7 @@ impl Ranks {
         }
         let all = self.team.world.gather(self.device.describe().into_bytes())?;
         let same = all.windows(2).all(|pair| pair[0] == pair[1]);
-        let card = self.device.staging(size_of::<u64>())?.is_some();
+        let card = through_host(&self.device)?.staging(size_of::<u64>())?.is_some();
         Ok(*self.kinds.get_or_init(|| (same, card)))
     }
 
@@ -128,6 +105,33 @@ impl Ranks {
             Records::Real(list) => prepare(team, device, list, handling, alike),
             Records::Complex(list) => prepare(team, device, list, handling, alike),
         }
+    }
+}
+
+impl Superblocks for Ranks {
+    /// This rank's rows, or all of them where it has these.
+    fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
+        let Some(device) = self.device.superblocks() else { return Ok(None) };
+        let cut = self.cut_of(&Rows::all(sums.dim))?;
+        if cut.is_whole() {
+            return device.outer(sums, range);
+        }
+        let Some(ranges) = cut.ranges_of_all().filter(|_| range.len() == sums.dim) else { return Ok(None) };
+        let own = device.outer(sums, ranges.own())?;
+        Ok(own.map(|own| self.wrap(cut, Rows::all(sums.dim), own)))
+    }
+
+    /// Each rank's card turns some of them, and all of them come together where they are downloaded.
+    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        let turned = |turns: &[_]| self.device.superblocks().map_or(Ok(None), |device| device.turned(turns));
+        let numbers: usize = turns.iter().map(Turn::numbers).sum();
+        if numbers < MANY_NUMBERS || !self.kinds()?.0 || !self.together.is_possible()? {
+            return turned(turns);
+        }
+        let (own, starts) = Turn::shared(turns, self.team.place());
+        let Some(block) = ranks::agreed(turned(own))? else { return Ok(None) };
+        let cut = Cut::at(starts, self.team.place());
+        Ok(Some(self.wrap(Arc::new(cut), Rows::all(numbers), block)))
     }
 }
 
@@ -160,10 +164,10 @@ fn prepare<T: Element>(
     let halo = Halo { sends, receives: rows.iter().map(Vec::len).collect(), boundary: rows.concat() };
     let identity = device.prepare(MatrixSpec::Csr(Arc::new(Csr::identity(halo.boundary.len()))))?;
     let (device, info, kept) = (device.clone(), list.info(), Kept::default());
-    Ok(Some(Arc::new(Shared { team, device, own, halo, identity, info, kept })))
+    Ok(Some(Arc::new(RankSuperblock { team, device, own, halo, identity, info, kept })))
 }
 
-impl Shared {
+impl RankSuperblock {
     /// `w = A v`.
     fn product(&self, v: &BlockVector, w: &mut BlockVector) -> Result<()> {
         self.own.update(Update::PRODUCT, v, w, None)?;
@@ -201,7 +205,7 @@ impl Shared {
     }
 }
 
-impl Kernel for Shared {
+impl Kernel for RankSuperblock {
     fn shape(&self) -> KernelShape {
         self.own.shape()
     }

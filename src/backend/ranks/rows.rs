@@ -7,9 +7,9 @@ use super::Team;
 use super::cut::Cut;
 use super::faces::box_of;
 use super::passes::{LONG, Passes, TAG, meanwhile};
-use super::share::{Place, Share};
+use super::share::{RankRow, Share};
 use crate::backend::exchange::{
-    self, Besides, Halo, Kept, Link, Plain, Port, Products, Staging, VectorShape, boundary,
+    self, Besides, Halo, Kept, Link, Plain, Port, Products, Staging, VectorShape, boundary, through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::{Face, WilsonSpec};
@@ -51,6 +51,7 @@ pub(super) struct HostEnds {
 
 impl HostEnds {
     pub fn new(device: &Device, halo: &Halo, shape: VectorShape) -> Result<HostEnds> {
+        let device = through_host(device)?;
         let memory = |rows: usize| -> Result<Staging> {
             let bytes = shape.bytes(rows);
             Ok(device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
@@ -100,7 +101,10 @@ impl ByRows {
         let link = match (&self.faces, &self.own) {
             (Some(faces), Some(own)) => own.link_faces(faces, shape)?,
             (Some(_), None) => None,
-            _ => self.device.link(&self.halo, &self.outside, shape)?,
+            _ => match self.device.peer_exchange() {
+                Some(peer) => peer.link(&self.halo, &self.outside, shape)?,
+                None => None,
+            },
         };
         if !together(link.is_some())? {
             return Ok(None);
@@ -228,9 +232,9 @@ impl Passes for ByRows {
 /// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the ranks, and
 /// the rows' numbers where they are held.
 #[allow(clippy::type_complexity)]
-fn agree(team: Team, places: &[Place]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
+fn agree(team: Team, places: &[RankRow]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
     let world = team.world;
-    let wanted: Vec<&[Place]> = places.chunk_by(|a, b| a.0 == b.0).collect();
+    let wanted: Vec<&[RankRow]> = places.chunk_by(|a, b| a.0 == b.0).collect();
     let mut counts = vec![0u64; world.size()];
     wanted.iter().for_each(|list| counts[list[0].0] = list.len() as u64);
     let all = world.gather_words(counts)?;
@@ -291,7 +295,8 @@ pub(super) fn prepare_faces(
     cut: &Cut,
 ) -> Result<Option<(ByRows, Vec<KernelInfo>)>> {
     let Some((part, from)) = box_of(spec, cut)? else { return Ok(None) };
-    let own = if cut.local() > 0 { device.prepare_linked(&part)? } else { None };
+    let peer = device.peer_exchange().filter(|_| cut.local() > 0);
+    let own = peer.map(|peer| peer.prepare_linked(&part)).transpose()?;
     let infos = own.iter().map(|kernel| kernel.info()).collect();
     let grid = own.as_ref().and_then(|own| own.rows().grid);
     let shape = VectorShape { dtype: DType::of(spec.single, true), columns: 1, grid };

@@ -11,12 +11,11 @@ use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
 /// A column of another rank: that rank, and the row's number there.
-pub(super) type Place = (usize, usize);
+pub(super) type RankRow = (usize, usize);
 
 /// An entry in a column of another rank: local row, place of the column, value.
-pub(super) type Outside = (usize, Place, C64);
+pub(super) type Outside = (usize, RankRow, C64);
 
-/// A rank's rows.
 pub(super) struct Share {
     /// What meets the rank's own columns.
     pub own: MatrixSpec,
@@ -129,7 +128,7 @@ fn compressed(
         read(row, &mut of_row);
         places.clear();
         places.extend(of_row.iter().map(|&(column, value)| (cols.holder(column), value)));
-        places.sort_by_key(|e: &(Place, C64)| e.0);
+        places.sort_by_key(|e: &(RankRow, C64)| e.0);
         for &((rank, column), value) in &places {
             if rank == cols.rank {
                 columns.push(column as u64);
@@ -182,7 +181,7 @@ fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
         })
     };
     let far = reach(stencil);
-    let mut outside: Vec<((usize, Place), C64)> = Vec::new();
+    let mut outside: Vec<((usize, RankRow), C64)> = Vec::new();
     let mut x: Vec<i64> = own.iter().map(|range| range.start as i64).collect();
     for (cell, first) in rows.own_rows().step_by(stencil.orbitals).enumerate() {
         let near = cut.iter().any(|&d| {

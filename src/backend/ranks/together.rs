@@ -47,7 +47,7 @@ impl Together {
         let every =
             |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
         let Some(ranges) = cut.ranges_of_all() else { return Ok(None) };
-        let made = self.device.assembly(&ranges, shape)?;
+        let made = self.device.peer_exchange().map(|peer| peer.assembly(&ranges, shape)).transpose()?;
         if !every(made.is_some())? {
             return Ok(None);
         }
@@ -122,7 +122,8 @@ pub(super) fn prepare(
     handling: Handling,
 ) -> Result<Option<Arc<dyn Kernel>>> {
     let Some(ranges) = cut.ranges_of_all() else { return Ok(None) };
-    let Some(own) = device.prepare_rows(records, ranges.own(), handling)? else { return Ok(None) };
+    let Some(peer) = device.peer_exchange() else { return Ok(None) };
+    let own = peer.prepare_rows(records, ranges.own(), handling)?;
     let info = match records {
         Records::Real(list) => list.info(),
         Records::Complex(list) => list.info(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Own, Team, own, own_mut};
-use crate::backend::whole::{Home, Whole};
+use crate::backend::whole::{Home, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
 
@@ -13,7 +13,7 @@ struct EveryRank {
 }
 
 pub(super) fn whole(team: Team, device: &Device, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
-    Arc::new(Whole { home: EveryRank { team, device: device.clone() }, inner })
+    Arc::new(WholeKernel { home: EveryRank { team, device: device.clone() }, inner })
 }
 
 impl Home for EveryRank {

@@ -8,7 +8,9 @@ mod travel;
 
 use std::sync::Arc;
 
+use super::Device;
 use super::boxes::Boxes;
+use crate::error::Result;
 
 /// The places of a field that lives on the sites of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +30,16 @@ pub struct Region {
 }
 
 impl Region {
-    /// All sites.
     pub fn whole(dims: [usize; 4]) -> Region {
         Region::new(dims, [0; 4], dims, [0; 4], None)
+    }
+
+    /// The sites that this process has: those whose rows its vectors of spinors have.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn on(device: &Device, dims: [usize; 4]) -> Result<Region> {
+        device.distributed().map_or_else(|| Ok(Region::whole(dims)), |ranks| ranks.region(dims))
     }
 
     /// The box of a rank.

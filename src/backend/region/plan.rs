@@ -13,7 +13,7 @@ pub(super) struct Message {
 
 /// What this rank sends and receives, a message for each other rank, and one for itself where its box meets itself.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct HaloPlan {
     pub sends: Vec<Message>,
     pub receives: Vec<Message>,
 }
@@ -62,8 +62,8 @@ impl Region {
 
     /// What travels where boxes of direction d want planes: `wanted` tells, of the box from one coordinate to another, which planes,
     /// by their coordinates in the lattice and the places they go to.
-    fn plan(&self, d: usize, wide: bool, wanted: impl Fn(usize, usize) -> Vec<(usize, usize)>) -> Plan {
-        let mut plan = Plan::default();
+    fn plan(&self, d: usize, wide: bool, wanted: impl Fn(usize, usize) -> Vec<(usize, usize)>) -> HaloPlan {
+        let mut plan = HaloPlan::default();
         let (Some((here, starts, stride)), Some((_, rank))) = (self.line(d), &self.cut) else { return plan };
         if self.own.contains(&0) {
             return plan;
@@ -87,13 +87,13 @@ impl Region {
 
     /// The halo across direction d, with what it has in the halos of the directions before: done for one direction after the other,
     /// corners arrive, too.
-    pub(super) fn halo_plan(&self, d: usize) -> Plan {
+    pub(super) fn halo_plan(&self, d: usize) -> HaloPlan {
         let n = self.dims[d];
         self.plan(d, true, |start, end| vec![((start + n - 1) % n, 0), (end % n, end - start + 1)])
     }
 
     /// The sites so many steps on in direction d, each to the place from which the steps are counted.
-    pub(super) fn shift_plan(&self, d: usize, steps: usize) -> Plan {
+    pub(super) fn shift_plan(&self, d: usize, steps: usize) -> HaloPlan {
         let n = self.dims[d];
         self.plan(d, false, |start, end| (start..end).map(|x| ((x + steps) % n, x - start + 1)).collect())
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     /// Carries out the plans of all ranks, in one memory.
-    fn travel(regions: &[Region], plans: &[Plan], from: &[Vec<usize>], to: &mut [Vec<usize>]) {
+    fn travel(regions: &[Region], plans: &[HaloPlan], from: &[Vec<usize>], to: &mut [Vec<usize>]) {
         for (rank, plan) in plans.iter().enumerate() {
             for message in &plan.receives {
                 let sent = plans[message.rank].sends.iter().find(|m| m.rank == rank).expect("a sender");
@@ -132,7 +132,7 @@ mod tests {
             let regions = ranks(dims, grid);
             let mut fields: Vec<Vec<usize>> = regions.iter().map(numbers).collect();
             for d in (0..4).filter(|&d| grid[d] > 1) {
-                let plans: Vec<Plan> = regions.iter().map(|r| r.halo_plan(d)).collect();
+                let plans: Vec<HaloPlan> = regions.iter().map(|r| r.halo_plan(d)).collect();
                 let before = fields.clone();
                 travel(&regions, &plans, &before, &mut fields);
             }
@@ -152,7 +152,7 @@ mod tests {
             for d in (0..4).filter(|&d| grid[d] > 1) {
                 for steps in [0, 1, 2, dims[d], dims[d] + 3] {
                     let mut shifted = fields.clone();
-                    let plans: Vec<Plan> = regions.iter().map(|r| r.shift_plan(d, steps)).collect();
+                    let plans: Vec<HaloPlan> = regions.iter().map(|r| r.shift_plan(d, steps)).collect();
                     travel(&regions, &plans, &fields, &mut shifted);
                     for (region, field) in regions.iter().zip(&shifted) {
                         for place in (0..region.own_sites()).map(|k| region.own_place(k)) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::Region;
-use super::plan::{Message, Plan};
+use super::plan::{HaloPlan, Message};
 use crate::error::{Error, Result};
 use crate::ranks::{self, HostMemory, World};
 
@@ -46,7 +46,7 @@ fn receive<T: Pod>(count: usize, from: usize) -> Result<Vec<T>> {
 /// their order.
 fn travel<T: Pod>(
     own: usize,
-    plan: &Plan,
+    plan: &HaloPlan,
     each: usize,
     pack: impl Fn(usize, &mut [T]),
 ) -> Result<Vec<Box<dyn HostMemory>>> {

@@ -72,7 +72,7 @@ impl Cuts {
 }
 
 /// What matrices are alike in speed: format, type, entries a row.
-type Kind = (String, DType, usize);
+type SpeedClass = (String, DType, usize);
 
 /// How rows are shared out.
 pub(super) struct Shares {
@@ -87,7 +87,7 @@ pub(super) struct Shares {
 struct State {
     cuts: HashMap<(usize, Option<Grid>), Arc<Cuts>>,
     /// Measured rows a second of every part.
-    rates: HashMap<Kind, Vec<f64>>,
+    rates: HashMap<SpeedClass, Vec<f64>>,
     /// The shares used last.
     last: Option<Vec<f64>>,
 }
@@ -128,7 +128,6 @@ impl Shares {
         self.weights.as_deref()
     }
 
-    /// Tells the user.
     pub fn tell(&self, text: &str) {
         (self.tell)(text);
     }
@@ -240,11 +239,12 @@ fn linked(parts: &[Device]) -> bool {
         columns: Indices::of(0, Vec::new()),
         values: Values::F64(Vec::new()),
     };
-    parts.iter().all(|part| matches!(part.link(&halo, &nothing, shape), Ok(Some(_))))
+    let linked = |part: &Device| Some(part.peer_exchange()?.link(&halo, &nothing, shape));
+    parts.iter().all(|part| matches!(linked(part), Some(Ok(Some(_)))))
 }
 
 /// What a matrix is alike in speed to, and its entries a row.
-fn kind(spec: Option<&MatrixSpec>) -> (Kind, usize) {
+fn kind(spec: Option<&MatrixSpec>) -> (SpeedClass, usize) {
     let stored = |name: &str, csr: &crate::backend::matrix::Csr| {
         (name.to_string(), csr.values.dtype(), csr.entries() / csr.rows.max(1))
     };

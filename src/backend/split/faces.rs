@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cuts::Cuts;
-use super::kernel::{End, Matrix, Part};
+use super::kernel::{End, PartRows, SplitMatrix};
 use super::share::box_of;
 use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;
@@ -25,17 +25,18 @@ pub(super) fn prepare(devices: &[Device], spec: &WilsonSpec, cuts: &Cuts) -> Res
         if faces.len() != beside.len() {
             return Ok(None);
         }
-        let Some(own) = device.prepare_linked(&part)? else { return Ok(None) };
+        let Some(peer) = device.peer_exchange() else { return Ok(None) };
+        let own = peer.prepare_linked(&part)?;
         infos.push(own.info());
         let (outside, halo) = (Arc::new(Csr::empty(dtype)), Halo::default());
         let (own, beyond, faces) = (Some(own), None, Some(faces));
         let (to, from) = (vec![beside[1], beside[0]], beside.to_vec());
-        parts.push(Part { index, device, own, outside, beyond, halo, faces, to, from });
+        parts.push(PartRows { index, device, own, outside, beyond, halo, faces, to, from });
     }
     let sum = |f: fn(&KernelInfo) -> usize| infos.iter().map(f).sum();
     let format = infos.first().map_or_else(String::new, |info| info.format.clone());
     let info = KernelInfo { format, bytes: sum(|i| i.bytes), entries: sum(|i| i.entries) };
-    let matrix = Matrix { parts, shape: spec.shape(), info, kept: Kept::default() };
+    let matrix = SplitMatrix { parts, shape: spec.shape(), info, kept: Kept::default() };
     let shape = VectorShape { dtype, columns: 1, grid: None };
     let Some(links) = matrix.links(shape)? else { return Ok(None) };
     matrix.kept.put(shape, links.into_iter().map(End::Link).collect());

@@ -12,6 +12,7 @@ use super::share;
 use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{
     Besides, Halo, Kept, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
+    through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::Face;
@@ -25,7 +26,7 @@ use crate::error::{Error, Result};
 const ROUND: usize = 2;
 
 /// A part that has rows or columns of the matrix.
-pub(super) struct Part {
+pub(super) struct PartRows {
     pub index: usize,
     pub device: Device,
     /// Its rows in its own columns, where it has both.
@@ -42,8 +43,8 @@ pub(super) struct Part {
 }
 
 /// A matrix of whose rows every part holds some.
-pub(super) struct Matrix {
-    pub parts: Vec<Part>,
+pub(super) struct SplitMatrix {
+    pub parts: Vec<PartRows>,
     pub shape: KernelShape,
     pub info: KernelInfo,
     pub kept: Kept<Vec<End>>,
@@ -103,7 +104,7 @@ impl Worker {
     /// Computes, then takes the neighbours' rows in.
     fn end(
         &mut self,
-        part: &Part,
+        part: &PartRows,
         c: Update,
         (v, mut w, besides): Operands,
         sent: bool,
@@ -146,7 +147,12 @@ impl Worker {
 
 impl End {
     /// One fused pass over the rows of a part.
-    fn pass(&mut self, part: &Part, c: Update, operands: Operands) -> std::result::Result<Products, Stop> {
+    fn pass(
+        &mut self,
+        part: &PartRows,
+        c: Update,
+        operands: Operands,
+    ) -> std::result::Result<Products, Stop> {
         match self {
             End::Host(worker) => {
                 let sent = worker.begin(operands.0, false)?;
@@ -194,7 +200,7 @@ static LINKED: Mutex<()> = Mutex::new(());
 
 /// `steps` passes over all rows, with or without their products.
 #[derive(Clone, Copy)]
-struct Work {
+struct Passes {
     c: Update,
     shape: VectorShape,
     steps: usize,
@@ -204,7 +210,7 @@ struct Work {
 /// One part's end of the exchanges after its last pass, and the products of its rows, an entry a step.
 type Ended = std::result::Result<(End, Vec<Dots>), Stop>;
 
-impl Work {
+impl Passes {
     fn summed(self, products: Vec<Products>) -> std::result::Result<Vec<Dots>, Stop> {
         let sums = products.into_iter().map(|pair| summed(pair, self.shape.columns));
         Ok(sums.collect::<Result<_>>()?)
@@ -231,7 +237,7 @@ impl Lent<'_> {
     }
 }
 
-impl Matrix {
+impl SplitMatrix {
     /// The ends of all exchanges for vectors of a shape.
     fn ends(&self, shape: VectorShape) -> Result<Vec<End>> {
         if let Some(ends) = self.kept.take(shape) {
@@ -272,7 +278,7 @@ impl Matrix {
     fn workers(&self, shape: VectorShape) -> Result<Vec<Worker>> {
         let mut workers = Vec::new();
         for part in &self.parts {
-            let port = part.device.port(&part.halo, part.shape(shape))?;
+            let port = through_host(&part.device)?.port(&part.halo, part.shape(shape))?;
             let (to, free, from, back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             workers.push(Worker { port, to, free, from, back });
         }
@@ -302,7 +308,7 @@ impl Matrix {
     }
 
     /// The products of each step, summed over parts, if they are asked for.
-    fn run(&self, work: Work, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
+    fn run(&self, work: Passes, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
         let ends = self.ends(work.shape)?;
         let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
         let _turn = linked.then(|| LINKED.lock().unwrap_or_else(PoisonError::into_inner));
@@ -341,8 +347,8 @@ impl Matrix {
     }
 
     /// A thread for each part.
-    fn at_once(&self, work: Work, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
-        let passes = |part: &Part, end: &mut End, mut lent: Lent| {
+    fn at_once(&self, work: Passes, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
+        let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
             if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
                 && let Some(found) =
                     own.recurrence_linked(&mut **link, (work.c.alpha, work.c.beta), v, w, work.steps)
@@ -357,7 +363,7 @@ impl Matrix {
             end.finish()?;
             work.summed(products)
         };
-        let job = |part: &Part, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
+        let job = |part: &PartRows, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
             Ok(found) => Ok((end, found)),
             Err(stop) => {
                 end.give_up();
@@ -377,7 +383,7 @@ impl Matrix {
     }
 
     /// One part after the other, all on this thread: what is small takes less time than threads take to begin.
-    fn in_turn(&self, work: Work, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
+    fn in_turn(&self, work: Passes, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
         let mut passes = || {
             let mut products: Vec<Vec<Products>> = self.parts.iter().map(|_| Vec::new()).collect();
             for _ in 0..work.steps {
@@ -408,7 +414,7 @@ impl Matrix {
     }
 }
 
-impl Matrix {
+impl SplitMatrix {
     /// One pass, with products or with multiples of vectors that are added.
     fn once(
         &self,
@@ -442,11 +448,11 @@ impl Matrix {
             }
             vectors.push(Lent::Once(own, out, added));
         }
-        Ok(self.run(Work { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
+        Ok(self.run(Passes { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
     }
 }
 
-impl Kernel for Matrix {
+impl Kernel for SplitMatrix {
     fn shape(&self) -> KernelShape {
         self.shape
     }
@@ -497,7 +503,7 @@ impl Kernel for Matrix {
             return Err(cut_differently());
         }
         let c = Update { alpha, beta, gamma: -1.0 };
-        out.extend(self.run(Work { c, shape, steps, dots: true }, vectors)?);
+        out.extend(self.run(Passes { c, shape, steps, dots: true }, vectors)?);
         if steps % 2 == 1 {
             std::mem::swap(v, w);
         }
@@ -509,7 +515,7 @@ impl Kernel for Matrix {
     }
 }
 
-impl Part {
+impl PartRows {
     /// A pass with the part's own columns.
     fn inside(
         &self,
@@ -524,7 +530,10 @@ impl Part {
     fn link(&self, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         match (&self.faces, &self.own) {
             (Some(faces), Some(own)) => own.link_faces(faces, shape),
-            _ => self.device.link(&self.halo, &self.outside, shape),
+            _ => match self.device.peer_exchange() {
+                Some(peer) => peer.link(&self.halo, &self.outside, shape),
+                None => Ok(None),
+            },
         }
     }
 
@@ -582,7 +591,7 @@ pub(super) fn prepare(
         }
         let halo = Halo { boundary, ..Halo::default() };
         let (faces, to, from) = (None, Vec::new(), Vec::new());
-        parts.push(Part { index, device, own, outside, beyond, halo, faces, to, from });
+        parts.push(PartRows { index, device, own, outside, beyond, halo, faces, to, from });
         read.push(columns);
     }
     for (at, columns) in read.iter().enumerate() {
@@ -601,5 +610,5 @@ pub(super) fn prepare(
     let entries = spec.entries()?.unwrap_or(entries);
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let shape = KernelShape { rows, cols, dtype };
-    Ok(Arc::new(Matrix { parts, shape, info, kept: Kept::default() }))
+    Ok(Arc::new(SplitMatrix { parts, shape, info, kept: Kept::default() }))
 }

@@ -16,13 +16,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::backend::exchange::{Plain, Staging};
+use crate::backend::exchange::{Plain, Staging, through_host};
 use crate::backend::matrix::Stencil;
-use crate::backend::splines::{SplineTable, Splines};
-use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
+use crate::backend::shared::{Change, SharedRows, Summand};
+use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage,
-    conformal,
+    Backend, BlockVector, DenseSolver, Device, Kernel, Matrices, MatrixSpec, Memory, Part, Random, Rows,
+    Storage, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -46,7 +46,7 @@ struct Slab {
 
 /// The rows of a block, part by part; parts without rows are not listed.
 #[derive(Debug, Clone)]
-pub(in crate::backend) struct Pieces {
+pub(in crate::backend) struct SplitRows {
     pub name: &'static str,
     list: Vec<Slab>,
 }
@@ -121,8 +121,8 @@ fn each<T: Send, R: Send>(large: bool, jobs: Vec<T>, f: impl Fn(T) -> Result<R> 
 
 /// Host memory that rows pass through, good for both of two parts.
 fn between(a: &Device, b: &Device, bytes: usize) -> Result<Staging> {
-    let memory = match a.staging(bytes)? {
-        None => b.staging(bytes)?,
+    let memory = match through_host(a)?.staging(bytes)? {
+        None => through_host(b)?.staging(bytes)?,
         some => some,
     };
     Ok(memory.unwrap_or_else(|| Box::new(Plain::new(bytes))))
@@ -178,7 +178,7 @@ impl Split {
             let block = make(&self.parts[part], rows.slab(&range), &range)?;
             Ok(Slab { part, start: range.start, block })
         })?;
-        Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(Pieces { name: self.name, list }) })
+        Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(SplitRows { name: self.name, list }) })
     }
 
     /// A block of the same rows, made of another piece by piece.
@@ -192,7 +192,7 @@ impl Split {
         })?;
         let (dtype, columns) =
             list.first().map_or((v.dtype, v.columns), |piece| (piece.block.dtype, piece.block.columns));
-        let storage = Storage::Split(Pieces { name: self.name, list });
+        let storage = Storage::Split(SplitRows { name: self.name, list });
         Ok(BlockVector { dtype, rows: v.rows, columns, storage })
     }
 
@@ -210,14 +210,18 @@ impl Split {
         let large = blocks.iter().map(|v| v.bytes()).sum::<usize>() > WORTH_A_THREAD;
         each(large, jobs, |(part, list)| f(self.parts.get(part).ok_or_else(cut_differently)?, &list))
     }
+}
 
-    /// Changes the pieces of `y`, with those of blocks that are cut alike.
-    fn change(
-        &self,
-        blocks: &[&BlockVector],
-        y: &mut BlockVector,
-        f: impl Fn(&Device, &[&BlockVector], &mut BlockVector) -> Result<()> + Sync,
-    ) -> Result<()> {
+impl SharedRows for Split {
+    fn is_cut(&self, v: &BlockVector) -> Result<bool> {
+        Ok(pieces(v)?.len() > 1)
+    }
+
+    fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>> {
+        Ok(total(self.read(blocks, f)?))
+    }
+
+    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()> {
         let large = y.bytes() > WORTH_A_THREAD;
         let mut jobs = Vec::new();
         if blocks.is_empty() {
@@ -297,6 +301,25 @@ impl Backend for Split {
         self.parts.iter().try_for_each(|p| p.synchronize())
     }
 
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        self.parts.iter().find_map(|part| part.dense_solver())
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let shares = self.shares.known();
+        let part = |(i, device): (usize, &Device)| Part {
+            device: device.clone(),
+            share: shares.as_ref().map(|s| s[i]),
+        };
+        self.parts.iter().enumerate().map(part).collect()
+    }
+
+    fn monte_carlo(&self) -> Option<&dyn MonteCarlo> {
+        self.parts[self.shares.primary].monte_carlo()
+    }
+}
+
+impl Vectors for Split {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let cuts = self.shares.of_rows(&self.parts, &rows)?;
         self.build((dtype, rows, columns), &cuts, |device, rows, _| device.zeros(dtype, rows, columns))
@@ -337,7 +360,7 @@ impl Backend for Split {
     }
 
     fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
-        self.change(&[source], v, |device, source, v| device.set_columns(v, at, source[0]))
+        self.change(&[source], v, &|device, source, v| device.set_columns(v, at, source[0]))
     }
 
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
@@ -355,72 +378,9 @@ impl Backend for Split {
             device.upload(dtype, rows, columns, &data[range.start * columns..range.end * columns])
         })
     }
+}
 
-    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
-        conformal("a x + b y", x, y)?;
-        self.change(&[x], y, |device, x, y| device.axpby(a, x[0], b, y))
-    }
-
-    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
-        self.change(&[x, z], y, |device, x, y| device.multiply(x[0], x[1], y))
-    }
-
-    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        conformal("scalar product", x, y)?;
-        Ok(total(self.read(&[x, y], |device, x| device.dots(x[0], x[1]))?))
-    }
-
-    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        Ok(total(self.read(&[x, y], |device, x| device.gram(x[0], x[1]))?))
-    }
-
-    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        self.change(&[x], y, |device, x, y| device.combine(x[0], c, b, y))
-    }
-
-    fn deflate_there(
-        &self,
-        u: &BlockVector,
-        kept: Option<(&[f64], &BlockVector)>,
-        y: &mut BlockVector,
-    ) -> Result<bool> {
-        if pieces(y)?.len() > 1 {
-            return Ok(false);
-        }
-        // What lives whole may stay on its device.
-        let blocks: Vec<&BlockVector> = std::iter::once(u).chain(kept.map(|k| k.1)).collect();
-        self.change(&blocks, y, |device, x, y| device.deflate(x[0], kept.map(|k| (k.0, x[1])), y))?;
-        Ok(true)
-    }
-
-    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-        let all: Vec<&BlockVector> = std::iter::once(y).chain(x.iter().copied()).collect();
-        Ok(total(self.read(&all, |device, x| device.dots_with(&x[1..], x[0]))?))
-    }
-
-    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
-        if x.is_empty() || y.is_empty() {
-            return Ok(Vec::new());
-        }
-        let all: Vec<&BlockVector> = x.iter().chain(y).copied().collect();
-        Ok(total(self.read(&all, |device, all| device.grams(&all[..x.len()], &all[x.len()..]))?))
-    }
-
-    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        self.change(x, y, |device, x, y| device.mix(x, c, b, y))
-    }
-
-    fn precondition(
-        &self,
-        d: &BlockVector,
-        shift: &[f64],
-        floor: f64,
-        x: &BlockVector,
-        y: &mut BlockVector,
-    ) -> Result<()> {
-        self.change(&[d, x], y, |device, x, y| device.precondition(x[0], shift, floor, x[1], y))
-    }
-
+impl Matrices for Split {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         let Some((rows, cols)) = share::shape(&spec) else {
             let part = self.shares.primary;
@@ -460,26 +420,5 @@ impl Backend for Split {
 
     fn takes_stencil(&self, stencil: &Stencil) -> bool {
         self.parts.iter().all(|part| part.takes_stencil(stencil))
-    }
-
-    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
-        self.parts.iter().find_map(|part| part.dense_solver())
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        let shares = self.shares.known();
-        let part = |(i, device): (usize, &Device)| Part {
-            device: device.clone(),
-            share: shares.as_ref().map(|s| s[i]),
-        };
-        self.parts.iter().enumerate().map(part).collect()
-    }
-
-    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
-        self.parts[self.shares.primary].splines(table)
-    }
-
-    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
-        self.parts[self.shares.primary].walkers(spec)
     }
 }

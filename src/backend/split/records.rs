@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::speeds::{Speeds, class};
 use super::{Split, between};
-use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape};
+use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape, through_host};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
 use crate::backend::{
@@ -21,13 +21,13 @@ const FEW: f64 = 2e8;
 const GAIN: f64 = 0.02;
 
 /// A superblock whose product several parts compute.
-struct Shared {
+struct SplitSuperblock {
     device: Device,
     /// The blocks that the part with the vectors computes.
     own: Arc<dyn Kernel>,
     helpers: Vec<Helper>,
     info: KernelInfo,
-    kept: Kept<Vec<Link>>,
+    kept: Kept<Vec<HelperLink>>,
 }
 
 /// Another part: it is sent the blocks that it reads, and sends back those that it computes.
@@ -41,7 +41,7 @@ struct Helper {
 }
 
 /// Both ends of the exchange with a helper, and the memory that rows pass through.
-struct Link {
+struct HelperLink {
     port: Box<dyn Port>,
     there: Box<dyn Port>,
     out: Option<Staging>,
@@ -49,12 +49,12 @@ struct Link {
 }
 
 /// Operations of the records of one block of the result, by the class of their sizes.
-type Work = [f64; class::COUNT];
+type OperationCounts = [f64; class::COUNT];
 
-fn works<T: Element>(list: &RecordList<T>) -> Vec<Work> {
+fn works<T: Element>(list: &RecordList<T>) -> Vec<OperationCounts> {
     let each = if T::DTYPE.is_complex() { 8.0 } else { 2.0 };
     let of = |(target, records): (&Panel, &Vec<Record<T>>)| {
-        let mut work = Work::default();
+        let mut work = OperationCounts::default();
         for record in records {
             record.products(*target, &list.panels, |size| {
                 work[class::of(size)] += each * size.iter().map(|&n| n as f64).product::<f64>();
@@ -66,7 +66,7 @@ fn works<T: Element>(list: &RecordList<T>) -> Vec<Work> {
 }
 
 /// Who computes which block, by weights set by hand: the smallest ones go to others, until they have their share.
-fn by_weight(works: &[Work], weights: &[f64], primary: usize) -> Vec<usize> {
+fn by_weight(works: &[OperationCounts], weights: &[f64], primary: usize) -> Vec<usize> {
     let sizes: Vec<f64> = works.iter().map(|w| w.iter().sum()).collect();
     let (all, total): (f64, f64) = (sizes.iter().sum(), weights.iter().sum());
     let mut owners = vec![primary; sizes.len()];
@@ -83,7 +83,7 @@ fn by_weight(works: &[Work], weights: &[f64], primary: usize) -> Vec<usize> {
 
 /// The same by measured speeds: others compute as long as they end before the part with the vectors, their copies included.
 /// `bytes` is what a block takes on its way, there and back.
-fn by_speed(works: &[Work], bytes: &[f64], speeds: &Speeds, primary: usize) -> Vec<usize> {
+fn by_speed(works: &[OperationCounts], bytes: &[f64], speeds: &Speeds, primary: usize) -> Vec<usize> {
     let time = |part: usize, block: usize| speeds.seconds(part, &works[block]);
     let mut owners = vec![primary; works.len()];
     let alone: f64 = (0..works.len()).map(|block| time(primary, block)).sum();
@@ -173,7 +173,7 @@ pub(super) fn shared<'a, T: Element>(
         std::iter::once(device).chain(helpers.iter().map(|h| &h.device)).map(|d| d.name()).collect();
     info.format = format!("{} records on {}", list.count(), names.join(" and "));
     let (device, kept) = (device.clone(), Kept::default());
-    Ok(Arc::new(Shared { device, own, helpers, info, kept }))
+    Ok(Arc::new(SplitSuperblock { device, own, helpers, info, kept }))
 }
 
 /// What another part computes, in vectors of only the blocks that it reads or writes.
@@ -223,11 +223,11 @@ fn helper<T: Element>(
 }
 
 impl Helper {
-    fn link(&self, there: &Device, shape: VectorShape) -> Result<Link> {
+    fn link(&self, there: &Device, shape: VectorShape) -> Result<HelperLink> {
         let memory = |rows: usize| between(there, &self.device, shape.bytes(rows)).map(Some);
-        Ok(Link {
-            port: self.device.port(&self.halo, shape)?,
-            there: there.port(&self.there, shape)?,
+        Ok(HelperLink {
+            port: through_host(&self.device)?.port(&self.halo, shape)?,
+            there: through_host(there)?.port(&self.there, shape)?,
             out: memory(self.kernel.cols())?,
             back: memory(self.there.boundary.len())?,
         })
@@ -256,8 +256,8 @@ fn lost() -> Error {
     Error::internal("memory between two parts of a superblock was lost")
 }
 
-impl Shared {
-    fn links(&self, shape: VectorShape) -> Result<Vec<Link>> {
+impl SplitSuperblock {
+    fn links(&self, shape: VectorShape) -> Result<Vec<HelperLink>> {
         match self.kept.take(shape) {
             Some(links) => Ok(links),
             None => self.helpers.iter().map(|helper| helper.link(&self.device, shape)).collect(),
@@ -305,7 +305,7 @@ impl Shared {
     }
 }
 
-impl Kernel for Shared {
+impl Kernel for SplitSuperblock {
     fn shape(&self) -> KernelShape {
         self.own.shape()
     }
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn others_take_small_blocks_until_both_are_busy() {
-        let works: Vec<Work> = (0..40)
+        let works: Vec<OperationCounts> = (0..40)
             .map(|k| match k % 4 {
                 0 => [3e6, 0.0, 0.0],
                 1 => [0.0, 1e8, 0.0],
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn weights_share_the_work() {
-        let works: Vec<Work> = (1..=100).map(|k| [k as f64, 0.0, 0.0]).collect();
+        let works: Vec<OperationCounts> = (1..=100).map(|k| [k as f64, 0.0, 0.0]).collect();
         let owners = by_weight(&works, &[1.0, 3.0], 1);
         let sum: f64 = (0..100).filter(|&k| owners[k] == 0).map(|k| works[k][0]).sum();
         assert!((sum / 5050.0 - 0.25).abs() < 0.01, "{sum}");

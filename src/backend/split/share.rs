@@ -71,7 +71,6 @@ pub(super) fn granule(spec: &MatrixSpec) -> usize {
 /// An entry outside a part's columns: local row, global column, value.
 pub(super) type Outside = (usize, usize, C64);
 
-/// A part's rows.
 pub(super) struct Share {
     /// What meets the part's own columns.
     pub own: MatrixSpec,

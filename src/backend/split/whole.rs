@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Slab, Split, pieces, pieces_mut};
-use crate::backend::whole::{Home, Whole};
+use crate::backend::whole::{Home, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
 
@@ -13,7 +13,7 @@ struct OnePart {
 }
 
 pub(super) fn prepare(split: &Split, part: usize, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
-    Arc::new(Whole { home: OnePart { part, parts: split.parts.clone() }, inner })
+    Arc::new(WholeKernel { home: OnePart { part, parts: split.parts.clone() }, inner })
 }
 
 impl Home for OnePart {

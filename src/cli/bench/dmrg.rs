@@ -5,7 +5,7 @@ use crate::output::out;
 use crate::script::Engine;
 
 /// A chain, its exact energy (Bethe ansatz) and a schedule.
-struct Run {
+struct ChainSearch {
     name: &'static str,
     setup: &'static str,
     options: &'static str,
@@ -13,22 +13,22 @@ struct Run {
     big: bool,
 }
 
-const RUNS: [Run; 3] = [
-    Run {
+const RUNS: [ChainSearch; 3] = [
+    ChainSearch {
         name: "Heisenberg 100, states to 130",
         setup: "let c = sites(\"S=1/2\", 100); let h = models::heisenberg(c);",
         options: "#{ sector: #{ Sz: 0.0 }, states: [20, 60, 130], sweeps: 3, tol: 0.0, progress: false }",
         exact: -44.1277398932962,
         big: false,
     },
-    Run {
+    ChainSearch {
         name: "Heisenberg 100, states to 200",
         setup: "let c = sites(\"S=1/2\", 100); let h = models::heisenberg(c);",
         options: "#{ sector: #{ Sz: 0.0 }, states: [20, 50, 100, 200, 200], sweeps: 5, tol: 0.0, progress: false }",
         exact: -44.1277398932962,
         big: false,
     },
-    Run {
+    ChainSearch {
         name: "Hubbard 32, U = 4, states to 500",
         setup: "let c = sites(\"Electron\", 32); let h = models::hubbard(c, #{ U: 4.0 });",
         options: "#{ sector: #{ Nup: 16, Ndn: 16 }, states: [50, 100, 200, 500, 500], sweeps: 5, tol: 0.0, progress: false }",

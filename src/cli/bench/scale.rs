@@ -27,7 +27,7 @@ pub(super) struct Network {
 
 /// What a message of some bytes takes.
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct MessageTime {
     /// Bytes a second, in each direction.
     rate: f64,
     /// Seconds.
@@ -36,7 +36,7 @@ struct Link {
 
 /// A lattice and what is computed on it.
 #[derive(Debug, Clone)]
-struct Work {
+struct Workload {
     cells: Vec<usize>,
     orbitals: usize,
     /// Bytes of a row of all columns.
@@ -47,7 +47,7 @@ struct Work {
 
 /// A step on several nodes, as the model has it.
 #[derive(Debug, Clone)]
-struct Step {
+struct ScaledStep {
     grid: Vec<usize>,
     rows: usize,
     /// Seconds of the product, of the faces, and of both.
@@ -57,7 +57,7 @@ struct Step {
 }
 
 /// The largest box of the grid of least surface decides. Hoppings reach the nearest cells.
-fn modelled(work: &Work, nodes: usize, link: Link) -> Option<Step> {
+fn modelled(work: &Workload, nodes: usize, link: MessageTime) -> Option<ScaledStep> {
     let grid = least_surface(&work.cells, &vec![1; work.cells.len()], nodes)?;
     let sides: Vec<usize> = work.cells.iter().zip(&grid).map(|(n, parts)| n.div_ceil(*parts)).collect();
     let rows = sides.iter().product::<usize>() * work.orbitals;
@@ -65,7 +65,7 @@ fn modelled(work: &Work, nodes: usize, link: Link) -> Option<Step> {
         sides.iter().zip(&grid).filter(|(_, n)| **n > 1).map(|(side, _)| 2 * rows / side).sum();
     let (product, faces) = (rows as f64 * work.each, surface as f64 * work.row / link.rate);
     let wait = if nodes > 1 { link.latency } else { 0.0 };
-    Some(Step { grid, rows, product, faces, all: product.max(faces) + wait })
+    Some(ScaledStep { grid, rows, product, faces, all: product.max(faces) + wait })
 }
 
 /// A message to the next rank while one comes from the rank before.
@@ -81,14 +81,14 @@ fn round(world: &World, memory: &mut Option<[Box<dyn HostMemory>; 2]>, bytes: us
 }
 
 /// The link between the ranks there are, all of them busy.
-fn measured_link(bench: &Bench, world: &World) -> Result<Link> {
+fn measured_link(bench: &Bench, world: &World) -> Result<MessageTime> {
     let seconds = |bytes: usize| {
         let mut memory = None;
         fastest(bench.limit() / 4, || round(world, &mut memory, bytes))
     };
     const LARGE: usize = 4 << 20;
     let (latency, large) = (seconds(8)?, seconds(LARGE)?);
-    Ok(Link { rate: LARGE as f64 / large.max(1e-9), latency })
+    Ok(MessageTime { rate: LARGE as f64 / large.max(1e-9), latency })
 }
 
 /// Vectors that a recurrence needs, and what lies beside them.
@@ -151,9 +151,9 @@ impl Case {
         format!("{} {} R={}", self.name, self.cells.map(|n| n.to_string()).join("x"), self.width)
     }
 
-    fn work(&self, cells: &[usize], each: f64) -> Work {
+    fn work(&self, cells: &[usize], each: f64) -> Workload {
         let row = (self.width * self.number) as f64;
-        Work { cells: cells.to_vec(), orbitals: self.orbitals, row, each }
+        Workload { cells: cells.to_vec(), orbitals: self.orbitals, row, each }
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
             "a network of {link} GB/s and {latency} us: both must be positive"
         )));
     }
-    let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
+    let network = MessageTime { rate: link * 1e9, latency: latency * 1e-6 };
     let parts = device.parts();
     let kind = |part: &Part| (part.device.name(), part.share);
     if parts.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
@@ -175,8 +175,7 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
             "give equal weights, as in `--backend cuda+cuda --weights 1:1`; `bench kpm` compares others",
         ));
     }
-    let alone = device.alone().or_else(|| parts.first().map(|part| part.device.clone()));
-    let alone = alone.unwrap_or_else(|| device.clone());
+    let alone = device.alone().or(parts.first().map(|part| &part.device)).unwrap_or(device).clone();
     let mut rates = Vec::new();
     for &case in CASES[usize::from(bench.full)].iter().filter(|case| bench.wanted(&case.title())) {
         let model = (case.model)(case.cells)?;
@@ -205,7 +204,7 @@ fn over(
     bench: &Bench,
     device: &Device,
     n: usize,
-    link: Option<Link>,
+    link: Option<MessageTime>,
     rates: &[(Case, f64, f64)],
 ) -> Result<()> {
     out("");
@@ -240,7 +239,7 @@ fn over(
 }
 
 /// What the model says of many nodes like this rank.
-fn tables(case: &Case, each: f64, network: Link) {
+fn tables(case: &Case, each: f64, network: MessageTime) {
     let text = |grid: &[usize]| grid.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
     let strong = case.cells.map(|n| 8 * n);
     out(&format!(
@@ -295,13 +294,13 @@ const KREUTZER: [usize; 3] = [6400, 6400, 40];
 mod tests {
     use super::*;
 
-    fn insulator(each: f64) -> Work {
+    fn insulator(each: f64) -> Workload {
         CASES[0][1].work(&KREUTZER, each)
     }
 
     #[test]
     fn the_model_by_hand() {
-        let link = Link { rate: 50e9, latency: 5e-6 };
+        let link = MessageTime { rate: 50e9, latency: 5e-6 };
         // 32 x 32 boxes of 200 x 200 x 40 cells: four faces of 200 x 40 cells of 4 rows, each row 32 numbers of 16 bytes.
         let step = modelled(&insulator(4e-10), 1024, link).unwrap();
         assert_eq!((step.grid, step.rows), (vec![32, 32, 1], 6_400_000));
@@ -310,10 +309,10 @@ mod tests {
         // One node exchanges nothing; a slow link decides.
         let one = modelled(&insulator(4e-10), 1, link).unwrap();
         assert_eq!((one.faces, one.all), (0.0, one.product));
-        let slow = modelled(&insulator(4e-10), 1024, Link { rate: 1e9, ..link }).unwrap();
+        let slow = modelled(&insulator(4e-10), 1024, MessageTime { rate: 1e9, ..link }).unwrap();
         assert!((slow.all - slow.faces - 5e-6).abs() < 1e-15 && slow.faces > slow.product);
         // More nodes than cells in every direction have no grid.
-        let tiny = Work { cells: vec![2, 1, 1], orbitals: 1, row: 8.0, each: 1e-9 };
+        let tiny = Workload { cells: vec![2, 1, 1], orbitals: 1, row: 8.0, each: 1e-9 };
         assert!(modelled(&tiny, 2, link).is_some() && modelled(&tiny, 4, link).is_none());
     }
 }

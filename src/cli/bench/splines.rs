@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Bench, header, line, timed};
 use crate::backend::Device;
 use crate::backend::splines::{SplineShape, SplineTable};
+use crate::backend::walkers::monte_carlo;
 use crate::error::Result;
 use crate::number::philox;
 
@@ -40,7 +41,7 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
                 lanes,
                 inverse: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             };
-            let splines = device.splines(Arc::new(random_table(shape, single)?))?;
+            let splines = monte_carlo(device)?.splines(Arc::new(random_table(shape, single)?))?;
             let points: Vec<[f64; 3]> = (0..count)
                 .map(|i| {
                     let w = philox::words(2, 0, i as u64, 0);

@@ -78,7 +78,7 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
                     let many = MANY as f64;
                     row("12 columns", seconds, many * FLOPS, links + many * 48.0);
                 }
-                if device.worth_recording(b1.bytes()) {
+                if device.recorder().is_some_and(|r| r.worth_recording(b1.bytes())) {
                     let window = Window { center: 30.0, half_width: 40.0 };
                     let mut series = RecordedClenshaw::new(square, window, &[0.01; TERMS], &b1)?;
                     let all = timed(device, bench.limit(), || series.apply(&b1, TERMS).map(drop))?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::source::{self, Place, Source};
+use super::source::{self, FieldExtent, Source};
 use super::{
     CUT, Encoded, Form, Loaded, RegionOf, boundary_words, check_length, dims_of, links_of, over_ranks,
     over_sites, signs_of,
@@ -28,7 +28,7 @@ const NAME: &str = "lfn://unregistered";
 /// Bytes of a record that is no field: longer ones are none of those that are read.
 const TEXT: u64 = 1 << 20;
 
-struct Record {
+struct LimeRecord {
     kind: String,
     /// Where its data begin, and how many bytes they are.
     at: u64,
@@ -97,7 +97,7 @@ pub(super) fn encoded(u: &Links, single: bool) -> Result<Encoded> {
 }
 
 /// The records of a file, as rank 0 finds them.
-fn records(file: &dyn Source) -> Result<Vec<Record>> {
+fn records(file: &dyn Source) -> Result<Vec<LimeRecord>> {
     let cut = || Error::file("the file ends inside a lime record").hint(CUT);
     let size = source::length(file)?;
     let (mut found, mut at) = (Vec::new(), 0u64);
@@ -121,7 +121,7 @@ fn records(file: &dyn Source) -> Result<Vec<Record>> {
         let begin = at + HEAD;
         let end = begin.checked_add(length).filter(|end| *end <= size).ok_or_else(cut)?;
         let last = head[6] & 0x40 != 0;
-        found.push(Record { kind: String::from_utf8_lossy(name).into_owned(), at: begin, length, last });
+        found.push(LimeRecord { kind: String::from_utf8_lossy(name).into_owned(), at: begin, length, last });
         at = end.next_multiple_of(8);
     }
     Ok(found)
@@ -185,7 +185,7 @@ fn scidac(file: &str, record: &str) -> Result<([usize; 4], Option<usize>)> {
 }
 
 /// The checksums of the data of a file.
-fn checksums(file: &dyn Source, place: Place, region: &Region) -> Result<[u32; 2]> {
+fn checksums(file: &dyn Source, place: FieldExtent, region: &Region) -> Result<[u32; 2]> {
     let mut sums = [0; 2];
     place.scan(file, region, |first, bytes| {
         for (site, bytes) in (first..).zip(bytes.chunks_exact(place.site_bytes)) {
@@ -233,7 +233,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
         None => 64,
     };
     let form = Form { rows: 3, single: bits == 32, big: true, reunitarise };
-    let place = Place { start: data.at, site_bytes: form.site_bytes() };
+    let place = FieldExtent { start: data.at, site_bytes: form.site_bytes() };
     check_length(dims, sites * place.site_bytes, data.length as usize)?;
     let region = Arc::new(region(dims)?);
     let mut doubts: Vec<String> = Vec::new();
@@ -266,7 +266,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::FileFormat;
     use super::super::tests::encoded_bytes;
     use super::*;
     use crate::lattice::Lattice;
@@ -293,12 +293,12 @@ mod tests {
     }
 
     fn encode(u: &Links, single: bool) -> Vec<u8> {
-        encoded_bytes(u, Kind::Ildg, single)
+        encoded_bytes(u, FileFormat::Ildg, single)
     }
 
     /// Kinds and data of the records of a file.
     fn parts(bytes: &[u8]) -> Vec<(String, &[u8])> {
-        let data = |r: &Record| &bytes[r.at as usize..(r.at + r.length) as usize];
+        let data = |r: &LimeRecord| &bytes[r.at as usize..(r.at + r.length) as usize];
         records(&bytes).unwrap().into_iter().map(|r| (r.kind.clone(), data(&r))).collect()
     }
 

@@ -19,12 +19,12 @@ use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task;
-use source::{PIECE, Place};
+use source::{FieldExtent, PIECE};
 pub use source::{Source, open};
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileFormat {
     /// A NERSC archive with all 18 reals of a link, or the 12 of its first two rows.
     Nersc {
         /// Whether third rows are left out.
@@ -60,10 +60,10 @@ impl Encoded {
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn new(u: &Links, kind: Kind, single: bool) -> Result<Encoded> {
+    pub fn new(u: &Links, kind: FileFormat, single: bool) -> Result<Encoded> {
         match kind {
-            Kind::Nersc { two_rows } => nersc::encoded(u, two_rows, single),
-            Kind::Ildg => lime::encoded(u, single),
+            FileFormat::Nersc { two_rows } => nersc::encoded(u, two_rows, single),
+            FileFormat::Ildg => lime::encoded(u, single),
         }
     }
 
@@ -295,7 +295,7 @@ impl Form {
 /// The links of this rank's sites, of data in the order of sites, directions, rows and columns; those of the halo are any.
 fn read_links(file: &dyn Source, start: u64, region: &Region, form: Form) -> Result<Vec<Su3>> {
     let mut links = unit_links(region)?;
-    let place = Place { start, site_bytes: form.site_bytes() };
+    let place = FieldExtent { start, site_bytes: form.site_bytes() };
     let (own, together) = (region.own_sites(), (PIECE / place.site_bytes).max(1));
     let number = |k: usize| region.number(region.own_place(k));
     let mut k = 0;
@@ -351,7 +351,7 @@ mod tests {
     const PLAIN: Form = Form { rows: 3, single: false, big: true, reunitarise: false };
 
     /// The file of a field.
-    pub fn encoded_bytes(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
+    pub fn encoded_bytes(u: &Links, kind: FileFormat, single: bool) -> Vec<u8> {
         let mut file = std::io::Cursor::new(Vec::new());
         Encoded::new(u, kind, single).unwrap().write(&mut file).unwrap();
         file.into_inner()
@@ -405,7 +405,9 @@ mod tests {
     #[test]
     fn links_of_32_bits_are_projected() {
         let u = field();
-        for kind in [Kind::Nersc { two_rows: false }, Kind::Nersc { two_rows: true }, Kind::Ildg] {
+        for kind in
+            [FileFormat::Nersc { two_rows: false }, FileFormat::Nersc { two_rows: true }, FileFormat::Ildg]
+        {
             let bytes = encoded_bytes(&u, kind, true);
             for reunitarise in [false, true] {
                 let loaded = decode(&&bytes[..], &|dims| Ok(Region::whole(dims)), reunitarise).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::source::{self, Place, Source};
+use super::source::{self, FieldExtent, Source};
 use super::{
     CUT, Encoded, Form, Loaded, RegionOf, boundary_words, check_length, dims_of, links_of, over_ranks,
     over_sites, signs_of,
@@ -68,7 +68,7 @@ fn check_crc(head: &[u8], data: &crc32fast::Hasher) -> Result<()> {
 }
 
 /// The sums of the words of the data in both orders of bytes, and the check of the data.
-fn checks(file: &dyn Source, place: Place, region: &Region) -> Result<([u32; 2], crc32fast::Hasher)> {
+fn checks(file: &dyn Source, place: FieldExtent, region: &Region) -> Result<([u32; 2], crc32fast::Hasher)> {
     let (mut sums, mut crc, mut length) = ([0; 2], crc32fast::Hasher::new(), 0u64);
     place.scan(file, region, |_, bytes| {
         sums = added(sums, [checksum(bytes, true), checksum(bytes, false)]);
@@ -154,7 +154,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
     check_length(dims, wanted, if padded { wanted } else { there })?;
     let stated = need("CHECKSUM")?;
     let region = Arc::new(region(dims)?);
-    let place = Place { start: start as u64, site_bytes: form.site_bytes() };
+    let place = FieldExtent { start: start as u64, site_bytes: form.site_bytes() };
     let ([sum_big, sum_little], data) = checks(file, place, &region)?;
     let sum = |big: bool| if big { sum_big } else { sum_little };
     let stated_value = u32::from_str_radix(stated.trim_start_matches("0x"), 16);
@@ -186,13 +186,13 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::FileFormat;
     use super::super::tests::encoded_bytes;
     use super::*;
     use crate::lattice::Lattice;
 
     fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
-        encoded_bytes(u, Kind::Nersc { two_rows }, single)
+        encoded_bytes(u, FileFormat::Nersc { two_rows }, single)
     }
 
     fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {

@@ -60,12 +60,12 @@ pub fn open(path: &Path) -> IoResult<Box<dyn Source + Send>> {
         return Ok(Box::new((Mutex::new(file), about.len())));
     }
     drop(file);
-    Ok(Box::new(Whole(memory::read(path)?)))
+    Ok(Box::new(FileInMemory(memory::read(path)?)))
 }
 
-struct Whole(Vec<u8>);
+struct FileInMemory(Vec<u8>);
 
-impl Source for Whole {
+impl Source for FileInMemory {
     fn length(&self) -> u64 {
         self.0.len() as u64
     }
@@ -109,12 +109,12 @@ pub(super) fn only_zeros(source: &dyn Source, at: u64) -> Result<bool> {
 
 /// Where the data of a field are in a file, and how many bytes a site has.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FieldExtent {
     pub start: u64,
     pub site_bytes: usize,
 }
 
-impl Place {
+impl FieldExtent {
     /// The bytes of consecutive sites.
     pub fn read(&self, source: &dyn Source, sites: Range<usize>) -> Result<Vec<u8>> {
         task::poll()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fit::{Fit, UNSOLVED};
-use super::modes::{Beginning, FINDS_MODES, Search, invariant};
+use super::modes::{Beginning, FINDS_MODES, ModeSearch, invariant};
 use super::report::{Ends, report};
 use super::sign::Sign;
 use crate::backend::{BlockVector, Distribution, Random};
@@ -53,7 +53,7 @@ impl Wanted {
     }
 
     /// The low modes. `fit` is the Q^2 at which a given fit begins.
-    fn beginning(&mut self, search: &Search, fit: Option<f64>) -> Result<Beginning> {
+    fn beginning(&mut self, search: &ModeSearch, fit: Option<f64>) -> Result<Beginning> {
         match (self.low.take(), self.modes, fit) {
             (Some(low), ..) => search.given(low),
             (None, Some(0), None) => search.lowest(0.01),
@@ -140,7 +140,7 @@ impl Sign {
             .hint(FINDS_MODES));
         }
         let given = wanted.low.is_some();
-        let search = Search { squared: &squared, upper, delta: wanted.delta, seed: wanted.seed, task };
+        let search = ModeSearch { squared: &squared, upper, delta: wanted.delta, seed: wanted.seed, task };
         let fit = wanted.fit();
         let beginning = wanted.beginning(&search, fit.as_ref().map(|fit| fit.eps() * upper))?;
         let fit = fit.map_or_else(|| wanted.fitted(upper, &beginning), Ok)?;

@@ -40,7 +40,7 @@ pub(super) struct Beginning {
 
 /// How to look for modes of Q^2.
 #[derive(Clone, Copy)]
-pub(super) struct Search<'a> {
+pub(super) struct ModeSearch<'a> {
     /// Q^2.
     pub squared: &'a Operator,
     /// Its largest eigenvalue.
@@ -49,11 +49,10 @@ pub(super) struct Search<'a> {
     pub delta: f64,
     /// Seed of random starting vectors.
     pub seed: u64,
-    /// Progress and interruption.
     pub task: &'a Task,
 }
 
-impl Search<'_> {
+impl ModeSearch<'_> {
     /// Residuals of products with Q^2 below this are rounding.
     fn floor(&self) -> f64 {
         self.upper * self.squared.dtype().tolerance(1e-15)

@@ -25,7 +25,6 @@ pub fn overlap_scale(h: &Operator) -> Option<f64> {
     }
 }
 
-/// The overlap operator.
 #[derive(Clone)]
 pub struct Overlap {
     sign: Operator,

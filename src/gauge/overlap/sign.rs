@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::fit::{Fit, UNSOLVED};
 use super::modes::Low;
 use super::report::SignReport;
-use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
+use crate::backend::{BlockVector, Kernel, KernelInfo, Recorder, Update};
 use crate::error::{Error, Result};
 use crate::method::{MinMax, RecordedClenshaw, Window, Zolotarev, shifted_steps};
 use crate::number::{C64, DType};
@@ -46,7 +46,6 @@ impl Sign {
         self.fit.deviation()
     }
 
-    /// Its accuracy.
     pub fn report(&self) -> &SignReport {
         &self.report
     }
@@ -107,7 +106,8 @@ impl Sign {
         v: &BlockVector,
         terms: usize,
     ) -> Result<Option<BlockVector>> {
-        if !self.q.recordable() || !self.q.device().worth_recording(v.bytes()) {
+        let pays = |recorder: &dyn Recorder| recorder.worth_recording(v.bytes());
+        if !self.q.recordable() || !self.q.device().recorder().is_some_and(pays) {
             return Ok(None);
         }
         let mut shapes = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);

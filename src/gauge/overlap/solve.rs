@@ -18,7 +18,6 @@ const RELAXED: f64 = 0.05;
 /// The share of D^+ D's lowest eigenvalue by which a relaxed sign function may shift it.
 const SHIFT: f64 = 0.01;
 
-/// Options of [`invert`].
 #[derive(Debug, Clone)]
 pub struct InversionOptions {
     /// Largest |b - D x|/|b| of a column.

@@ -10,7 +10,7 @@ use super::dense::applied;
 use super::space::{Side, Space};
 use super::spread::{All, Spread};
 use crate::backend::Device;
-use crate::backend::matrix::held::{Held, Numbers};
+use crate::backend::matrix::held::{DeviceNumbers, Held};
 use crate::backend::matrix::records::{Element, Factor, Turn};
 use crate::error::{Error, Kind, Result};
 use crate::ranks::Alike;
@@ -18,7 +18,6 @@ use crate::ranks::Alike;
 /// Multiplications from which on operators are worth a way to a device.
 const LARGE: u64 = 1 << 28;
 
-/// A truncated basis.
 pub struct Basis<T> {
     /// The half of a superblock that it was made for; none if it suits either.
     pub(super) side: Option<Side>,
@@ -33,7 +32,6 @@ pub struct Basis<T> {
     /// The old sector of each new one, and the new sector of each old one.
     pub(super) old_sector: Vec<usize>,
     pub(super) new_sector: Vec<Option<usize>>,
-    /// The discarded weight.
     pub discarded: f64,
     /// The entropy `- sum w ln w` of all weights.
     pub entropy: f64,
@@ -173,7 +171,7 @@ impl<T: Element> Basis<T> {
         });
         let places: Vec<(usize, (usize, usize))> = places.collect();
         if let Some(all) = device.all_rows(&block)? {
-            let numbers = Numbers::new(device, all)?;
+            let numbers = DeviceNumbers::new(device, all)?;
             let held = |(first, shape)| Arc::new(Held::within(&numbers, first, shape, false));
             return Ok(Some(places.into_iter().map(held).collect()));
         }

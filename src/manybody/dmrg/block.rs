@@ -48,7 +48,6 @@ pub(super) enum Shape<T> {
 pub struct Block<T> {
     pub(super) mpo: Arc<Mpo>,
     pub(super) side: Side,
-    /// Number of sites.
     pub(super) sites: usize,
     /// The bond at its inner edge.
     pub(super) bond: usize,
@@ -178,7 +177,6 @@ impl<T: Element> Block<T> {
         if self.mirrored { Side::Right } else { self.side }
     }
 
-    /// Number of sites.
     pub fn sites(&self) -> usize {
         self.sites
     }

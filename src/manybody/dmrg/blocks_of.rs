@@ -16,7 +16,6 @@ pub struct BlockNumbers {
     pub place: Vec<usize>,
 }
 
-/// A tensor's blocks.
 pub struct NamedTensor {
     pub name: String,
     pub blocks: Vec<BlockNumbers>,

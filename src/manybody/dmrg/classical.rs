@@ -31,7 +31,7 @@ struct Energy {
 }
 
 /// A search over product states.
-struct Search<'a> {
+struct ProductStateSearch<'a> {
     sites: &'a Sites,
     symmetry: Symmetry,
     target: Label,
@@ -99,7 +99,8 @@ pub fn lowest_products(
         term.sites.iter().chain(&term.string).for_each(|&i| of_site[i].push(k));
     }
     let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
-    let mut search = Search { sites, symmetry, target, labels, terms, of_site, reach: 0.0, seed, drawn: 0 };
+    let mut search =
+        ProductStateSearch { sites, symmetry, target, labels, terms, of_site, reach: 0.0, seed, drawn: 0 };
     for reach in [0.0, 0.3] {
         search.reach = reach;
         let mut best: Option<(f64, Vec<usize>)> = None;
@@ -185,7 +186,7 @@ struct Beginning {
     value: f64,
 }
 
-impl Search<'_> {
+impl ProductStateSearch<'_> {
     /// The lowest state of the sector by dynamic programming: of the beginnings that have the same charges and the same
     /// states on the sites that later terms reach, only the lowest goes on. That is exact where no more than [`KEPT`] are left;
     /// elsewhere the lowest of each charge go on.

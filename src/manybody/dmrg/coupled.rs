@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::space::Symmetry;
 use super::strings::{Coupled, Strings, Word};
 use crate::error::{Error, Result};
-use crate::manybody::multiplets::{Multiplets, Part};
+use crate::manybody::multiplets::{Multiplets, TensorComponent};
 use crate::manybody::wigner::{clebsch_gordan, couplings};
 use crate::manybody::{OpSum, Product, Site, Sites, Term};
 use crate::number::C64;
@@ -119,7 +119,7 @@ fn add(
         let parts = own.parts(matrix);
         let mut next = Vec::new();
         for (tensors, components, z) in &partial {
-            for &(Part { to, from, k, q }, value) in &parts {
+            for &(TensorComponent { to, from, k, q }, value) in &parts {
                 let (mut tensors, mut components): (Vec<_>, Vec<i32>) =
                     (Clone::clone(tensors), Clone::clone(components));
                 // The scalar of the only multiplet is a multiple of the identity.

@@ -14,6 +14,7 @@ use super::space::Side;
 use super::spread::{All, joined};
 use super::superblock::Superblock;
 use crate::backend::Device;
+use crate::backend::distributed::alike;
 use crate::backend::matrix::held::Held;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -168,7 +169,7 @@ impl<T: Element> DensityMatrix<T> {
             return Err(vanishes());
         }
         let device = first.0.device();
-        let (alike, solving) = (device.alike()?, device.solves_together()?);
+        let (alike, solving) = alike(device)?;
         let width = |of: &[(MatRef<'_, T>, f64)]| of.iter().map(|(m, _)| m.ncols()).sum::<usize>();
         let work = |(dim, of): &(usize, Vec<_>)| work_of(*dim, width(of));
         let shares = shared(solving, panels.iter().map(work));
@@ -269,7 +270,7 @@ impl<T: Element> DensityMatrix<T> {
             20.0 * (rows * columns * columns.min(*rows)) as f64
         };
         let device = both.device();
-        let (alike, solving) = (device.alike()?, device.solves_together()?);
+        let (alike, solving) = alike(device)?;
         let shares = shared(solving, jobs.iter().map(|job| cost(job) as u64));
         let own = |(sector, _): &(usize, _)| shares.as_ref().is_none_or(|shares| shares.owns(*sector));
         let mine: Vec<_> = jobs.iter().enumerate().filter(own).map(|(_, job)| job).collect();

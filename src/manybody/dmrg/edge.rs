@@ -35,18 +35,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let conserves =
         |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
     let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
-    // A term that names site 1 acts once for each bond, even if it reduces to one site; the others act once for each
-    // site.
-    let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
-    for Term { coefficient, factors } in bond.terms() {
-        let on = |site: usize| factors.iter().any(|f| f.1 == site);
-        if on(1) && !on(0) {
-            return Err(Error::input("a term acts on site 1 alone")
-                .hint("write terms of one site on site 0; they act on every site"));
-        }
-        let to = if on(1) { &mut coupling } else { &mut local };
-        to.add(*coefficient, factors.clone())?;
-    }
+    let (local, coupling) = local_and_coupling(bond)?;
     let own = Strings::new(&local, &sites, &symmetry)?;
     let strings = Strings::new(&coupling, &sites, &symmetry)?;
     let dim = site.dim();
@@ -135,6 +124,21 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let symmetric = is_symmetric(&coupling, &sites, &symmetry, &strings)?;
     let bond = Bond { charges, start: Some(START), done: Some(DONE), parity };
     Ok(Mpo::uniform(sites, symmetry, bond, tensor, symmetric.then_some(mirror)))
+}
+
+/// Terms that act once for each site, and those that name site 1, which act once for each bond even if they reduce to one site.
+fn local_and_coupling(bond: &OpSum) -> Result<(OpSum, OpSum)> {
+    let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
+    for Term { coefficient, factors } in bond.terms() {
+        let on = |site: usize| factors.iter().any(|f| f.1 == site);
+        if on(1) && !on(0) {
+            return Err(Error::input("a term acts on site 1 alone")
+                .hint("write terms of one site on site 0; they act on every site"));
+        }
+        let to = if on(1) { &mut coupling } else { &mut local };
+        to.add(*coefficient, factors.clone())?;
+    }
+    Ok((local, coupling))
 }
 
 /// Whether the coupling is the same with the two sites exchanged.

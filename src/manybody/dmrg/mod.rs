@@ -72,6 +72,6 @@ pub use strength::Strength;
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
 pub use uniform::{
-    Asked, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Search, Uniform, UnitCell,
+    Asked, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Uniform, UniformSearch, UnitCell,
     lowest_cell_product,
 };

@@ -157,18 +157,11 @@ impl Mpo {
         let n = sites.count();
         let states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
         // The rest of a string from some site on has a number; 0 is the empty rest.
-        let mut rests: Vec<Option<((usize, usize), usize)>> = vec![None];
-        let mut known: HashMap<((usize, usize), usize), usize> = HashMap::new();
-        let mut rest_of = |word: &Word| {
-            word.iter().rev().fold(0, |rest, &head| {
-                *known.entry((head, rest)).or_insert_with(|| {
-                    rests.push(Some((head, rest)));
-                    rests.len() - 1
-                })
-            })
-        };
-        let mut open: Vec<(usize, usize, C64)> =
-            strings.words.iter().map(|(word, &z)| (0, rest_of(word), z)).collect();
+        let mut rests = Numbering::default();
+        rests.number(None);
+        let mut rest_of =
+            |word: &Word| word.iter().rev().fold(0, |rest, &head| rests.number(Some((head, rest))));
+        let mut open: OpenTerms = strings.words.iter().map(|(word, &z)| (0, rest_of(word), z)).collect();
         if open.is_empty() {
             open.push((0, 0, C64::ZERO));
         }
@@ -181,96 +174,10 @@ impl Mpo {
         let mut bonds = vec![begin];
         let mut tensors = Vec::with_capacity(n);
         for site in 0..n {
-            let before = &bonds[site];
-            let (mut rows, mut columns) = (Numbers::default(), Numbers::default());
-            let mut edges: BTreeMap<(usize, usize), C64> = BTreeMap::new();
-            for &(from, rest, z) in &open {
-                let (operator, rest) = match rests[rest] {
-                    Some(((at, operator), next)) if at == site => (operator, next),
-                    _ => (0, rest),
-                };
-                let edge = (rows.number((from, operator)), columns.number(rest));
-                *edges.entry(edge).or_default() += z;
-            }
-            let mut neighbours = vec![Vec::new(); rows.all.len()];
-            edges.keys().for_each(|&(row, column)| neighbours[row].push(column));
-            let identity = before.start.map(|start| (start, 0));
-            let leader = parallel(&edges, &neighbours, |row| Some(rows.all[row]) != identity);
-            for (row, own) in neighbours.iter_mut().enumerate().filter(|n| leader[n.0].0 != n.0) {
-                debug_assert!(leader[row].0 < row);
-                own.clear();
-            }
-            let (mut in_rows, mut in_columns) = cover::smallest(&neighbours, columns.all.len());
-            if site + 1 == n {
-                // All terms end in one operator.
-                in_rows.fill(false);
-                in_columns.fill(true);
-            }
-            let mut bond = Bond::default();
-            let mut number_of_row = vec![usize::MAX; rows.all.len()];
-            let mut number_of_column = vec![usize::MAX; columns.all.len()];
-            let mut tensor: BTreeMap<(usize, usize, i32), BTreeMap<(usize, usize), C64>> = BTreeMap::new();
-            let dim = states[site].len();
-            let mut put = |from: usize, to: usize, operator: usize, z: C64| {
-                let elements = tensor.entry((from, to, strings.alphabet.rank(operator))).or_default();
-                if operator == 0 {
-                    let ones = symmetry.identity(&states[site]);
-                    ones.into_iter().for_each(|at| *elements.entry(at).or_default() += z);
-                    return;
-                }
-                for (i, j, value) in strings.alphabet.elements(operator, dim) {
-                    *elements.entry((i, j)).or_default() += z * value;
-                }
-            };
-            let charge = |(from, operator): (usize, usize)| -> Label {
-                strings.alphabet.change(symmetry, &before.charges[from], operator, &states[site])
-            };
-            let mut next = Vec::new();
-            for (&(row, column), &z) in &edges {
-                let (from, operator) = rows.all[row];
-                let rest = columns.all[column];
-                let (first, factor) = leader[row];
-                if first != row && in_rows[first] {
-                    // Its multiple is carried already.
-                    if number_of_row[row] == usize::MAX {
-                        number_of_row[row] = number_of_row[first];
-                        put(from, number_of_row[first], operator, factor);
-                    }
-                } else if in_rows[row] {
-                    if number_of_row[row] == usize::MAX {
-                        number_of_row[row] = bond.charges.len();
-                        if before.start == Some(from) && operator == 0 {
-                            bond.start = Some(bond.charges.len());
-                        }
-                        bond.charges.push(charge((from, operator)));
-                        put(from, number_of_row[row], operator, C64::ONE);
-                    }
-                    next.push((number_of_row[row], rest, z));
-                } else {
-                    debug_assert!(in_columns[column]);
-                    if number_of_column[column] == usize::MAX {
-                        number_of_column[column] = bond.charges.len();
-                        if rest == 0 {
-                            bond.done = Some(bond.charges.len());
-                        }
-                        bond.charges.push(charge((from, operator)));
-                        next.push((number_of_column[column], rest, C64::ONE));
-                    }
-                    put(from, number_of_column[column], operator, z);
-                }
-            }
-            type Elements = BTreeMap<(usize, usize), C64>;
-            let flat = |((left, right, rank), elements): ((usize, usize, i32), Elements)| MpoEntry {
-                left,
-                right,
-                rank,
-                elements: elements
-                    .into_iter()
-                    .filter(|(_, z)| *z != C64::ZERO)
-                    .map(|((i, j), z)| (i, j, z))
-                    .collect(),
-            };
-            tensors.push(tensor.into_iter().map(flat).collect());
+            let graph = SiteGraph::new(site, &open, &rests.all);
+            let tensor = SiteTensor { strings, symmetry, states: &states[site], elements: BTreeMap::new() };
+            let (bond, tensor, next) = graph.carried(&bonds[site], tensor, site + 1 == n);
+            tensors.push(tensor);
             bonds.push(bond);
             open = next;
         }
@@ -292,7 +199,6 @@ impl Mpo {
         &self.sites
     }
 
-    /// The conserved numbers.
     pub fn symmetry(&self) -> &Symmetry {
         &self.symmetry
     }
@@ -408,6 +314,130 @@ impl Mpo {
     }
 }
 
+/// Terms that are open at a bond: the operator that carries them, the number of the rest of their string, their coefficient.
+type OpenTerms = Vec<(usize, usize, C64)>;
+
+/// The terms at a site. A row is an operator carried with an operator of the site, a column the rest of a string, an edge a sum of
+/// terms that have both.
+struct SiteGraph {
+    rows: Vec<(usize, usize)>,
+    columns: Vec<usize>,
+    edges: BTreeMap<(usize, usize), C64>,
+}
+
+impl SiteGraph {
+    fn new(site: usize, open: &OpenTerms, rests: &[Option<((usize, usize), usize)>]) -> SiteGraph {
+        let (mut rows, mut columns) = (Numbering::default(), Numbering::default());
+        let mut edges: BTreeMap<(usize, usize), C64> = BTreeMap::new();
+        for &(from, rest, z) in open {
+            let (operator, rest) = match rests[rest] {
+                Some(((at, operator), next)) if at == site => (operator, next),
+                _ => (0, rest),
+            };
+            let edge = (rows.number((from, operator)), columns.number(rest));
+            *edges.entry(edge).or_default() += z;
+        }
+        SiteGraph { rows: rows.all, columns: columns.all, edges }
+    }
+
+    /// Covers all edges by as few rows and columns as possible, each an operator carried on. Returns these, the site's tensor, and
+    /// the terms that are open behind it.
+    fn carried(
+        &self,
+        before: &Bond,
+        mut tensor: SiteTensor<'_>,
+        last: bool,
+    ) -> (Bond, Vec<MpoEntry>, OpenTerms) {
+        let mut neighbours = vec![Vec::new(); self.rows.len()];
+        self.edges.keys().for_each(|&(row, column)| neighbours[row].push(column));
+        let identity = before.start.map(|start| (start, 0));
+        let leader = parallel(&self.edges, &neighbours, |row| Some(self.rows[row]) != identity);
+        for (row, own) in neighbours.iter_mut().enumerate().filter(|n| leader[n.0].0 != n.0) {
+            debug_assert!(leader[row].0 < row);
+            own.clear();
+        }
+        let (mut in_rows, mut in_columns) = cover::smallest(&neighbours, self.columns.len());
+        if last {
+            // All terms end in one operator.
+            in_rows.fill(false);
+            in_columns.fill(true);
+        }
+        let (mut bond, mut next) = (Bond::default(), Vec::new());
+        let mut number_of_row = vec![usize::MAX; self.rows.len()];
+        let mut number_of_column = vec![usize::MAX; self.columns.len()];
+        for (&(row, column), &z) in &self.edges {
+            let (from, operator) = self.rows[row];
+            let rest = self.columns[column];
+            let (first, factor) = leader[row];
+            if first != row && in_rows[first] {
+                // Its multiple is carried already.
+                if number_of_row[row] == usize::MAX {
+                    number_of_row[row] = number_of_row[first];
+                    tensor.put(from, number_of_row[first], operator, factor);
+                }
+            } else if in_rows[row] {
+                if number_of_row[row] == usize::MAX {
+                    number_of_row[row] = bond.charges.len();
+                    if before.start == Some(from) && operator == 0 {
+                        bond.start = Some(bond.charges.len());
+                    }
+                    bond.charges.push(tensor.charge(&before.charges[from], operator));
+                    tensor.put(from, number_of_row[row], operator, C64::ONE);
+                }
+                next.push((number_of_row[row], rest, z));
+            } else {
+                debug_assert!(in_columns[column]);
+                if number_of_column[column] == usize::MAX {
+                    number_of_column[column] = bond.charges.len();
+                    if rest == 0 {
+                        bond.done = Some(bond.charges.len());
+                    }
+                    bond.charges.push(tensor.charge(&before.charges[from], operator));
+                    next.push((number_of_column[column], rest, C64::ONE));
+                }
+                tensor.put(from, number_of_column[column], operator, z);
+            }
+        }
+        (bond, tensor.entries(), next)
+    }
+}
+
+/// The tensor of a site in the making: elements by the operators carried on both sides and the rank.
+struct SiteTensor<'a> {
+    strings: &'a Strings,
+    symmetry: &'a Symmetry,
+    states: &'a [Label],
+    elements: BTreeMap<(usize, usize, i32), BTreeMap<(usize, usize), C64>>,
+}
+
+impl SiteTensor<'_> {
+    /// What an operator of the site makes of a charge.
+    fn charge(&self, before: &Label, operator: usize) -> Label {
+        self.strings.alphabet.change(self.symmetry, before, operator, self.states)
+    }
+
+    fn put(&mut self, from: usize, to: usize, operator: usize, z: C64) {
+        let alphabet = &self.strings.alphabet;
+        let elements = self.elements.entry((from, to, alphabet.rank(operator))).or_default();
+        if operator == 0 {
+            let ones = self.symmetry.identity(self.states);
+            ones.into_iter().for_each(|at| *elements.entry(at).or_default() += z);
+            return;
+        }
+        for (i, j, value) in alphabet.elements(operator, self.states.len()) {
+            *elements.entry((i, j)).or_default() += z * value;
+        }
+    }
+
+    fn entries(self) -> Vec<MpoEntry> {
+        let entry = |((left, right, rank), elements): (_, BTreeMap<(usize, usize), C64>)| {
+            let elements = elements.into_iter().filter(|(_, z)| *z != C64::ZERO);
+            MpoEntry { left, right, rank, elements: elements.map(|((i, j), z)| (i, j, z)).collect() }
+        };
+        self.elements.into_iter().map(entry).collect()
+    }
+}
+
 /// For each row of edges the first one that it is a multiple of, and the factor: couplings that decay exponentially have such
 /// rows, and are carried as one operator. Rows of one edge stay, as their columns serve all of them.
 fn parallel(
@@ -437,18 +467,18 @@ fn parallel(
 }
 
 /// Things numbered in the order of their first appearance.
-struct Numbers<K> {
+struct Numbering<K> {
     all: Vec<K>,
     known: HashMap<K, usize>,
 }
 
-impl<K> Default for Numbers<K> {
+impl<K> Default for Numbering<K> {
     fn default() -> Self {
-        Numbers { all: Vec::new(), known: HashMap::new() }
+        Numbering { all: Vec::new(), known: HashMap::new() }
     }
 }
 
-impl<K: Copy + Eq + std::hash::Hash> Numbers<K> {
+impl<K: Copy + Eq + std::hash::Hash> Numbering<K> {
     fn number(&mut self, key: K) -> usize {
         let next = self.all.len();
         *self.known.entry(key).or_insert_with(|| {

@@ -13,7 +13,6 @@ use crate::error::Result;
 pub(super) enum Carried<T> {
     /// Zero.
     Nothing,
-    /// The identity.
     Identity,
     /// Dense matrices between sectors.
     Blocks(Vec<Sub<T>>),

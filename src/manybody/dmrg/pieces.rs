@@ -8,7 +8,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Composed, Held, Numbers, Source, Term};
+use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, TermSource};
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
 use crate::error::{Error, Kind, Result};
@@ -18,7 +18,7 @@ use crate::number::C64;
 const MANY: usize = 1 << 18;
 
 /// The pieces of a matrix, and its size.
-pub(super) struct Whole<T> {
+pub(super) struct CoveredMatrix<T> {
     pub shape: (usize, usize),
     pub factors: Vec<Factor<T>>,
 }
@@ -37,7 +37,10 @@ pub(super) fn signature<T: Element>(factors: &[Factor<T>]) -> Vec<[u64; 7]> {
 ///
 /// # Errors
 /// Those of the device.
-pub(super) fn put_together<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Vec<Arc<Held<T>>>> {
+pub(super) fn put_together<T: Element>(
+    device: &Device,
+    all: &[CoveredMatrix<T>],
+) -> Result<Vec<Arc<Held<T>>>> {
     match there(device, all) {
         Err(e) if e.kind() == Kind::Interrupted => return Err(e),
         Ok(Some(matrices)) => return Ok(matrices),
@@ -48,7 +51,7 @@ pub(super) fn put_together<T: Element>(device: &Device, all: &[Whole<T>]) -> Res
 }
 
 /// By the device that has the pieces.
-fn there<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
+fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
     let Some(keeper) = device.keeper() else { return Ok(None) };
     let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
     let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());
@@ -57,14 +60,14 @@ fn there<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Option<Vec<Arc
     }
     let mut composed = Vec::with_capacity(all.len());
     for whole in all {
-        let terms: Option<Vec<Term<'_>>> = whole.factors.iter().map(real_term).collect();
+        let terms: Option<Vec<Added<'_>>> = whole.factors.iter().map(real_term).collect();
         let Some(terms) = terms else { return Ok(None) };
         let (rows, columns) = whole.shape;
         composed.push(Composed { rows, columns, by_rows: false, terms });
     }
-    let numbers = Numbers::new(device, keeper.composed(&composed)?)?;
+    let numbers = DeviceNumbers::new(device, keeper.composed(&composed)?)?;
     let mut first = 0;
-    let held = |whole: &Whole<T>| {
+    let held = |whole: &CoveredMatrix<T>| {
         let at = first;
         first += whole.shape.0 * whole.shape.1;
         Arc::new(Held::within(&numbers, at, whole.shape, false))
@@ -73,17 +76,16 @@ fn there<T: Element>(device: &Device, all: &[Whole<T>]) -> Result<Option<Vec<Arc
 }
 
 /// A piece of a real operator.
-fn real_term<T: Element>(f: &Factor<T>) -> Option<Term<'_>> {
+fn real_term<T: Element>(f: &Factor<T>) -> Option<Added<'_>> {
     let from = match &f.matrix {
-        None => Source::Identity,
-        Some(m) => Source::Matrix(T::as_real(m)?),
+        None => TermSource::Identity,
+        Some(m) => TermSource::Matrix(T::as_real(m)?),
     };
     let (row, rows, column, columns) = (f.row, f.rows, f.column, f.columns);
-    Some(Term { scale: f.scale.to_c64().re, row, rows, column, columns, from })
+    Some(Added { scale: f.scale.to_c64().re, row, rows, column, columns, from })
 }
 
-/// By the processor.
-fn here<T: Element>(whole: &Whole<T>) -> Result<Mat<T>> {
+fn here<T: Element>(whole: &CoveredMatrix<T>) -> Result<Mat<T>> {
     let mut sum = Mat::<T>::zeros(whole.shape.0, whole.shape.1);
     for f in &whole.factors {
         let mut part = sum.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);
@@ -180,9 +182,9 @@ fn diagonals<'a, T: Element>(
     let Some(keeper) = device.keeper().filter(|_| !missing.is_empty()) else { return Ok(known) };
     let composed = missing.iter().map(|(m, (block, first, by_rows))| {
         let next = 1 + if *by_rows { m.ncols() } else { m.nrows() } as i64;
-        let from = Source::Block(block, *first, [next, 0]);
+        let from = TermSource::Block(block, *first, [next, 0]);
         let rows = m.nrows();
-        let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
+        let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
         Composed { rows, columns: 1, by_rows: true, terms }
     });
     let entries = keeper.composed(&composed.collect::<Vec<_>>())?;

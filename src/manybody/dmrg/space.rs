@@ -215,7 +215,6 @@ impl Space {
         Space { labels: vec![label], dims: vec![1] }
     }
 
-    /// Number of sectors.
     pub fn sectors(&self) -> usize {
         self.labels.len()
     }
@@ -252,14 +251,13 @@ impl Space {
 
 /// One sector of a block times one state of a site, as rows of a sector of their product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct FusedSector {
     /// Sector of the block.
     pub inner: usize,
     /// State of the site.
     pub state: usize,
     /// Its first row within the product's sector.
     pub offset: usize,
-    /// Number of rows.
     pub dim: usize,
 }
 
@@ -267,7 +265,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fusion {
     space: Space,
-    parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<FusedSector>>,
     /// Sector of the product and place in `parts`, for each sector of the block and each state of the site; none where their
     /// spins do not couple so.
     places: Vec<Vec<Option<(usize, usize)>>>,
@@ -276,13 +274,13 @@ pub struct Fusion {
 impl Fusion {
     /// The product; its labels are what those of both couple to.
     pub fn new(symmetry: &Symmetry, inner: &Space, states: &[Label]) -> Fusion {
-        let mut sums: BTreeMap<Label, Vec<Part>> = BTreeMap::new();
+        let mut sums: BTreeMap<Label, Vec<FusedSector>> = BTreeMap::new();
         for (sector, (label, dim)) in inner.iter().enumerate() {
             for (state, own) in states.iter().enumerate() {
                 let Some(sum) = symmetry.coupled(label, own) else { continue };
                 let parts = sums.entry(sum).or_default();
                 let offset = parts.last().map_or(0, |p| p.offset + p.dim);
-                parts.push(Part { inner: sector, state, offset, dim });
+                parts.push(FusedSector { inner: sector, state, offset, dim });
             }
         }
         let mut places = vec![vec![None; states.len()]; inner.sectors()];
@@ -291,7 +289,7 @@ impl Fusion {
                 places[part.inner][part.state] = Some((sector, k));
             }
         }
-        let dim = |parts: &Vec<Part>| parts.iter().map(|p| p.dim).sum();
+        let dim = |parts: &Vec<FusedSector>| parts.iter().map(|p| p.dim).sum();
         let space = Space::new(sums.iter().map(|(label, parts)| (label.clone(), dim(parts))).collect());
         Fusion { space, parts: sums.into_values().collect(), places }
     }
@@ -301,18 +299,17 @@ impl Fusion {
         self.places.first().map_or(0, Vec::len)
     }
 
-    /// The product's sectors.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
     /// The parts of a sector, by rows.
-    pub fn parts(&self, sector: usize) -> &[Part] {
+    pub fn parts(&self, sector: usize) -> &[FusedSector] {
         &self.parts[sector]
     }
 
     /// Where a sector of the block with a state of the site lies, if anywhere: sector of the product, and the part there.
-    pub fn place(&self, inner: usize, state: usize) -> Option<(usize, Part)> {
+    pub fn place(&self, inner: usize, state: usize) -> Option<(usize, FusedSector)> {
         let (sector, k) = self.places[inner][state]?;
         Some((sector, self.parts[sector][k]))
     }

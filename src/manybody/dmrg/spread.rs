@@ -121,10 +121,13 @@ pub(super) fn joined<T: Element>(
 
 /// Numbers of all ranks by way of their devices, where these hand one another what they have.
 fn by_device(device: &dyn Backend, own: &[f64], starts: &[usize]) -> Result<Option<Vec<f64>>> {
-    let Some(alone) = device.alone().filter(|alone| alone.keeper().is_some()) else { return Ok(None) };
+    let (Some(ranks), Some(alone)) = (device.distributed(), device.alone()) else { return Ok(None) };
+    if alone.keeper().is_none() {
+        return Ok(None);
+    }
     let own: Vec<C64> = own.par_iter().map(|&x| x.into()).collect();
     let own = alone.upload(DType::F64, Rows::all(own.len()), 1, &own)?;
-    device.joined(&own, starts)?.map_or(Ok(None), |all| alone.download_real(&all))
+    ranks.joined(&own, starts)?.map_or(Ok(None), |all| alone.download_real(&all))
 }
 
 fn other_way() -> Error {

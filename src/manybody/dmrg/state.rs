@@ -10,6 +10,7 @@ use faer::{Mat, MatRef};
 use super::block::Block;
 use super::conserved::conserved;
 use super::dense::{square, thin_svd};
+use super::mpo::Mpo;
 use super::space::{Fusion, Label, Space, Symmetry};
 use super::superblock::Superblock;
 use super::tensor::{Tensor, from_left};
@@ -80,10 +81,6 @@ impl<T: Element> State<T> {
     /// When the blocks do not know how they were made, as in an infinite chain.
     pub fn from_superblock(both: &Superblock<T>, x: &[T]) -> Result<State<T>> {
         let mpo = both.left().mpo().clone();
-        let lost = || {
-            Error::input("the blocks of an infinite chain do not make a state of a finite one")
-                .hint("use blocks grown from the two ends of the chain")
-        };
         if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
             return Err(lost());
         }
@@ -98,85 +95,10 @@ impl<T: Element> State<T> {
         let target = symmetry.add(&target, &symmetry.end(mpo.target()));
         let n = mpo.sites().count();
         let mut tensors: Vec<Option<Tensor<T>>> = vec![None; n];
-        // The labels of a right block seen from the left, in ascending order, and where each sector went.
-        let from_left = |space: &Space| -> (Space, Vec<usize>) {
-            let labels: Vec<Label> = space.iter().map(|(q, _)| symmetry.opposite(&target, q)).collect();
-            let sorted = labels.iter().cloned().zip(space.dims().iter().copied()).collect::<BTreeMap<_, _>>();
-            let turned = Space::new(sorted);
-            let place = labels.iter().map(|q| turned.find(q).unwrap_or(0)).collect();
-            (turned, place)
-        };
         let inside = |block: &Arc<Block<T>>| block.fusion().map_or(block.clone(), |f| f.0.clone());
-        let mut left = inside(both.left());
-        while left.sites() > 0 {
-            let (grown, basis) = left.origin().ok_or_else(lost)?.clone();
-            let (inner, _, site) = grown.fusion().ok_or_else(lost)?;
-            let vectors = basis.vectors.all()?;
-            let matrices: Vec<MatRef<'_, T>> = vectors.iter().map(|v| v.here()).collect::<Result<_>>()?;
-            let fill = |sector: usize| matrices[sector].to_owned();
-            let (states, behind) = (mpo.states(site), basis.new_space());
-            tensors[site] = Some(Tensor::new(&symmetry, inner.space(), states, behind, fill)?);
-            left = inner.clone();
-        }
-        let mut right = inside(both.right());
-        while right.sites() > 0 {
-            let (grown, basis) = right.origin().ok_or_else(lost)?.clone();
-            let (inner, fusion, site) = grown.fusion().ok_or_else(lost)?;
-            let (before, own_place) = from_left(right.space());
-            let (behind, place) = from_left(inner.space());
-            let rows = Fusion::new(&symmetry, &before, mpo.states(site));
-            let mut matrices = zeros::<T>(&rows, &behind);
-            for (sector, v) in basis.vectors.all()?.iter().enumerate() {
-                for part in fusion.parts(basis.old_sector[sector]) {
-                    let (_, to) = rows.place(own_place[sector], part.state).ok_or_else(lost)?;
-                    let block = v.here()?.subrows(part.offset, part.dim).transpose();
-                    matrices[place[part.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(block);
-                }
-            }
-            let fill = |sector: usize| matrices[sector].clone();
-            tensors[site] = Some(Tensor::new(&symmetry, &before, mpo.states(site), &behind, fill)?);
-            right = inner.clone();
-        }
-        // The middle: the left block's site takes an isometry, the right block's site the remaining factor.
-        let mut middle = BTreeMap::new();
-        let mut cores = Vec::new();
-        for (pair, m) in both.panels(x) {
-            let label = both.left().label(pair.left).clone();
-            let (u, rest) = match both.left().fusion() {
-                None => (None, m.to_owned()),
-                Some(_) if both.right().fusion().is_none() => (Some(m.to_owned()), Mat::zeros(0, 0)),
-                Some(_) => match ranked(m)? {
-                    Some((u, rest)) => (Some(u), rest),
-                    None => continue,
-                },
-            };
-            middle.insert(label, u.as_ref().map_or(m.nrows(), |u: &Mat<T>| u.ncols()));
-            cores.push((pair, u, rest));
-        }
-        let middle = Space::new(middle);
-        let at = |left: usize| middle.find(both.left().label(left)).unwrap_or(0);
-        if let Some((inner, _, site)) = both.left().fusion() {
-            let mut isometries = vec![Mat::zeros(0, 0); middle.sectors()];
-            for (pair, u, _) in &mut cores {
-                isometries[at(pair.left)] = u.take().unwrap_or_else(|| Mat::zeros(0, 0));
-            }
-            let fill = |sector: usize| isometries[sector].clone();
-            tensors[site] = Some(Tensor::new(&symmetry, inner.space(), mpo.states(site), &middle, fill)?);
-        }
-        if let Some((inner, fusion, site)) = both.right().fusion() {
-            let (behind, place) = from_left(inner.space());
-            let rows = Fusion::new(&symmetry, &middle, mpo.states(site));
-            let mut matrices = zeros::<T>(&rows, &behind);
-            for (pair, _, rest) in &cores {
-                for p in fusion.parts(pair.right) {
-                    let (_, to) = rows.place(at(pair.left), p.state).ok_or_else(lost)?;
-                    let from = rest.as_ref().subcols(p.offset, p.dim);
-                    matrices[place[p.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(from);
-                }
-            }
-            let fill = |sector: usize| matrices[sector].clone();
-            tensors[site] = Some(Tensor::new(&symmetry, &middle, mpo.states(site), &behind, fill)?);
-        }
+        left_tensors(inside(both.left()), &mpo, &mut tensors)?;
+        right_tensors(inside(both.right()), &mpo, &target, &mut tensors)?;
+        middle_tensors(both, x, &target, &mut tensors)?;
         let tensors: Option<Vec<Tensor<T>>> = tensors.into_iter().collect();
         State::from_tensors(mpo.sites().clone(), symmetry, target, tensors.ok_or_else(lost)?)
     }
@@ -323,4 +245,118 @@ fn ranked<T: Element>(m: MatRef<'_, T>) -> Result<Option<(Mat<T>, Mat<T>)>> {
 fn zeros<T: Element>(rows: &Fusion, behind: &Space) -> Vec<Mat<T>> {
     let height = |q: &Label| rows.space().find(q).map_or(0, |s| rows.space().dim(s));
     behind.iter().map(|(q, dim)| Mat::zeros(height(q), dim)).collect()
+}
+
+/// The error of blocks that do not know how they were made.
+fn lost() -> Error {
+    Error::input("the blocks of an infinite chain do not make a state of a finite one")
+        .hint("use blocks grown from the two ends of the chain")
+}
+
+/// The labels of a right block seen from the left, in ascending order, and where each sector went.
+fn seen_from_left(symmetry: &Symmetry, target: &Label, space: &Space) -> (Space, Vec<usize>) {
+    let labels: Vec<Label> = space.iter().map(|(q, _)| symmetry.opposite(target, q)).collect();
+    let sorted = labels.iter().cloned().zip(space.dims().iter().copied()).collect::<BTreeMap<_, _>>();
+    let turned = Space::new(sorted);
+    let place = labels.iter().map(|q| turned.find(q).unwrap_or(0)).collect();
+    (turned, place)
+}
+
+/// The matrices of the sites that a left block has, from the bases that it was cut to.
+fn left_tensors<T: Element>(
+    mut left: Arc<Block<T>>,
+    mpo: &Mpo,
+    tensors: &mut [Option<Tensor<T>>],
+) -> Result<()> {
+    while left.sites() > 0 {
+        let (grown, basis) = left.origin().ok_or_else(lost)?.clone();
+        let (inner, _, site) = grown.fusion().ok_or_else(lost)?;
+        let vectors = basis.vectors.all()?;
+        let matrices: Vec<MatRef<'_, T>> = vectors.iter().map(|v| v.here()).collect::<Result<_>>()?;
+        let fill = |sector: usize| matrices[sector].to_owned();
+        let (states, behind) = (mpo.states(site), basis.new_space());
+        tensors[site] = Some(Tensor::new(mpo.symmetry(), inner.space(), states, behind, fill)?);
+        left = inner.clone();
+    }
+    Ok(())
+}
+
+/// Those of a right block.
+fn right_tensors<T: Element>(
+    mut right: Arc<Block<T>>,
+    mpo: &Mpo,
+    target: &Label,
+    tensors: &mut [Option<Tensor<T>>],
+) -> Result<()> {
+    let symmetry = mpo.symmetry();
+    while right.sites() > 0 {
+        let (grown, basis) = right.origin().ok_or_else(lost)?.clone();
+        let (inner, fusion, site) = grown.fusion().ok_or_else(lost)?;
+        let (before, own_place) = seen_from_left(symmetry, target, right.space());
+        let (behind, place) = seen_from_left(symmetry, target, inner.space());
+        let rows = Fusion::new(symmetry, &before, mpo.states(site));
+        let mut matrices = zeros::<T>(&rows, &behind);
+        for (sector, v) in basis.vectors.all()?.iter().enumerate() {
+            for part in fusion.parts(basis.old_sector[sector]) {
+                let (_, to) = rows.place(own_place[sector], part.state).ok_or_else(lost)?;
+                let block = v.here()?.subrows(part.offset, part.dim).transpose();
+                matrices[place[part.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(block);
+            }
+        }
+        let fill = |sector: usize| matrices[sector].clone();
+        tensors[site] = Some(Tensor::new(symmetry, &before, mpo.states(site), &behind, fill)?);
+        right = inner.clone();
+    }
+    Ok(())
+}
+
+/// Those of the two sites in the middle: the left block's site takes an isometry, the right block's site the remaining factor.
+fn middle_tensors<T: Element>(
+    both: &Superblock<T>,
+    x: &[T],
+    target: &Label,
+    tensors: &mut [Option<Tensor<T>>],
+) -> Result<()> {
+    let mpo = both.left().mpo();
+    let symmetry = mpo.symmetry();
+    let mut middle = BTreeMap::new();
+    let mut cores = Vec::new();
+    for (pair, m) in both.panels(x) {
+        let label = both.left().label(pair.left).clone();
+        let (u, rest) = match both.left().fusion() {
+            None => (None, m.to_owned()),
+            Some(_) if both.right().fusion().is_none() => (Some(m.to_owned()), Mat::zeros(0, 0)),
+            Some(_) => match ranked(m)? {
+                Some((u, rest)) => (Some(u), rest),
+                None => continue,
+            },
+        };
+        middle.insert(label, u.as_ref().map_or(m.nrows(), |u: &Mat<T>| u.ncols()));
+        cores.push((pair, u, rest));
+    }
+    let middle = Space::new(middle);
+    let at = |left: usize| middle.find(both.left().label(left)).unwrap_or(0);
+    if let Some((inner, _, site)) = both.left().fusion() {
+        let mut isometries = vec![Mat::zeros(0, 0); middle.sectors()];
+        for (pair, u, _) in &mut cores {
+            isometries[at(pair.left)] = u.take().unwrap_or_else(|| Mat::zeros(0, 0));
+        }
+        let fill = |sector: usize| isometries[sector].clone();
+        tensors[site] = Some(Tensor::new(symmetry, inner.space(), mpo.states(site), &middle, fill)?);
+    }
+    if let Some((inner, fusion, site)) = both.right().fusion() {
+        let (behind, place) = seen_from_left(symmetry, target, inner.space());
+        let rows = Fusion::new(symmetry, &middle, mpo.states(site));
+        let mut matrices = zeros::<T>(&rows, &behind);
+        for (pair, _, rest) in &cores {
+            for p in fusion.parts(pair.right) {
+                let (_, to) = rows.place(at(pair.left), p.state).ok_or_else(lost)?;
+                let from = rest.as_ref().subcols(p.offset, p.dim);
+                matrices[place[p.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(from);
+            }
+        }
+        let fill = |sector: usize| matrices[sector].clone();
+        tensors[site] = Some(Tensor::new(symmetry, &middle, mpo.states(site), &behind, fill)?);
+    }
+    Ok(())
 }

@@ -250,9 +250,7 @@ pub fn unsealed(file: &[u8]) -> Result<&[u8]> {
 
 /// A saved state, real or complex, and what was saved with it.
 pub enum Saved {
-    /// Of real numbers.
     Real(State<f64>),
-    /// Of complex numbers.
     Complex(State<C64>),
 }
 

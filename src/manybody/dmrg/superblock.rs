@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::block::Block;
 use super::operators::{Carried, Present};
-use super::pieces::{Whole, diagonal, put_together, signature};
+use super::pieces::{CoveredMatrix, diagonal, put_together, signature};
 use super::space::{Label, Side};
 use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
@@ -44,7 +44,7 @@ impl Strategy {
 
 /// A pair of sectors whose charges add up to those of the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub struct SectorPair {
     /// Sector of the left block.
     pub left: usize,
     /// Sector of the right block.
@@ -60,7 +60,7 @@ pub struct Superblock<T> {
     right: Arc<Block<T>>,
     /// The operators of both, here as long as the superblock is.
     operators: [Present<T>; 2],
-    pairs: Vec<Pair>,
+    pairs: Vec<SectorPair>,
     list: Arc<RecordList<T>>,
     diagonal: OuterSums,
     kernel: Arc<dyn Kernel>,
@@ -112,7 +112,7 @@ fn all_halves<T: Element>(
                         // A block and its mirror image are made of the same matrices.
                         let number = *known.entry((shape, signature(&factors))).or_insert(wholes.len());
                         if number == wholes.len() {
-                            wholes.push(Whole { shape, factors });
+                            wholes.push(CoveredMatrix { shape, factors });
                         }
                         places.push((symbol, side, at, number));
                     }
@@ -180,7 +180,7 @@ impl<T: Element> Superblock<T> {
                     |(c, (q, t)): (usize, (&i32, &Option<i32>))| spin == Some(c) || t.is_none_or(|t| t == *q);
                 if sum.iter().zip(target).enumerate().all(meant) {
                     number.insert((i, j), pairs.len());
-                    pairs.push(Pair { left: i, right: j });
+                    pairs.push(SectorPair { left: i, right: j });
                     panels.push(Panel { offset: dim, rows, columns });
                     dim += rows * columns;
                 }
@@ -311,7 +311,7 @@ impl<T: Element> Superblock<T> {
     }
 
     /// The pairs of sectors.
-    pub fn pairs(&self) -> &[Pair] {
+    pub fn pairs(&self) -> &[SectorPair] {
         &self.pairs
     }
 
@@ -331,7 +331,7 @@ impl<T: Element> Superblock<T> {
     }
 
     /// A vector as one matrix a pair of sectors.
-    pub(super) fn panels<'a>(&'a self, x: &'a [T]) -> impl Iterator<Item = (Pair, MatRef<'a, T>)> {
+    pub(super) fn panels<'a>(&'a self, x: &'a [T]) -> impl Iterator<Item = (SectorPair, MatRef<'a, T>)> {
         self.pairs.iter().zip(&self.list.panels).map(move |(pair, p)| {
             let own = &x[p.offset..p.offset + p.rows * p.columns];
             (*pair, MatRef::from_row_major_slice(own, p.rows, p.columns))
@@ -389,7 +389,8 @@ impl<T: Element> LinearOperator for Superblock<T> {
     }
 
     fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
-        let Some(entries) = self.device.outer(&self.diagonal, 0..self.dim())? else { return Ok(None) };
+        let Some(faster) = self.device.superblocks() else { return Ok(None) };
+        let Some(entries) = faster.outer(&self.diagonal, 0..self.dim())? else { return Ok(None) };
         let (lowest, spread) = self.diagonal.lowest_and_spread();
         Ok(Some(DiagonalThere { entries, lowest, spread }))
     }

@@ -74,7 +74,6 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-/// The conjugate transpose.
 pub(super) fn adjoint<T: Element>(m: MatRef<'_, T>) -> Mat<T> {
     Mat::from_fn(m.ncols(), m.nrows(), |i, j| Scalar::conj(m[(j, i)]))
 }

@@ -10,7 +10,8 @@ use super::density::{DensityMatrix, Found, Mixing, shared, vanishes, work_of};
 use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
-use crate::backend::matrix::held::{Composed, Held, Keeper, Numbers, Source, Square, Term};
+use crate::backend::distributed::alike;
+use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Keeper, Square, TermSource};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Kind, Result};
@@ -56,7 +57,12 @@ impl<T: Element> DensityMatrix<T> {
             Some(shares) => {
                 let (order, starts) = shares.in_order(&sizes);
                 let block = ranks::agreed(block);
-                (block.and_then(|own| self.device.joined(&own, &starts)?.ok_or_else(apart)), order)
+                (
+                    block.and_then(|own| {
+                        self.device.distributed().ok_or_else(apart)?.joined(&own, &starts)?.ok_or_else(apart)
+                    }),
+                    order,
+                )
             }
         };
         let block = match block {
@@ -65,7 +71,7 @@ impl<T: Element> DensityMatrix<T> {
             Err(_) => return Ok(None),
             Ok(block) => block,
         };
-        let numbers = Numbers::new(&self.device, block)?;
+        let numbers = DeviceNumbers::new(&self.device, block)?;
         let mut places = vec![0; kept.len()];
         let mut at = 0;
         for sector in order {
@@ -94,11 +100,11 @@ impl<T: Element> DensityMatrix<T> {
                 // The last column first.
                 Ok((block, first)) => {
                     let last = first + rows * rows.saturating_sub(1);
-                    Source::Block(block, last, [1, -(rows as i64)])
+                    TermSource::Block(block, last, [1, -(rows as i64)])
                 }
-                Err(m) => Source::Matrix(T::as_real(m)?),
+                Err(m) => TermSource::Matrix(T::as_real(m)?),
             };
-            let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns, from }];
+            let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns, from }];
             Some(Composed { rows, columns, by_rows: true, terms })
         });
         let composed = composed.collect::<Option<Vec<_>>>();
@@ -146,7 +152,7 @@ fn there<T: Element>(
     let width = |sector: usize| -> usize {
         targets.iter().flat_map(|t| own_panels(t.both, side, sector)).map(|(_, columns)| columns).sum()
     };
-    let (alike, solving) = (device.alike()?, device.solves_together()?);
+    let (alike, solving) = alike(device)?;
     let works = space.dims().iter().enumerate().map(|(s, dim)| work_of(*dim, width(s)));
     let shares = shared(solving, works);
     let own = |sector: &usize| shares.as_ref().is_none_or(|shares| shares.owns(*sector));
@@ -192,9 +198,9 @@ fn sectors<T: Element>(
                 let place = match side {
                     Side::Right => panel.offset,
                     Side::Left => {
-                        let from = Source::Block(&target.rows, panel.offset, [panel.columns as i64, 1]);
+                        let from = TermSource::Block(&target.rows, panel.offset, [panel.columns as i64, 1]);
                         let (rows, columns) = (panel.rows, panel.columns);
-                        let terms = vec![Term { scale: 1.0, row: 0, rows, column: 0, columns, from }];
+                        let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns, from }];
                         turned.push(Composed { rows, columns, by_rows: false, terms });
                         at += rows * columns;
                         at - rows * columns
@@ -252,7 +258,7 @@ fn sectors<T: Element>(
         (FEEDERS..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| near()));
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let numbers = Numbers::new(device, sums)?;
+    let numbers = DeviceNumbers::new(device, sums)?;
     let mut sectors: Vec<(usize, (Vec<f64>, Found<T>))> = Vec::with_capacity(order.len());
     for (k, of) in found {
         let (mut weights, vectors): (Vec<f64>, Option<Mat<T>>) = of?;

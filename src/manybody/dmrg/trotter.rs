@@ -153,7 +153,7 @@ impl<T: Element> State<T> {
         }
         let dt = z / steps as f64;
         let mut known: Vec<(bool, f64, Vec<Option<Gate>>)> = Vec::new();
-        let mut run = Run::new(self, z.re == 0.0);
+        let mut run = Evolving::new(self, z.re == 0.0);
         let bar = task.start("gates", layers.len());
         for (k, &(odd, part)) in layers.iter().enumerate() {
             let at = match known.iter().position(|g| g.0 == odd && g.1 == part) {
@@ -210,7 +210,7 @@ impl<T: Element> State<T> {
 
 /// A state during the evolution. Its centre is the site at one end; all other matrices are isometries away from that
 /// end.
-struct Run<'a, T: Element> {
+struct Evolving<'a, T: Element> {
     state: &'a State<T>,
     states: Vec<Vec<Label>>,
     spaces: Vec<Space>,
@@ -223,11 +223,11 @@ struct Run<'a, T: Element> {
     log_norm: f64,
 }
 
-impl<'a, T: Element> Run<'a, T> {
-    fn new(state: &'a State<T>, unitary: bool) -> Run<'a, T> {
+impl<'a, T: Element> Evolving<'a, T> {
+    fn new(state: &'a State<T>, unitary: bool) -> Evolving<'a, T> {
         let states = (0..state.sites.count()).map(|i| state.symmetry.states(&state.sites, i)).collect();
         let (spaces, tensors) = (state.spaces.clone(), state.tensors.clone());
-        Run { state, states, spaces, tensors, at_end: true, unitary, discarded: 0.0, log_norm: 0.0 }
+        Evolving { state, states, spaces, tensors, at_end: true, unitary, discarded: 0.0, log_norm: 0.0 }
     }
 
     /// Passes from one end to the other with a gate on some bonds.

@@ -1,10 +1,10 @@
 //! The rows of an operator from states of one sector to those of another, where symmetries divide one or both.
 
-use super::super::basis::{Basis, Walk};
-use super::super::local::{Collected, Element, Group, group};
-use super::super::rows::{Rows, tidy};
-use super::codes::Layout;
-use super::numbers::Numbers;
+use super::super::basis::{Basis, BasisPath};
+use super::super::local::{Collected, LocalEntry, LocalTerms, group};
+use super::super::rows::{RowSource, tidy};
+use super::codes::WordLayout;
+use super::numbers::StateNumbers;
 use super::subspace::Subspace;
 use crate::error::Result;
 use crate::number::C64;
@@ -30,20 +30,19 @@ struct Word {
     stays: bool,
 }
 
-/// Generates rows.
 pub(super) struct CodedRows {
     to: Subspace,
     from: Subspace,
-    layout: Layout,
+    layout: WordLayout,
     groups: Vec<Words>,
     /// Whether both sectors are the same.
     square: bool,
     /// The numbers of the columns, where no symmetries divide them and the tables are small.
-    numbers: Option<Numbers>,
+    numbers: Option<StateNumbers>,
 }
 
 /// Local matrices of collected elements, those that change the fixed charges as `change` says.
-pub(super) fn groups_between(collected: &Collected, from: &Basis, to: &Basis) -> Result<Vec<Group>> {
+pub(super) fn groups_between(collected: &Collected, from: &Basis, to: &Basis) -> Result<Vec<LocalTerms>> {
     // What both fix must change by the difference; what one fixes alone is seen at the column.
     let fixed = |name: &str| -> Option<(i32, i32)> {
         let a = from.sector().iter().find(|q| q.0 == name)?.1;
@@ -64,16 +63,22 @@ impl CodedRows {
     ///
     /// # Errors
     /// For words too short.
-    pub fn layout(from: &Subspace, to: &Subspace) -> Result<Layout> {
+    pub fn layout(from: &Subspace, to: &Subspace) -> Result<WordLayout> {
         match from.orbits.as_ref().or(to.orbits.as_ref()) {
             Some(orbits) => Ok(orbits.actions.layout.clone()),
-            None => Layout::new(to.sites(), 8),
+            None => WordLayout::new(to.sites(), 8),
         }
     }
 
-    pub fn new(groups: &[Group], from: &Subspace, to: &Subspace, layout: Layout, square: bool) -> CodedRows {
+    pub fn new(
+        groups: &[LocalTerms],
+        from: &Subspace,
+        to: &Subspace,
+        layout: WordLayout,
+        square: bool,
+    ) -> CodedRows {
         let groups = groups.iter().filter(|g| !g.elements.is_empty()).map(|g| words(g, &layout)).collect();
-        let numbers = from.orbits.is_none().then(|| Numbers::new(&from.plain, &layout)).flatten();
+        let numbers = from.orbits.is_none().then(|| StateNumbers::new(&from.plain, &layout)).flatten();
         CodedRows { to: to.clone(), from: from.clone(), layout, groups, square, numbers }
     }
 
@@ -107,7 +112,7 @@ impl CodedRows {
         match &self.to.orbits {
             Some(orbits) => (0..count).for_each(|k| each(k, orbits.least[first + k], orbits.norm(first + k))),
             None => {
-                let mut walk = Walk::at(&self.to.plain, first);
+                let mut walk = BasisPath::at(&self.to.plain, first);
                 let mut code = self.layout.code(&walk.states);
                 for k in 0..count {
                     each(k, code, 1.0);
@@ -160,7 +165,7 @@ impl CodedRows {
     }
 }
 
-fn words(group: &Group, layout: &Layout) -> Words {
+fn words(group: &LocalTerms, layout: &WordLayout) -> Words {
     let places: Vec<_> = group
         .sites
         .iter()
@@ -169,7 +174,7 @@ fn words(group: &Group, layout: &Layout) -> Words {
         .collect();
     let bits = places.iter().fold(0, |bits, &(shift, mask, _)| bits | (mask << shift));
     let string = group.string.iter().fold(0, |sites, &i| sites | (1 << i));
-    let word = |element: &Element| {
+    let word = |element: &LocalEntry| {
         let put = |bits: u64, (s, &(shift, ..)): (&u8, &(u32, u64, usize))| bits | (u64::from(*s) << shift);
         let bits = element.states.iter().zip(&places).fold(0, put);
         Word { value: element.value, bits, stays: element.states.is_empty() }
@@ -178,7 +183,7 @@ fn words(group: &Group, layout: &Layout) -> Words {
     Words { places, bits, string, starts: group.starts.clone(), elements }
 }
 
-impl Rows for CodedRows {
+impl RowSource for CodedRows {
     fn shape(&self) -> (usize, usize) {
         (self.to.dim(), self.from.dim())
     }
@@ -196,7 +201,7 @@ impl Rows for CodedRows {
     fn bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|g| 4 * g.starts.len() + 32 * g.elements.len()).sum();
         groups
-            + self.numbers.as_ref().map_or(0, Numbers::bytes)
+            + self.numbers.as_ref().map_or(0, StateNumbers::bytes)
             + self.to.orbits.as_ref().map_or(0, |o| 12 * o.least.len() + o.actions.bytes())
     }
 

@@ -15,12 +15,11 @@ const WIDEST: u32 = 11;
 
 /// Where the states of the sites stand in a word: site 0 in the highest bits, so that words are in the order of states.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(super) struct WordLayout {
     /// Lowest bit of each site.
     pub shifts: Vec<u32>,
     /// Bits of each site, at the lowest place.
     pub masks: Vec<u64>,
-    /// Bits in all.
     pub bits: u32,
     pieces: Vec<Digit>,
     /// For each piece and its values, the sites with an odd number of fermions, as bits; none without fermions.
@@ -37,12 +36,12 @@ struct Digit {
     start: usize,
 }
 
-impl Layout {
+impl WordLayout {
     /// Words for these sites, in pieces of at most `widest` bits, or of one site.
     ///
     /// # Errors
     /// When a word is too short.
-    pub fn new(sites: &Sites, widest: u32) -> Result<Layout> {
+    pub fn new(sites: &Sites, widest: u32) -> Result<WordLayout> {
         let bits_of = |dim: usize| usize::BITS - (dim.max(2) - 1).leading_zeros();
         let bits: Vec<u32> = sites.iter().map(|site| bits_of(site.dim())).collect();
         let all: u32 = bits.iter().sum();
@@ -72,7 +71,7 @@ impl Layout {
             start += 1 << wide;
             first = end;
         }
-        let mut layout = Layout { shifts, masks, bits: all, pieces, odd: None };
+        let mut layout = WordLayout { shifts, masks, bits: all, pieces, odd: None };
         if sites.iter().any(|site| (0..site.dim()).any(|s| site.is_odd(s))) {
             let is_odd =
                 |i: usize, s: usize| sites.site(i).is_ok_and(|site| s < site.dim() && site.is_odd(s));
@@ -142,7 +141,7 @@ impl Layout {
 /// What the elements of a group do to words.
 #[derive(Debug)]
 pub(super) struct Actions {
-    pub layout: Layout,
+    pub layout: WordLayout,
     /// Of each element, what becomes of each value of each piece.
     images: Vec<u64>,
     /// Of each element and value, the sites whose fermions pass those of the piece, odd times, as bits; none where no
@@ -160,13 +159,13 @@ impl Actions {
     /// When a word is too short for the sites, or the tables do not fit into memory.
     pub fn new(sites: &Sites, group: &Group) -> Result<Actions> {
         let count = group.elements.len();
-        let small = |layout: &Layout| 8 * layout.entries() * count <= NEAR;
-        let mut layout = Layout::new(sites, WIDEST)?;
+        let small = |layout: &WordLayout| 8 * layout.entries() * count <= NEAR;
+        let mut layout = WordLayout::new(sites, WIDEST)?;
         for widest in (8..WIDEST).rev() {
             if small(&layout) {
                 break;
             }
-            layout = Layout::new(sites, widest)?;
+            layout = WordLayout::new(sites, widest)?;
         }
         let stride = layout.entries();
         let fermions = layout.odd.is_some();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use faer::Mat;
 use rayon::prelude::*;
 
-use super::super::basis::{Sector, Walk};
+use super::super::basis::{BasisPath, Sector};
 use super::super::dmrg::reduced::renyi;
-use super::codes::Layout;
+use super::codes::WordLayout;
 use super::subspace::Subspace;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -66,7 +66,7 @@ impl Subspace {
     fn blocks(&self, state: &[C64], inside: &[bool]) -> Result<Vec<(Vec<i32>, SchmidtBlock)>> {
         const TOGETHER: usize = 1 << 16;
         let sites = self.sites();
-        let layout = Layout::new(sites, 8)?;
+        let layout = WordLayout::new(sites, 8)?;
         let dim = self.plain.dim();
         memory::ensure(48 * dim as u128, &format!("the entanglement of {dim} states"))?;
         let own = (0..inside.len()).filter(|&i| inside[i]);
@@ -77,7 +77,7 @@ impl Subspace {
             names.iter().map(|name| (0..inside.len()).map(|i| sites.twice(i, name)).collect()).collect();
         let own: Vec<usize> = own.collect();
         let mut blocks: BTreeMap<Vec<i32>, SchmidtBlock> = BTreeMap::new();
-        let mut walk = Walk::at(&self.plain, 0);
+        let mut walk = BasisPath::at(&self.plain, 0);
         for (row, &amplitude) in state.iter().enumerate() {
             if row % TOGETHER == 0 {
                 task::poll()?;

@@ -6,7 +6,7 @@ use super::super::exact::PlainRows;
 use super::super::free;
 use super::super::local::{collect, groups};
 use super::super::opsum::OpSum;
-use super::super::rows::{self, Rows};
+use super::super::rows::{self, RowSource};
 use super::coded::{CodedRows, groups_between};
 use super::invariance::{factors, is_hermitian, part, refuse_others};
 use super::numbers;
@@ -71,7 +71,7 @@ pub fn operator(
 /// The operator with its entries kept. Ranks that share its rows make their own and no others, where the adjoint needs no more.
 fn stored_rows(
     device: &Device,
-    source: &Arc<dyn Rows>,
+    source: &Arc<dyn RowSource>,
     (sum, from, to): (&OpSum, &Subspace, Option<&Subspace>),
     wanted: Wanted,
     task: &Task,
@@ -114,7 +114,7 @@ fn source(
     (from, to): (&Subspace, Option<&Subspace>),
     project: bool,
     task: &Task,
-) -> Result<Arc<dyn Rows>> {
+) -> Result<Arc<dyn RowSource>> {
     Ok(match (to, &from.orbits) {
         (None, None) if project => Arc::new(rows_of(sum, from, Some(from), true, task)?),
         (None, None) => match CodedRows::layout(from, from).ok().filter(|l| l.bits <= numbers::SHORT) {

@@ -2,7 +2,7 @@
 //! 6561 (1990)).
 
 use super::super::basis::{Basis, Level};
-use super::codes::Layout;
+use super::codes::WordLayout;
 
 /// The most bits of a word, and of a half of it.
 pub(super) const SHORT: u32 = 32;
@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 
 /// The number of a state is the sum of those of its halves, which meet at a node of the diagram.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(super) struct StateNumbers {
     shift: u32,
     left: Vec<Half>,
     right: Vec<Half>,
@@ -42,9 +42,9 @@ fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<Half> {
     Some(Half { before, node })
 }
 
-impl Numbers {
+impl StateNumbers {
     /// The tables of a basis; none where they would be long.
-    pub fn new(basis: &Basis, layout: &Layout) -> Option<Numbers> {
+    pub fn new(basis: &Basis, layout: &WordLayout) -> Option<StateNumbers> {
         let levels = basis.levels();
         let middle = layout.shifts.iter().position(|&shift| 2 * shift <= layout.bits)? + 1;
         let shift = layout.shifts[middle - 1];
@@ -63,7 +63,7 @@ impl Numbers {
             (0..nodes).find_map(from).unwrap_or(OUTSIDE)
         };
         let right = (0..1u64 << shift).map(|code| ends(&half(code, middle..levels.len())));
-        Some(Numbers { shift, left: left.collect(), right: right.collect() })
+        Some(StateNumbers { shift, left: left.collect(), right: right.collect() })
     }
 
     /// The number of a word, if it is of the sector.

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::super::basis::{Basis, Walk};
+use super::super::basis::{Basis, BasisPath};
 use super::codes::Actions;
 use super::group::Group;
 use crate::error::Result;
@@ -111,7 +111,7 @@ fn representatives(
     count: usize,
 ) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
-    let mut walk = Walk::at(basis, first);
+    let mut walk = BasisPath::at(basis, first);
     let mut code = actions.layout.code(&walk.states);
     for k in 0..count {
         if let Some(stabiliser) = stabiliser(actions, characters, code) {

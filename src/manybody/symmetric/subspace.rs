@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::super::basis::{Basis, Sector, Walk};
+use super::super::basis::{Basis, BasisPath, Sector};
 use super::super::sites::Sites;
-use super::codes::Layout;
+use super::codes::WordLayout;
 use super::generators::Symmetry;
 use super::group::{Generator, Group};
 use super::orbits::Orbits;
@@ -36,7 +36,7 @@ impl Subspace {
     pub fn new(sites: &Sites, sector: &Sector, symmetries: &[Symmetry], task: &Task) -> Result<Subspace> {
         let plain = Basis::new(sites, sector)?;
         if !symmetries.is_empty() {
-            Layout::new(sites, 1)?;
+            WordLayout::new(sites, 1)?;
         }
         let generators = symmetries.iter().map(|s| s.on(sites)).collect::<Result<Vec<_>>>()?;
         for generator in &generators {
@@ -55,7 +55,6 @@ impl Subspace {
         Ok(space)
     }
 
-    /// Number of states.
     pub fn dim(&self) -> usize {
         self.orbits.as_ref().map_or(self.plain.dim(), |o| o.least.len())
     }
@@ -153,7 +152,7 @@ impl Subspace {
     /// Calls `each` with some product states, counted from the first, the state that each belongs to, and its amplitude
     /// there.
     fn each(&self, orbits: &Orbits, first: usize, count: usize, mut each: impl FnMut(usize, usize, C64)) {
-        let mut walk = Walk::at(&self.plain, first);
+        let mut walk = BasisPath::at(&self.plain, first);
         for k in 0..count {
             if let Some((orbit, factor)) = orbits.of(orbits.actions.layout.code(&walk.states)) {
                 each(k, orbit, factor * orbits.norm(orbit).sqrt());

@@ -32,7 +32,7 @@ const INTEGER: f64 = 1e-3;
 type Corner = (u64, u64);
 
 /// What is known at a momentum.
-struct Known {
+struct AtMomentum {
     states: Matrix,
     gap: f64,
     width: f64,
@@ -46,7 +46,7 @@ struct Plaquette {
 }
 
 /// The grid of a plane.
-struct Grid<'a> {
+struct PlaneGrid<'a> {
     bloch: &'a Bloch,
     plane: &'a Plane,
     filled: usize,
@@ -54,7 +54,7 @@ struct Grid<'a> {
     points: u64,
     /// How much a level can move at most per unit of momentum in each of the two directions.
     speeds: [f64; 2],
-    known: BTreeMap<Corner, Known>,
+    known: BTreeMap<Corner, AtMomentum>,
 }
 
 /// The most that eigenvalues of `H(k)` change per unit of `k` in a direction: the sum of the norms of the hops'
@@ -73,7 +73,7 @@ fn speed(bloch: &Bloch, direction: usize) -> f64 {
     bloch.parts().map(|(cells, entries)| TAU * (cells[direction] as f64).abs() * norm(entries)).sum()
 }
 
-impl Grid<'_> {
+impl PlaneGrid<'_> {
     fn wrapped(&self, (a, b): Corner) -> Corner {
         (a % self.points, b % self.points)
     }
@@ -95,7 +95,11 @@ impl Grid<'_> {
         let found = at_each(&momenta, "Chern number", task, |k| {
             let l = levels(self.bloch, k)?;
             let width = l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
-            Ok(Known { states: lowest(&l.vectors, self.filled)?, gap: gap(&l.energies, self.filled), width })
+            Ok(AtMomentum {
+                states: lowest(&l.vectors, self.filled)?,
+                gap: gap(&l.energies, self.filled),
+                width,
+            })
         })?;
         self.known.extend(new.into_iter().zip(found));
         Ok(())
@@ -206,12 +210,13 @@ fn resolved<'a>(
     plane: &'a Plane,
     n: usize,
     task: &Task,
-) -> Result<(Grid<'a>, Vec<Plaquette>)> {
+) -> Result<(PlaneGrid<'a>, Vec<Plaquette>)> {
     // The cells, their corners and the momenta of these, beside the states there.
     keep(n * n, bloch.rows() * filled + 16)?;
     let size = 1 << HALVINGS;
     let speeds = plane.directions.map(|d| speed(bloch, d));
-    let mut grid = Grid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
+    let mut grid =
+        PlaneGrid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
     let patience = (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
     let mut cells: Vec<Plaquette> = (0..n as u64 * n as u64)
         .map(|p| Plaquette { corner: (p / n as u64 * size, p % n as u64 * size), size })

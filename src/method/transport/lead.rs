@@ -232,7 +232,7 @@ impl Lead {
     pub fn attach(&self, sites: &[Vec<f64>]) -> Result<Vec<usize>> {
         let length2: f64 = self.step.iter().map(|x| x * x).sum();
         let scale = length2.sqrt();
-        let found = Places::new(sites, 1e-6 * scale.min(1.0));
+        let found = SitesByCube::new(sites, 1e-6 * scale.min(1.0));
         let first = &self.places[0];
         // How many cells outward from the lead's own place each site of the sample would be its first one.
         let mut shifts: Vec<i64> = sites
@@ -283,20 +283,19 @@ fn sectors(h: &Mat<C64>, v: &Mat<C64>, is_hole: impl Fn(usize) -> bool) -> Vec<V
     vec![electrons, holes]
 }
 
-/// Sites by place.
-struct Places {
+struct SitesByCube {
     cubes: HashMap<Vec<i64>, Vec<usize>>,
     sites: Vec<Vec<f64>>,
     tolerance: f64,
 }
 
-impl Places {
-    fn new(sites: &[Vec<f64>], tolerance: f64) -> Places {
+impl SitesByCube {
+    fn new(sites: &[Vec<f64>], tolerance: f64) -> SitesByCube {
         let mut cubes: HashMap<Vec<i64>, Vec<usize>> = HashMap::new();
         for (i, place) in sites.iter().enumerate() {
             cubes.entry(place.iter().map(|x| x.round() as i64).collect()).or_default().push(i);
         }
-        Places { cubes, sites: sites.to_vec(), tolerance }
+        SitesByCube { cubes, sites: sites.to_vec(), tolerance }
     }
 
     fn at(&self, place: &[f64]) -> Option<usize> {

@@ -17,7 +17,7 @@ use faer::Mat;
 pub use lead::Lead;
 use modes::{Beam, Mode, Modes};
 use opening::{BESIDE, Opening, unresolved};
-use passed::Known;
+use passed::PassedByEnergy;
 use slices::{Blocks, Slices};
 
 use crate::backend::matrix::{Csr, Wrap};
@@ -36,7 +36,7 @@ pub struct Sample {
     orbitals: usize,
     leads: Vec<Attached>,
     slices: Slices,
-    known: Known,
+    known: PassedByEnergy,
 }
 
 #[derive(Debug, Clone)]
@@ -153,7 +153,7 @@ impl Sample {
         };
         let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
         let slices = Slices::new(&h, &leads.iter().map(|l| &l.rows[..]).collect::<Vec<_>>());
-        Ok(Sample { h, orbitals, leads, slices, known: Known::default() })
+        Ok(Sample { h, orbitals, leads, slices, known: PassedByEnergy::default() })
     }
 
     pub fn leads(&self) -> usize {

@@ -58,7 +58,7 @@ const GROWTH: f64 = 1.5;
 const VAGUE: f64 = 1e-3;
 
 /// The waves of a lead that a sample feels: those of one kind of particles.
-struct Part {
+struct LeadWaves {
     rows: Vec<usize>,
     /// On the rows, and `hard` ones behind them.
     matrix: Mat<C64>,
@@ -68,9 +68,9 @@ struct Part {
     channels: Channels,
 }
 
-impl Part {
+impl LeadWaves {
     /// None where it is not known which channels are open.
-    fn new(waves: &Waves, found: &Reflection, unit: f64) -> Option<Part> {
+    fn new(waves: &Waves, found: &Reflection, unit: f64) -> Option<LeadWaves> {
         let (u, r, n, i) = (&found.u, found.u.nrows(), waves.rows.len(), C64::I);
         // The basis of incoming waves is x, that of outgoing ones y: what does not come back passes.
         let d = u.svd().ok()?;
@@ -125,7 +125,7 @@ impl Part {
         let back = rho - leaving * t;
         let (inward, outward) = (x.to_owned(), y.to_owned());
         let channels = Channels { u: u.clone(), inward, outward, passing, open, off: noise };
-        Some(Part { rows: waves.rows.clone(), matrix, source, out, back, channels })
+        Some(LeadWaves { rows: waves.rows.clone(), matrix, source, out, back, channels })
     }
 
     fn extra(&self) -> usize {
@@ -148,11 +148,11 @@ impl Lead {
             let Some(found) = waves.reflection(energy / unit)?.filter(|found| found.off < BAD) else {
                 return Ok(None);
             };
-            let Some(part) = Part::new(waves, &found, unit) else { return Ok(None) };
+            let Some(part) = LeadWaves::new(waves, &found, unit) else { return Ok(None) };
             parts.push(part);
         }
         let rows = self.rows();
-        let extra = parts.iter().map(Part::extra).sum();
+        let extra = parts.iter().map(LeadWaves::extra).sum();
         let channels = parts.iter().map(|part| part.back.nrows()).sum();
         let mut opening = Opening {
             extra,

@@ -14,7 +14,7 @@ const MOST: usize = 4096;
 
 /// What is known, by the bits of the energy. Copies of a sample share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known(Arc<Mutex<HashMap<u64, Arc<Passed>>>>);
+pub(super) struct PassedByEnergy(Arc<Mutex<HashMap<u64, Arc<Passed>>>>);
 
 /// Probabilities at one energy.
 #[derive(Debug, Clone)]

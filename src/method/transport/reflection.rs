@@ -5,7 +5,7 @@
 //!
 //! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint are
 //! `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16 (2014)
-//! 063065, whose modes are the eigenvectors of what `Piece::behind` calls `ahead`.
+//! 063065, whose modes are the eigenvectors of what `LeadSlab::behind` calls `ahead`.
 
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
@@ -36,7 +36,7 @@ pub struct Reflection {
 }
 
 /// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
-struct Piece {
+struct LeadSlab {
     left: Mat<C64>,
     inward: Mat<C64>,
     outward: Mat<C64>,
@@ -126,14 +126,14 @@ impl Waves {
     }
 
     /// One cell at a complex energy.
-    fn cell(&self, z: C64) -> Option<Piece> {
+    fn cell(&self, z: C64) -> Option<LeadSlab> {
         let (r, i) = (self.a.ncols(), C64::I);
         let lu = self.inner(z).partial_piv_lu();
         let (ka, kb) = (lu.solve(&self.a), lu.solve(&self.b));
         let with = |x: Mat<C64>, factor: C64, own: f64| {
             Mat::from_fn(r, r, |j, k| factor * x[(j, k)] + if j == k { own } else { 0.0 })
         };
-        let piece = Piece {
+        let piece = LeadSlab {
             left: with(self.a.adjoint() * &ka, -2.0 * i, 1.0),
             inward: with(self.a.adjoint() * &kb, C64::new(2.0, 0.0), 0.0),
             outward: with(self.b.adjoint() * &ka, C64::new(2.0, 0.0), 0.0),
@@ -144,7 +144,7 @@ impl Waves {
 
     /// One cell at a real energy. An orbital that nothing reaches and that lies at this very energy is seen by no wave, but its
     /// equation has no solution: a last digit of imaginary part gives it one.
-    fn cell_at(&self, energy: f64) -> Option<Piece> {
+    fn cell_at(&self, energy: f64) -> Option<LeadSlab> {
         [0.0, 4e-16, 6e-15, 1e-13].iter().find_map(|eta| self.cell(C64::new(energy, *eta)))
     }
 
@@ -281,17 +281,17 @@ impl Waves {
     }
 }
 
-impl Piece {
+impl LeadSlab {
     fn is_finite(&self) -> bool {
         [&self.left, &self.inward, &self.outward, &self.right].iter().all(|m| largest(m.as_ref()).is_finite())
     }
 
     /// Two of them, one behind the other.
-    fn twice(&self) -> Option<Piece> {
+    fn twice(&self) -> Option<LeadSlab> {
         let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
         let ahead = &between * &self.outward;
         let back = &between * (&self.right * &self.inward);
-        Some(Piece {
+        Some(LeadSlab {
             left: &self.left + &self.inward * (&self.left * &ahead),
             outward: &self.outward * &ahead,
             inward: &self.inward * (&self.inward + &self.left * &back),
@@ -334,7 +334,7 @@ impl Piece {
 
     /// Newton's steps from a start. The size of a step tells how far off its beginning was, also near the edge of a band, where
     /// the equation is violated by much less: by the square. The `other` cell differs from this one by rounding.
-    fn refined(&self, other: &Piece, start: &Mat<C64>) -> Option<Reflection> {
+    fn refined(&self, other: &LeadSlab, start: &Mat<C64>) -> Option<Reflection> {
         let mut u = start.clone();
         let (mut last, mut off) = (f64::INFINITY, f64::INFINITY);
         let mut at = None;

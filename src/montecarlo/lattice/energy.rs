@@ -20,7 +20,7 @@ struct Ladder {
 
 /// A product of hops of electrons with spin up and with spin down, the last acting first.
 #[derive(Debug, Clone, PartialEq)]
-struct Term {
+struct HopProduct {
     coefficient: C64,
     /// `(to, from)` by spin.
     hops: [Vec<(usize, usize)>; 2],
@@ -29,7 +29,7 @@ struct Term {
 /// An operator sum, ready for local energies.
 #[derive(Debug, Clone)]
 pub struct LocalSum {
-    terms: Vec<Term>,
+    terms: Vec<HopProduct>,
     sites: usize,
 }
 
@@ -164,7 +164,7 @@ impl LocalSum {
     /// For operators that electrons do not have, sites that do not exist, terms that change the number of electrons of a
     /// spin.
     pub fn new(sum: &OpSum, sites: usize) -> Result<LocalSum> {
-        let mut terms: Vec<Term> = Vec::new();
+        let mut terms: Vec<HopProduct> = Vec::new();
         let mut stray: Vec<(Vec<Ladder>, C64, String)> = Vec::new();
         let given = sum.terms_on(sites);
         for term in given.iter() {
@@ -215,7 +215,7 @@ impl LocalSum {
                     for (b, down) in &downs {
                         // Conjugated twice: for the adjoint, and for the matrix element.
                         let coefficient = coefficient * (sign * a * b);
-                        terms.push(Term { coefficient, hops: [up.clone(), down.clone()] });
+                        terms.push(HopProduct { coefficient, hops: [up.clone(), down.clone()] });
                     }
                 }
             }
@@ -226,7 +226,7 @@ impl LocalSum {
                 .hint("a walker keeps its electrons; leave such terms out"));
         }
         // Equal terms are merged, and those that cancel are dropped.
-        let mut merged: Vec<Term> = Vec::new();
+        let mut merged: Vec<HopProduct> = Vec::new();
         let mut places = std::collections::HashMap::new();
         for term in terms {
             match places.entry(term.hops.clone()) {

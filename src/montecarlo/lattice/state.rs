@@ -201,7 +201,6 @@ impl<S: Amplitude> LatticeState<S> {
         }
     }
 
-    /// Number of sites.
     pub fn sites(&self) -> usize {
         self.sites
     }

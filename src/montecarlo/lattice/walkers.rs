@@ -100,12 +100,12 @@ fn wide(sites: &[u32]) -> Vec<usize> {
 }
 
 /// Numbers in (0, 1) for trials beyond those of single electrons.
-struct Numbers<'a> {
+struct TrialDraws<'a> {
     draws: &'a Draws,
     next: usize,
 }
 
-impl Numbers<'_> {
+impl TrialDraws<'_> {
     fn unit(&mut self) -> f64 {
         let w = self.draws.words(Draws::MOST + self.next / 4, self.next as u64 % 4);
         self.next += 1;
@@ -166,7 +166,7 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
     // Single hops in a Fermi sea connect all configurations, but not with a projector: there a move of several is
     // tried now and then.
     let more = if paired || draws.sweep.is_multiple_of(4) { state.trials() - up - down } else { 0 };
-    let mut numbers = Numbers { draws, next: 0 };
+    let mut numbers = TrialDraws { draws, next: 0 };
     for _ in 0..more {
         let hops = several(state, walker, &mut numbers);
         let number = numbers.unit();
@@ -178,7 +178,11 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
 /// A trial move of two electrons or more, which can connect configurations that single hops do not. They are removed
 /// and put on random sites that the others leave free. Half of the moves take two, each further electron is half as
 /// likely as the one before.
-fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers: &mut Numbers) -> Vec<Hop> {
+fn several<S: Amplitude>(
+    state: &LatticeState<S>,
+    walker: &Occupied<S>,
+    numbers: &mut TrialDraws,
+) -> Vec<Hop> {
     let (up, down) = state.electrons();
     let lifted = (1 + (-numbers.unit().log2()).ceil() as usize).clamp(2, up + down);
     let mut chosen: Vec<usize> = Vec::with_capacity(lifted);
@@ -216,7 +220,7 @@ fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers:
 }
 
 /// A few different sites out of those that are open, at random: by trial at first, from a list where few are open.
-fn some_of(sites: usize, open: impl Fn(usize) -> bool, count: usize, numbers: &mut Numbers) -> Vec<usize> {
+fn some_of(sites: usize, open: impl Fn(usize) -> bool, count: usize, numbers: &mut TrialDraws) -> Vec<usize> {
     let mut found = Vec::with_capacity(count);
     for _ in 0..4 * count {
         if found.len() == count {

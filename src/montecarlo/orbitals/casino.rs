@@ -14,7 +14,6 @@ const BLIP: f64 = 1.5 * 1.5 * 1.5;
 pub struct Blips {
     /// Cell, grid and kind.
     pub layout: SplineLayout,
-    /// The coefficients.
     pub table: SplineTable,
     /// One for each orbital.
     pub energies: Vec<f64>,

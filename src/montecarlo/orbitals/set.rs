@@ -8,9 +8,7 @@ use crate::number::C64;
 /// Orbitals as walkers take them.
 #[derive(Clone)]
 pub enum Basis {
-    /// Real ones.
     Real(Arc<dyn Orbitals<f64>>),
-    /// Complex ones.
     Complex(Arc<dyn Orbitals<C64>>),
 }
 
@@ -39,7 +37,7 @@ impl Basis {
 
 /// Where orbitals come from: what else can be made of them.
 #[derive(Clone)]
-pub enum Source {
+pub enum OrbitalSource {
     /// Sums of plane waves.
     Waves(Arc<Fourier>),
     /// A table on a grid.
@@ -51,7 +49,7 @@ pub enum Source {
 /// Orbitals with their energies, where these are known.
 #[derive(Clone)]
 pub struct OrbitalSet {
-    source: Source,
+    source: OrbitalSource,
     energies: Option<Arc<Vec<f64>>>,
 }
 
@@ -59,21 +57,21 @@ impl OrbitalSet {
     /// Sums of plane waves.
     pub fn waves(waves: Fourier) -> OrbitalSet {
         let energies = Some(Arc::new(waves.energies().to_vec()));
-        OrbitalSet { source: Source::Waves(Arc::new(waves)), energies }
+        OrbitalSet { source: OrbitalSource::Waves(Arc::new(waves)), energies }
     }
 
     /// Splines; energies if they are known.
     pub fn splines(splines: SplineOrbitals, energies: Option<Vec<f64>>) -> OrbitalSet {
-        OrbitalSet { source: Source::Splines(Arc::new(splines)), energies: energies.map(Arc::new) }
+        OrbitalSet { source: OrbitalSource::Splines(Arc::new(splines)), energies: energies.map(Arc::new) }
     }
 
     /// Real orbitals of another kind.
     pub fn other(orbitals: Arc<dyn Orbitals<f64>>) -> OrbitalSet {
-        OrbitalSet { source: Source::Other(orbitals), energies: None }
+        OrbitalSet { source: OrbitalSource::Other(orbitals), energies: None }
     }
 
     /// Where they come from.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &OrbitalSource {
         &self.source
     }
 
@@ -85,11 +83,11 @@ impl OrbitalSet {
     /// As walkers take them.
     pub fn basis(&self) -> Basis {
         match &self.source {
-            Source::Waves(o) if o.is_complex() => Basis::Complex(o.clone()),
-            Source::Waves(o) => Basis::Real(o.clone()),
-            Source::Splines(o) if o.is_complex() => Basis::Complex(o.clone()),
-            Source::Splines(o) => Basis::Real(o.clone()),
-            Source::Other(o) => Basis::Real(o.clone()),
+            OrbitalSource::Waves(o) if o.is_complex() => Basis::Complex(o.clone()),
+            OrbitalSource::Waves(o) => Basis::Real(o.clone()),
+            OrbitalSource::Splines(o) if o.is_complex() => Basis::Complex(o.clone()),
+            OrbitalSource::Splines(o) => Basis::Real(o.clone()),
+            OrbitalSource::Other(o) => Basis::Real(o.clone()),
         }
     }
 }

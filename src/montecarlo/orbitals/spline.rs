@@ -8,6 +8,7 @@ use super::super::waves::wave_vector;
 use super::{Derivatives, Fourier, Orbitals, interpolate};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineShape, SplineTable, Splines};
+use crate::backend::walkers::monte_carlo;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::Task;
@@ -34,7 +35,6 @@ pub struct SplineLayout {
     pub twist: [f64; 3],
     /// Grid points along each vector.
     pub grid: [usize; 3],
-    /// Number of orbitals.
     pub count: usize,
     /// Whether they are complex.
     pub complex: bool,
@@ -76,7 +76,7 @@ impl SplineOrbitals {
         Ok(SplineOrbitals {
             device: device.clone(),
             k: wave_vector(&layout.cell, layout.twist),
-            splines: device.splines(table.clone())?,
+            splines: monte_carlo(device)?.splines(table.clone())?,
             table,
             cell: layout.cell,
             twist: layout.twist,
@@ -159,7 +159,6 @@ impl SplineOrbitals {
         Ok(steps.map(|n| (n as usize).max(1)))
     }
 
-    /// The coefficients.
     pub fn table(&self) -> &SplineTable {
         &self.table
     }

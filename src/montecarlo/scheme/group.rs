@@ -36,14 +36,14 @@ pub fn second_stage(screen: Screen, odds: f64, passed: &[bool], forward: &[f64],
 }
 
 /// The members of a group and their part of M.
-struct Group<'a, S> {
+struct GroupMatrices<'a, S> {
     psi: &'a SlaterJastrow<S>,
     members: &'a [usize],
     /// For each filling: `phi(y_a) . A^-1[:, b]` for members a, b of its spin.
     matrices: Vec<Vec<S>>,
 }
 
-impl<'a, S: Amplitude> Group<'a, S> {
+impl<'a, S: Amplitude> GroupMatrices<'a, S> {
     fn new(
         psi: &'a SlaterJastrow<S>,
         walker: &mut Configuration<S>,
@@ -66,7 +66,7 @@ impl<'a, S: Amplitude> Group<'a, S> {
                 }
             }
         }
-        Group { psi, members, matrices }
+        GroupMatrices { psi, members, matrices }
     }
 
     /// The ratio of each filling if the members for which `moves` holds move: `ln |det M_AA|` and phase.
@@ -106,7 +106,7 @@ pub fn delayed_acceptance<S: Amplitude>(
     let mut total = 0;
     for (number, members) in order.chunks(group).enumerate() {
         interrupt.check()?;
-        let matrices = Group::new(psi, walker, members, &rows);
+        let matrices = GroupMatrices::new(psi, walker, members, &rows);
         let k = members.len();
         let only = |a: usize| -> Vec<bool> { (0..k).map(|b| b == a).collect() };
         let (mut forward, mut passed) = (vec![0.0; k], vec![false; k]);

@@ -23,13 +23,13 @@ static LIMITS: OnceLock<Limits> = OnceLock::new();
 
 /// The limits that hold for the whole run.
 struct Limits {
-    groups: Vec<Group>,
+    groups: Vec<ControlGroup>,
     /// The least of them, the machine's memory, and the addresses.
     all: u64,
 }
 
 /// A control group with a limit.
-struct Group {
+struct ControlGroup {
     limit: u64,
     usage: PathBuf,
     statistics: PathBuf,
@@ -178,7 +178,7 @@ fn folders(own: &str, mounts: &str) -> Vec<(PathBuf, bool)> {
     found
 }
 
-fn groups(own: &str, mounts: &str) -> Vec<Group> {
+fn groups(own: &str, mounts: &str) -> Vec<ControlGroup> {
     let with_limit = |(folder, second): (PathBuf, bool)| {
         let (limit, usage, files) = if second {
             ("memory.max", "memory.current", "inactive_file ")
@@ -187,7 +187,7 @@ fn groups(own: &str, mounts: &str) -> Vec<Group> {
         };
         // `max`, or a number as large as the address space, means no limit.
         let limit = std::fs::read_to_string(folder.join(limit)).ok()?.trim().parse().ok()?;
-        (limit < 1 << 60).then(|| Group {
+        (limit < 1 << 60).then(|| ControlGroup {
             limit,
             usage: folder.join(usage),
             statistics: folder.join("memory.stat"),

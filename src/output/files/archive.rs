@@ -17,7 +17,6 @@ use crate::task;
 /// The entry that says what the arrays are.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// An open archive.
 pub(super) struct Archive {
     zip: zip::ZipArchive<BufReader<File>>,
     about: Map<String, Value>,

@@ -81,7 +81,7 @@ fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<(
     }
     remove_left_behind(&target);
     let (beside, file) = part(&target).map_err(failed)?;
-    let open = Open::new(&beside);
+    let open = OpenFile::new(&beside);
     let written = (|| {
         let mut out = BufWriter::new(Polled(file));
         fill(&mut out)?;
@@ -122,16 +122,16 @@ impl Seek for Polled {
 /// The half-written files of this process.
 static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-struct Open<'a>(&'a Path);
+struct OpenFile<'a>(&'a Path);
 
-impl Open<'_> {
-    fn new(path: &Path) -> Open<'_> {
+impl OpenFile<'_> {
+    fn new(path: &Path) -> OpenFile<'_> {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
-        Open(path)
+        OpenFile(path)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenFile<'_> {
     fn drop(&mut self) {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| path != self.0);
     }

@@ -208,7 +208,6 @@ fn array(set: &Dataset, name: String) -> Result<Named> {
     Ok(Named { name, shape, data })
 }
 
-/// Complex numbers.
 fn pairs(set: &Dataset) -> Result<Vec<C64>> {
     let found = set.datatype().map_err(broken)?;
     for names in PARTS {

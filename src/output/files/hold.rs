@@ -9,7 +9,7 @@ use crate::{confine, ranks};
 
 /// A file that is kept as long as this value lives.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldFile {
     /// None on file systems without locks.
     lock: Option<File>,
     path: PathBuf,
@@ -19,8 +19,8 @@ pub struct Held {
 ///
 /// # Errors
 /// When another run keeps it, or nothing can be written beside it.
-pub fn hold(path: &Path) -> Result<Held> {
-    let mut held = Held { lock: None, path: PathBuf::new() };
+pub fn hold(path: &Path) -> Result<HeldFile> {
+    let mut held = HeldFile { lock: None, path: PathBuf::new() };
     // Of several ranks one keeps it for all.
     confine::check(path)?;
     ranks::once(|| {
@@ -30,7 +30,7 @@ pub fn hold(path: &Path) -> Result<Held> {
     Ok(held)
 }
 
-fn hold_here(path: &Path) -> Result<Held> {
+fn hold_here(path: &Path) -> Result<HeldFile> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let name = target.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = target.with_file_name(format!(".{name}.lock"));
@@ -50,11 +50,11 @@ fn hold_here(path: &Path) -> Result<Held> {
                 return Err(Error::file(format!("`{}` belongs to another run{who}", path.display()))
                     .hint("wait for its end, or name another file"));
             }
-            Err(TryLockError::Error(_)) => return Ok(Held { lock: None, path: beside }),
+            Err(TryLockError::Error(_)) => return Ok(HeldFile { lock: None, path: beside }),
         }
         if is_there(&lock, &beside) {
             let _ = lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id()));
-            return Ok(Held { lock: Some(lock), path: beside });
+            return Ok(HeldFile { lock: Some(lock), path: beside });
         }
     }
 }
@@ -74,7 +74,7 @@ fn is_there(lock: &File, path: &Path) -> bool {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldFile {
     fn drop(&mut self) {
         if self.lock.is_some() {
             // Removed while it is still locked, so that no other run takes a lock that is about to disappear.

@@ -19,7 +19,6 @@ impl Data {
     }
 }
 
-/// Writes the page.
 pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let page = page_of(data, manifest)?;
     super::write_bytes(path, page.as_bytes())
@@ -49,7 +48,7 @@ fn page_of(data: &Data, manifest: Option<&Manifest>) -> Result<String> {
         made.insert("manifest".into(), manifest.to_json());
     }
     let made = Some(Value::Object(made)).filter(|made| *made != json!({}));
-    Ok(page::whole(&page::Kind::Table, title, &spec, &still, made.as_ref()))
+    Ok(page::whole(&page::PageContent::Table, title, &spec, &still, made.as_ref()))
 }
 
 #[cfg(test)]

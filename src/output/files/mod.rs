@@ -28,12 +28,12 @@ use crate::task;
 
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically, write_helped};
 pub use check::{seal, unseal};
-pub use hold::{Held, hold};
+pub use hold::{HeldFile, hold};
 pub use json::kind as kind_of_json;
 pub use market::save_operator;
 pub use orbitals::{Loaded, holds_orbitals, load_orbitals, save_orbitals};
-pub use states::{Named, Numbers, load_state, save_state};
-pub use vectors::{Vectors, load_vectors, save_vectors};
+pub use states::{ArrayNumbers, Named, load_state, save_state};
+pub use vectors::{SavedVectors, load_vectors, save_vectors};
 
 /// What a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +51,12 @@ pub enum Data {
 pub enum Contents {
     One(Data),
     /// Arrays of several shapes, by name.
-    Several(Vec<(String, Part)>),
+    Several(Vec<(String, Member)>),
 }
 
 /// One of several arrays.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum Member {
     Number(Number),
     Data(Data),
     Texts(Vec<String>),
@@ -188,14 +188,14 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
     let path = path.as_ref();
     let extension = extension(path, Some(PAGE))?;
     match extension.as_str() {
-        "csv" => text::save(data, path, manifest, text::Layout::Csv),
-        "tsv" => text::save(data, path, manifest, text::Layout::Tsv),
+        "csv" => text::save(data, path, manifest, text::Separated::Csv),
+        "tsv" => text::save(data, path, manifest, text::Separated::Tsv),
         "json" => json::save(data, path, manifest),
         "npz" => npz::save_npz(data, path, manifest),
         "npy" => npz::save_npy(data, path),
         "h5" | "hdf5" => hdf5::save(data, path, manifest),
         PAGE => html::save(data, path, manifest),
-        _ => text::save(data, path, manifest, text::Layout::Aligned),
+        _ => text::save(data, path, manifest, text::Separated::Aligned),
     }
 }
 
@@ -228,11 +228,11 @@ pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
         let one = match extension.as_str() {
             "npz" => return npz::load_npz(&read),
             "h5" | "hdf5" => return hdf5::load(&read),
-            "csv" => text::load(&read, text::Layout::Csv),
-            "tsv" => text::load(&read, text::Layout::Tsv),
+            "csv" => text::load(&read, text::Separated::Csv),
+            "tsv" => text::load(&read, text::Separated::Tsv),
             "json" => json::load(&read),
             "npy" => npz::load_npy(&read),
-            _ => text::load(&read, text::Layout::Aligned),
+            _ => text::load(&read, text::Separated::Aligned),
         };
         one.map(Contents::One)
     });

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::json::dress;
-use super::{Contents, Data, Part};
+use super::{Contents, Data, Member};
 use crate::error::{Error, Result};
 use crate::number::{Column, Matrix, Series, Table};
 use crate::output::Manifest;
@@ -57,13 +57,13 @@ pub(super) fn shaped(shape: &[u64], data: Series) -> Result<Data> {
 }
 
 /// An array that stands on its own.
-fn part(shape: &[u64], data: Column) -> Result<Part> {
+fn part(shape: &[u64], data: Column) -> Result<Member> {
     Ok(match (shape, data) {
         ([], Column::Numbers(data)) => {
-            Part::Number(data.get(0).ok_or_else(|| Error::file("an array of nothing"))?)
+            Member::Number(data.get(0).ok_or_else(|| Error::file("an array of nothing"))?)
         }
-        ([] | [_], Column::Texts(texts)) => Part::Texts(texts),
-        (_, Column::Numbers(data)) => Part::Data(shaped(shape, data)?),
+        ([] | [_], Column::Texts(texts)) => Member::Texts(texts),
+        (_, Column::Numbers(data)) => Member::Data(shaped(shape, data)?),
         (_, Column::Texts(_)) => {
             return Err(Error::file("texts in several dimensions").hint("in NumPy, `x.ravel()` has one"));
         }

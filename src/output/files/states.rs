@@ -16,7 +16,7 @@ use crate::output::Manifest;
 const KIND: &str = "state";
 
 /// The numbers of an array.
-pub enum Numbers {
+pub enum ArrayNumbers {
     /// That count or name something.
     Whole(Vec<i64>),
     /// Any others, by rows.
@@ -24,7 +24,7 @@ pub enum Numbers {
 }
 
 /// An array: its name, shape and numbers. Those named `.._block..` are the state's own, in their order.
-pub type Named = (String, Vec<u64>, Numbers);
+pub type Named = (String, Vec<u64>, ArrayNumbers);
 
 fn own(name: &str) -> bool {
     name.contains("_block")
@@ -45,9 +45,11 @@ pub fn save_state(arrays: &[Named], header: &Value, path: &Path, manifest: Optio
             arrays.iter().try_for_each(|(name, shape, numbers)| {
                 archive.begin(npyz::npz::file_name_from_array_name(name))?;
                 match numbers {
-                    Numbers::Whole(all) => array(&mut *archive, shape, all.iter().copied()),
-                    Numbers::Any(Series::Real(all)) => array(&mut *archive, shape, all.iter().copied()),
-                    Numbers::Any(Series::Complex(all)) => array(&mut *archive, shape, all.iter().copied()),
+                    ArrayNumbers::Whole(all) => array(&mut *archive, shape, all.iter().copied()),
+                    ArrayNumbers::Any(Series::Real(all)) => array(&mut *archive, shape, all.iter().copied()),
+                    ArrayNumbers::Any(Series::Complex(all)) => {
+                        array(&mut *archive, shape, all.iter().copied())
+                    }
                 }
             })
         })

@@ -15,7 +15,7 @@ use crate::output::Manifest;
 
 /// What separates the numbers of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum Separated {
     /// By commas.
     Csv,
     /// By tabulators.
@@ -24,9 +24,9 @@ pub enum Layout {
     Aligned,
 }
 
-impl Layout {
+impl Separated {
     fn delimiter(self) -> u8 {
-        if self == Layout::Csv { b',' } else { b'\t' }
+        if self == Separated::Csv { b',' } else { b'\t' }
     }
 }
 
@@ -80,11 +80,11 @@ fn plain(name: &str) -> bool {
 }
 
 /// Writes the data as text. Numbers keep all their digits.
-pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layout) -> Result<()> {
+pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Separated) -> Result<()> {
     let table = data.to_table()?;
     let columns: Vec<(String, Written)> =
         table.columns().flat_map(|(name, data)| parts(name, data)).collect();
-    if layout == Layout::Aligned {
+    if layout == Separated::Aligned {
         return super::write_atomically(path, |out| {
             let mut out = Summed::new(out);
             let words = words(columns.iter().map(|(name, _)| name.as_str()));
@@ -160,7 +160,6 @@ const CHECKED_BEFORE: &str = "check: crc32 in the last line";
 /// What stands before the check.
 const CHECK: &str = "# crc32: ";
 
-/// The last line.
 fn end(out: Summed<'_>) -> std::io::Result<()> {
     let (sum, out) = out.finish();
     writeln!(out, "{CHECK}{sum}")
@@ -283,18 +282,18 @@ impl Head {
 }
 
 /// Reads text: with or without a line of names, by this program or another.
-pub fn load(path: &Path, layout: Layout) -> Result<Data> {
+pub fn load(path: &Path, layout: Separated) -> Result<Data> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let text = String::from_utf8(bytes.clone()).map_err(|_| Error::file("it is not text (UTF-8)"))?;
     // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
     let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
-    let told = if layout == Layout::Aligned { None } else { beside::load(path, &bytes)? };
+    let told = if layout == Separated::Aligned { None } else { beside::load(path, &bytes)? };
     let mut head = told.map_or_else(|| Head::of(text), |about| Head::beside(&about));
-    if layout == Layout::Aligned {
+    if layout == Separated::Aligned {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
     }
-    let (names, columns) = if layout == Layout::Aligned {
+    let (names, columns) = if layout == Separated::Aligned {
         aligned(text, &head, whole)?
     } else {
         separated(text, layout, &head)?
@@ -382,7 +381,7 @@ fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("column{i}")).collect()
 }
 
-fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
+fn separated(text: &str, layout: Separated, head: &Head) -> Result<Columns> {
     // Only files of this program name their kind.
     let ours = !head.kind.is_empty();
     let mut reader = csv::ReaderBuilder::new()

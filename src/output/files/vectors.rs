@@ -21,17 +21,17 @@ use crate::output::Manifest;
 use crate::task;
 
 /// Vectors to be written to a file, or read from one.
-pub struct Vectors {
+pub struct SavedVectors {
     dtype: DType,
     rows: Rows,
     columns: usize,
     /// Row by row.
     numbers: Vec<C64>,
-    pairs: Option<Known>,
+    pairs: Option<EigenData>,
 }
 
 /// What eigenpairs have besides their vectors.
-struct Known {
+struct EigenData {
     values: Vec<f64>,
     residuals: Vec<f64>,
     iterations: usize,
@@ -39,31 +39,31 @@ struct Known {
     ended: Ended,
 }
 
-impl Vectors {
+impl SavedVectors {
     /// The columns of a block.
     ///
     /// # Errors
     /// A block of which other processes hold a part.
-    pub fn of(device: &Device, block: &BlockVector) -> Result<Vectors> {
+    pub fn of(device: &Device, block: &BlockVector) -> Result<SavedVectors> {
         let rows = block.rows();
         rows.need_all("a vector is saved")?;
         let numbers = device.download(block)?;
-        Ok(Vectors { dtype: block.dtype(), rows, columns: block.columns(), numbers, pairs: None })
+        Ok(SavedVectors { dtype: block.dtype(), rows, columns: block.columns(), numbers, pairs: None })
     }
 
     /// Eigenpairs.
     ///
     /// # Errors
-    /// As for [`Vectors::of`].
-    pub fn of_pairs(device: &Device, eigen: &Eigen) -> Result<Vectors> {
-        let known = Known {
+    /// As for [`SavedVectors::of`].
+    pub fn of_pairs(device: &Device, eigen: &Eigen) -> Result<SavedVectors> {
+        let known = EigenData {
             values: eigen.values.clone(),
             residuals: eigen.residuals.clone(),
             iterations: eigen.iterations,
             products: eigen.products,
             ended: eigen.ended,
         };
-        Ok(Vectors { pairs: Some(known), ..Vectors::of(device, &eigen.vectors)? })
+        Ok(SavedVectors { pairs: Some(known), ..SavedVectors::of(device, &eigen.vectors)? })
     }
 
     /// The vectors on a device, and what makes eigenpairs of them, if it is known.
@@ -95,7 +95,7 @@ impl Vectors {
 }
 
 /// The numbers of vectors as an array of their own precision.
-fn write_numbers(out: impl Write, shape: &[u64], vectors: &Vectors) -> std::io::Result<()> {
+fn write_numbers(out: impl Write, shape: &[u64], vectors: &SavedVectors) -> std::io::Result<()> {
     let numbers = vectors.numbers.iter();
     match vectors.dtype {
         DType::F32 => array(out, shape, numbers.map(|z| z.re as f32)),
@@ -109,7 +109,7 @@ fn write_numbers(out: impl Write, shape: &[u64], vectors: &Vectors) -> std::io::
 ///
 /// # Errors
 /// A name that ends neither in `.npz` nor, for vectors alone, in `.npy`, a file that cannot be written.
-pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+pub fn save_vectors(vectors: &SavedVectors, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
     if named("npy") && vectors.pairs.is_none() {
         let shape = [vectors.rows.global as u64, vectors.columns as u64];
@@ -176,7 +176,7 @@ fn rows_of(shape: &[u64]) -> Option<(Rows, usize)> {
 ///
 /// # Errors
 /// Vectors that are damaged or do not fit together.
-pub fn load_vectors(path: &Path) -> Result<Option<Vectors>> {
+pub fn load_vectors(path: &Path) -> Result<Option<SavedVectors>> {
     if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("npz")) {
         return Ok(None);
     }
@@ -192,7 +192,7 @@ pub fn load_vectors(path: &Path) -> Result<Option<Vectors>> {
     })
 }
 
-fn read(path: &Path) -> Result<Option<Vectors>> {
+fn read(path: &Path) -> Result<Option<SavedVectors>> {
     // The reader of tables reports files that are no archive.
     let Ok(mut archive) = Archive::open(path) else { return Ok(None) };
     let about = archive.about().clone();
@@ -223,7 +223,7 @@ fn read(path: &Path) -> Result<Option<Vectors>> {
         Series::Real(x) => x.into_iter().map(|x| C64::new(x, 0.0)).collect(),
         Series::Complex(z) => z,
     };
-    let mut vectors = Vectors { dtype, rows, columns, numbers, pairs: None };
+    let mut vectors = SavedVectors { dtype, rows, columns, numbers, pairs: None };
     let mut series = |name: &str| -> Result<Option<Vec<f64>>> {
         let Some(raw) = archive.bytes(&format!("{name}.npy"))? else { return Ok(None) };
         let (shape, data) = parse(&raw, name)?;
@@ -240,7 +240,7 @@ fn read(path: &Path) -> Result<Option<Vectors>> {
                 return Err(Error::file("eigenvectors that are no numbers, or residuals below 0").hint(hint));
             }
             let count = |key: &str| about.get(key).and_then(Value::as_u64).unwrap_or(0) as usize;
-            vectors.pairs = Some(Known {
+            vectors.pairs = Some(EigenData {
                 values,
                 residuals,
                 iterations: count("iterations"),
@@ -297,7 +297,7 @@ mod tests {
                 for columns in [1, 3] {
                     let file = path(&format!("{name}.npz"));
                     let v = block(&device, dtype, rows, columns);
-                    save_vectors(&Vectors::of(&device, &v).unwrap(), &file, None).unwrap();
+                    save_vectors(&SavedVectors::of(&device, &v).unwrap(), &file, None).unwrap();
                     let (w, eigen) = load_vectors(&file).unwrap().unwrap().upload(&device).unwrap();
                     std::fs::remove_file(&file).unwrap();
                     assert!(eigen.is_none());
@@ -314,7 +314,7 @@ mod tests {
         let device = device();
         let (grid, file) = (Grid { dims: [2, 3, 4, 5], per_site: 12 }, path("order.npz"));
         let v = block(&device, DType::F64, Rows::on(grid), 2);
-        save_vectors(&Vectors::of(&device, &v).unwrap(), &file, None).unwrap();
+        save_vectors(&SavedVectors::of(&device, &v).unwrap(), &file, None).unwrap();
         let mut archive = zip::ZipArchive::new(std::fs::File::open(&file).unwrap()).unwrap();
         let entry = archive.by_name("vectors.npy").unwrap();
         let size = entry.size();

@@ -12,16 +12,22 @@ use serde_json::Value;
 pub(super) use still::{escaped, matrix, table};
 
 /// What a page shows.
-pub(super) enum Kind {
+pub(super) enum PageContent {
     Plot,
     Table,
 }
 
 /// The page of that title over these data. `otherwise` is markup for readers that run no scripts; `made` says how the data were made.
-pub(super) fn whole(kind: &Kind, title: &str, data: &Value, otherwise: &str, made: Option<&Value>) -> String {
+pub(super) fn whole(
+    kind: &PageContent,
+    title: &str,
+    data: &Value,
+    otherwise: &str,
+    made: Option<&Value>,
+) -> String {
     let (script, shown) = match kind {
-        Kind::Plot => (include_str!("plot.js"), "Plot"),
-        Kind::Table => (include_str!("table.js"), "Table"),
+        PageContent::Plot => (include_str!("plot.js"), "Plot"),
+        PageContent::Table => (include_str!("table.js"), "Table"),
     };
     let title = if title.is_empty() { shown.to_string() } else { escaped(title) };
     // No text of the data may end the element that holds them.
@@ -64,7 +70,7 @@ mod tests {
     #[test]
     fn texts_are_no_markup_and_nothing_is_fetched() {
         let evil = "</script><script>alert(1)</script>\"&";
-        for kind in [Kind::Plot, Kind::Table] {
+        for kind in [PageContent::Plot, PageContent::Table] {
             let data = serde_json::json!({ "name": evil });
             let page = whole(&kind, evil, &data, "", Some(&serde_json::json!({ "made": evil })));
             assert_eq!(page.matches("<script").count(), 2, "{page}");

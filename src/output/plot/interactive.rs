@@ -38,10 +38,9 @@ impl Plot {
             "above": label::above(0.0, 1.0),
             "below": label::below(0.0, 1.0),
         });
-        Ok(page::whole(&page::Kind::Plot, &label::flat(&tidy.title), &data, &self.svg()?, None))
+        Ok(page::whole(&page::PageContent::Plot, &label::flat(&tidy.title), &data, &self.svg()?, None))
     }
 
-    /// One panel.
     fn described(&self) -> Result<Value> {
         let map = matches!(self.content, Content::Map(_));
         let (low, high) = self.x_range.or_else(|| self.extent()).unwrap_or_else(|| self.around());

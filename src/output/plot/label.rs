@@ -55,7 +55,7 @@ const PLAIN: [&str; 9] =
 
 /// Letters at one height of a label.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct Fragment {
     pub text: String,
     /// How far above the line they stand, and how large they are, in parts of a plain letter's size.
     pub up: f64,
@@ -257,8 +257,8 @@ pub(super) fn below(up: f64, scale: f64) -> (f64, f64) {
 }
 
 /// A marked label cut into pieces.
-pub(super) fn pieces(marked: &str) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::new();
+pub(super) fn pieces(marked: &str) -> Vec<Fragment> {
+    let mut found: Vec<Fragment> = Vec::new();
     let mut heights = vec![(0.0, 1.0)];
     for c in marked.chars() {
         let (up, scale) = heights.last().copied().unwrap_or((0.0, 1.0));
@@ -269,7 +269,7 @@ pub(super) fn pieces(marked: &str) -> Vec<Piece> {
             END => {}
             c => match found.last_mut().filter(|piece| (piece.up, piece.scale) == (up, scale)) {
                 Some(piece) => piece.text.push(c),
-                None => found.push(Piece { text: c.into(), up, scale }),
+                None => found.push(Fragment { text: c.into(), up, scale }),
             },
         }
     }
@@ -350,7 +350,7 @@ pub(super) fn apart(scene: &mut Scene) {
             {
                 let pieces = pieces(&content);
                 let plain = f64::from(size);
-                let wide = |piece: &Piece| {
+                let wide = |piece: &Fragment| {
                     let size = f64::from(small(piece, plain));
                     piece.text.chars().map(|c| advance(c, bold)).sum::<f64>() * size
                 };
@@ -383,7 +383,7 @@ pub(super) fn apart(scene: &mut Scene) {
 }
 
 /// The size of a piece's letters in whole pixels.
-fn small(piece: &Piece, plain: f64) -> u32 {
+fn small(piece: &Fragment, plain: f64) -> u32 {
     (piece.scale * plain).round().max(4.0) as u32
 }
 

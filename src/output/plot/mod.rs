@@ -108,7 +108,6 @@ pub struct Picture {
     pub arrows: Vec<([f64; 2], [f64; 2], f64)>,
 }
 
-/// What is plotted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Curves over one abscissa.
@@ -159,7 +158,6 @@ pub struct Plot {
     pub lettered: bool,
     /// Dots of a PNG for each pixel.
     pub dots: f64,
-    /// What is plotted.
     pub content: Content,
     powers: reach::Powers,
 }

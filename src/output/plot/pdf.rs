@@ -28,7 +28,7 @@ enum Font {
 
 /// Letters that stand side by side in one font, at one height.
 #[derive(Debug, PartialEq)]
-struct Run {
+struct Letters {
     font: Font,
     codes: Vec<u8>,
     /// How far they stand above the line, and how large they are, in parts of a plain letter's size.
@@ -53,7 +53,7 @@ struct Page<'a> {
 
 /// A part of an outline, in absolute places.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Step {
+enum PathSegment {
     Move(f64, f64),
     Line(f64, f64),
     Curve([f64; 6]),
@@ -127,7 +127,7 @@ impl Page<'_> {
         stroke: Option<(&Color, f64)>,
         opacity: Option<f64>,
         dashes: Option<&str>,
-        outline: &[Step],
+        outline: &[PathSegment],
     ) {
         let fill = fill.and_then(rgb);
         let stroke = stroke.and_then(|(colour, width)| Some((rgb(colour)?, width)));
@@ -156,20 +156,20 @@ impl Page<'_> {
         self.content.restore_state();
     }
 
-    fn follow(&mut self, outline: &[Step]) {
+    fn follow(&mut self, outline: &[PathSegment]) {
         for step in outline {
             match step {
-                Step::Move(x, y) => self.content.move_to(number(*x), number(*y)),
-                Step::Line(x, y) => self.content.line_to(number(*x), number(*y)),
-                Step::Curve(places) => {
+                PathSegment::Move(x, y) => self.content.move_to(number(*x), number(*y)),
+                PathSegment::Line(x, y) => self.content.line_to(number(*x), number(*y)),
+                PathSegment::Curve(places) => {
                     let [a, b, c, d, x, y] = places.map(number);
                     self.content.cubic_to(a, b, c, d, x, y)
                 }
-                Step::Rectangle(sides) => {
+                PathSegment::Rectangle(sides) => {
                     let [x, y, width, height] = sides.map(number);
                     self.content.rect(x, y, width, height)
                 }
-                Step::Close => self.content.close_path(),
+                PathSegment::Close => self.content.close_path(),
             };
         }
     }
@@ -187,20 +187,26 @@ impl Page<'_> {
                 }
             }
             Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray } => {
-                let line = [Step::Move(*x1, *y1), Step::Line(*x2, *y2)];
+                let line = [PathSegment::Move(*x1, *y1), PathSegment::Line(*x2, *y2)];
                 self.paint(None, Some((stroke, *stroke_width)), None, stroke_dasharray.as_deref(), &line);
             }
             Primitive::PolyLine { points, stroke, stroke_width, stroke_dasharray } => {
                 let step = |(i, (x, y)): (usize, &(f64, f64))| match i {
-                    0 => Step::Move(*x, *y),
-                    _ => Step::Line(*x, *y),
+                    0 => PathSegment::Move(*x, *y),
+                    _ => PathSegment::Line(*x, *y),
                 };
-                let line: Vec<Step> = points.iter().enumerate().map(step).collect();
+                let line: Vec<PathSegment> = points.iter().enumerate().map(step).collect();
                 self.paint(None, Some((stroke, *stroke_width)), None, stroke_dasharray.as_deref(), &line);
             }
             Primitive::Rect { x, y, width, height, fill, stroke, stroke_width, opacity } => {
                 let line = stroke.as_ref().map(|colour| (colour, stroke_width.unwrap_or(1.0)));
-                self.paint(Some(fill), line, *opacity, None, &[Step::Rectangle([*x, *y, *width, *height])]);
+                self.paint(
+                    Some(fill),
+                    line,
+                    *opacity,
+                    None,
+                    &[PathSegment::Rectangle([*x, *y, *width, *height])],
+                );
             }
             Primitive::RectBatch { x, y, w, h, fills } => {
                 for i in 0..fills.len() {
@@ -209,7 +215,7 @@ impl Page<'_> {
                         None,
                         None,
                         None,
-                        &[Step::Rectangle([x[i], y[i], w[i], h[i]])],
+                        &[PathSegment::Rectangle([x[i], y[i], w[i], h[i]])],
                     );
                 }
             }
@@ -225,7 +231,7 @@ impl Page<'_> {
             }
             Primitive::ClipStart { x, y, width, height, .. } => {
                 self.content.save_state();
-                self.follow(&[Step::Rectangle([*x, *y, *width, *height])]);
+                self.follow(&[PathSegment::Rectangle([*x, *y, *width, *height])]);
                 self.content.clip_nonzero().end_path();
             }
             Primitive::GroupStart { transform, .. } => {
@@ -342,18 +348,18 @@ fn parts((r, g, b): (u8, u8, u8)) -> [f32; 3] {
 }
 
 /// Four Bezier curves, which leave a circle by less than 3e-4 of its radius.
-fn circle(x: f64, y: f64, r: f64) -> [Step; 6] {
+fn circle(x: f64, y: f64, r: f64) -> [PathSegment; 6] {
     let k = 0.552_285 * r;
     let arc = |a: (f64, f64), b: (f64, f64), c: (f64, f64)| {
-        Step::Curve([x + a.0, y + a.1, x + b.0, y + b.1, x + c.0, y + c.1])
+        PathSegment::Curve([x + a.0, y + a.1, x + b.0, y + b.1, x + c.0, y + c.1])
     };
     [
-        Step::Move(x + r, y),
+        PathSegment::Move(x + r, y),
         arc((r, k), (k, r), (0.0, r)),
         arc((-k, r), (-r, k), (-r, 0.0)),
         arc((-r, -k), (-k, -r), (0.0, -r)),
         arc((k, -r), (r, -k), (r, 0.0)),
-        Step::Close,
+        PathSegment::Close,
     ]
 }
 
@@ -371,7 +377,7 @@ fn moved(transform: &str) -> Option<(f64, f64)> {
 }
 
 /// The outline of a path of SVG, of straight lines and Bezier curves in absolute places.
-fn outline(d: &str) -> Result<Vec<Step>> {
+fn outline(d: &str) -> Result<Vec<PathSegment>> {
     let mut out = Vec::new();
     let mut numbers: Vec<f64> = Vec::new();
     let mut at = (0.0, 0.0);
@@ -387,7 +393,7 @@ fn outline(d: &str) -> Result<Vec<Step>> {
                 command = word.chars().next().unwrap_or(' ');
                 numbers.clear();
                 if matches!(command, 'Z' | 'z') {
-                    out.push(Step::Close);
+                    out.push(PathSegment::Close);
                 }
                 continue;
             }
@@ -396,16 +402,16 @@ fn outline(d: &str) -> Result<Vec<Step>> {
             ('M', &[x, y]) => {
                 // What follows without a command are lines.
                 command = 'L';
-                Step::Move(x, y)
+                PathSegment::Move(x, y)
             }
-            ('L', &[x, y]) => Step::Line(x, y),
-            ('H', &[x]) => Step::Line(x, at.1),
-            ('V', &[y]) => Step::Line(at.0, y),
-            ('C', &[a, b, c, d, x, y]) => Step::Curve([a, b, c, d, x, y]),
+            ('L', &[x, y]) => PathSegment::Line(x, y),
+            ('H', &[x]) => PathSegment::Line(x, at.1),
+            ('V', &[y]) => PathSegment::Line(at.0, y),
+            ('C', &[a, b, c, d, x, y]) => PathSegment::Curve([a, b, c, d, x, y]),
             ('M' | 'L' | 'H' | 'V' | 'C', _) => continue,
             (other, _) => return Err(strange(&format!("a path with `{other}`"))),
         };
-        if let Step::Move(x, y) | Step::Line(x, y) | Step::Curve([.., x, y]) = step {
+        if let PathSegment::Move(x, y) | PathSegment::Line(x, y) | PathSegment::Curve([.., x, y]) = step {
             at = (x, y);
         }
         out.push(step);
@@ -415,8 +421,8 @@ fn outline(d: &str) -> Result<Vec<Step>> {
 }
 
 /// The letters of a text by their fonts.
-fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(text: &str, bold: bool, serif: bool) -> Vec<Letters> {
+    let mut runs: Vec<Letters> = Vec::new();
     for piece in pieces(text) {
         for c in piece.text.chars() {
             let (c, shift) = lowered(c);
@@ -434,7 +440,7 @@ fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
             };
             let (font, code, width) = letter(c, bold, serif);
             let width = f64::from(width) / 1000.0 * scale;
-            let same = |run: &&mut Run| {
+            let same = |run: &&mut Letters| {
                 run.font == font && run.up == up && run.scale == scale && !run.barred && !barred
             };
             match runs.last_mut().filter(same) {
@@ -442,7 +448,7 @@ fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
                     run.codes.push(code);
                     run.width += width;
                 }
-                None => runs.push(Run { font, codes: vec![code], up, scale, width, barred }),
+                None => runs.push(Letters { font, codes: vec![code], up, scale, width, barred }),
             }
         }
     }
@@ -484,7 +490,7 @@ mod tests {
     #[test]
     fn letters_find_their_fonts() {
         let all = runs("E (10⁻³ eV), µ β₁", false, false);
-        let shift = |r: &Run| if r.up == 0.0 { 0 } else { r.up.signum() as i8 };
+        let shift = |r: &Letters| if r.up == 0.0 { 0 } else { r.up.signum() as i8 };
         let fonts: Vec<(Font, i8, &[u8])> =
             all.iter().map(|r| (r.font, shift(r), r.codes.as_slice())).collect();
         assert_eq!(
@@ -516,7 +522,7 @@ mod tests {
 
     #[test]
     fn paths_of_svg() {
-        use Step::{Close, Curve, Line, Move};
+        use PathSegment::{Close, Curve, Line, Move};
         let lines = [Move(1.0, 2.0), Line(3.0, 4.0), Line(5.0, 6.0), Close];
         assert_eq!(outline("M1,2L3 4 5,6Z").unwrap(), lines);
         let bent = [Move(0.0, 0.0), Line(2.0, 0.0), Line(2.0, 1.5), Curve([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])];

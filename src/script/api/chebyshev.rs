@@ -10,7 +10,7 @@ use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
-use crate::method::{self, Expansion, Moments, Record, Window};
+use crate::method::{self, Expansion, Moments, Provenance, Window};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
@@ -20,7 +20,7 @@ use crate::script::{Fallible, Options, session};
 
 /// The script's handle to a recurrence: stepping it steps every copy of the handle.
 #[derive(Clone)]
-pub(crate) struct Recurrence(Rc<RefCell<method::Chebyshev>>, Operator, Rc<Record>);
+pub(crate) struct Recurrence(Rc<RefCell<method::Chebyshev>>, Operator, Rc<Provenance>);
 
 /// The script's handle to moments.
 pub(crate) type SharedMoments = Rc<Moments>;
@@ -147,7 +147,7 @@ mod chebyshev_functions {
     #[rhai_fn(return_raw)]
     pub fn chebyshev(h: Operator, window: Window, v: Vector) -> Fallible<Recurrence> {
         // First, while two more vectors fit into memory.
-        let record = Record::of(&[&h], &v.draws)?;
+        let record = Provenance::of(&[&h], &v.draws)?;
         let recurrence = method::Chebyshev::new(&h, window, (*v.block).clone())?;
         Ok(Recurrence(Rc::new(RefCell::new(recurrence)), h, Rc::new(record)))
     }

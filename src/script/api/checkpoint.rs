@@ -20,7 +20,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// A file that this run keeps to itself.
 #[derive(Clone)]
-pub struct FileHold(#[allow(dead_code)] Rc<files::Held>);
+pub struct FileHold(#[allow(dead_code)] Rc<files::HeldFile>);
 
 #[export_module(root = "crate::script::native")]
 mod checkpoint_files {

@@ -9,7 +9,7 @@ use super::chebyshev::SharedMoments;
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{self, Accumulation, Averaged, DampingKernel, Moments, Record, Window};
+use crate::method::{self, Accumulation, Averaged, DampingKernel, Moments, Provenance, Window};
 use crate::number::Series;
 use crate::number::memory::human;
 use crate::operator::Operator;
@@ -260,7 +260,7 @@ mod kpm_functions {
         let (how, block) = (accumulation(how)?, (*v.block).clone());
         let (overwrite, task) = (o.flag("overwrite")?, session()?.task(true));
         let mut mu = method::accumulate(&h, window, block, orders(count)?, how, overwrite, &task)?;
-        mu.record = Record::of(&[&h], &v.draws)?;
+        mu.record = Provenance::of(&[&h], &v.draws)?;
         Ok(Rc::new(mu))
     }
 

@@ -9,7 +9,7 @@ use super::kpm::{kernel, orders, some_of};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{Averaged, DoubleMoments, Record, Window};
+use crate::method::{Averaged, DoubleMoments, Provenance, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -78,7 +78,7 @@ mod kubo_functions {
         o: Options,
     ) -> Fallible<SharedDouble> {
         let mut mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
-        mu.record = Record::of(&[&h, &a, &b], &v.draws)?;
+        mu.record = Provenance::of(&[&h, &a, &b], &v.draws)?;
         let volume = mu.volume;
         Ok(Rc::new(mu.on(volume, o.maybe_text("label")?.unwrap_or_default())))
     }

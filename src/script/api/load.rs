@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::is_state;
 use crate::method::{DoubleMoments, Moments};
 use crate::number::{Table, memory};
-use crate::output::files::{self, Contents, Data, Part};
+use crate::output::files::{self, Contents, Data, Member};
 use crate::script::{Fallible, Options, session};
 
 pub(super) fn register(engine: &mut Engine) {
@@ -114,11 +114,11 @@ fn numbers(file: &str, path: &Path) -> Result<Dynamic> {
 }
 
 /// One of several arrays as a script has it.
-fn of_part(part: Part) -> Dynamic {
+fn of_part(part: Member) -> Dynamic {
     match part {
-        Part::Number(number) => to_dynamic(number),
-        Part::Data(data) => from_data(data),
-        Part::Texts(texts) => from_column(&texts.into()),
+        Member::Number(number) => to_dynamic(number),
+        Member::Data(data) => from_data(data),
+        Member::Texts(texts) => from_column(&texts.into()),
     }
 }
 

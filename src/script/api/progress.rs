@@ -11,11 +11,11 @@ use crate::task::Progress;
 
 /// An open display; it closes with its last copy.
 #[derive(Clone)]
-pub(super) struct Bar(Rc<Open>);
+pub(super) struct Bar(Rc<OpenDisplay>);
 
-struct Open(Option<Arc<dyn Progress>>);
+struct OpenDisplay(Option<Arc<dyn Progress>>);
 
-impl Drop for Open {
+impl Drop for OpenDisplay {
     fn drop(&mut self) {
         if let Some(display) = &self.0 {
             display.finish();
@@ -50,7 +50,7 @@ mod progress_functions {
         if let Some(display) = &display {
             display.start(what, u64::try_from(total).unwrap_or(0));
         }
-        Ok(Bar(Rc::new(Open(display))))
+        Ok(Bar(Rc::new(OpenDisplay(display))))
     }
 
     /// Shows that `done` steps are finished, with a short note.

@@ -10,7 +10,7 @@ use super::matrix::record;
 use super::values::real;
 use crate::error::{Error, Result};
 use crate::lattice::two_centre::{self, BONDS, Law, Orbital, SHELLS};
-use crate::lattice::{AtomOptions, Bond, HopAlong, Kind, Model, OrbitalBlock, read_atoms};
+use crate::lattice::{AtomOptions, Bond, HopAlong, Model, OrbitalBlock, Species, read_atoms};
 use crate::number::{Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
@@ -336,9 +336,9 @@ mod atom_functions {
         let frame = o.value("frame")?.as_int().unwrap_or(-1);
         let options = AtomOptions { style: o.maybe_text("style")?, frame };
         let atoms = read_atoms(&session()?.input_path(file)?, &options)?;
-        let kind = |kind: &Kind| match kind {
-            Kind::Number(n) => Dynamic::from_int(*n),
-            Kind::Symbol(text) => text.into(),
+        let kind = |kind: &Species| match kind {
+            Species::Number(n) => Dynamic::from_int(*n),
+            Species::Symbol(text) => text.into(),
         };
         let charges = atoms.charges.map_or(Dynamic::UNIT, |all| Dynamic::from(Series::Real(all)));
         Ok(record([

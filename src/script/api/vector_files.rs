@@ -10,14 +10,14 @@ use super::eigen::Pairs;
 use super::table::manifest;
 use super::vector::Vector;
 use crate::error::Result;
-use crate::output::files::{self, Vectors};
+use crate::output::files::{self, SavedVectors};
 use crate::script::{Fallible, session};
 
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(vector_file_functions).into());
 }
 
-fn save_as(vectors: &Vectors, file: &str) -> Result<()> {
+fn save_as(vectors: &SavedVectors, file: &str) -> Result<()> {
     let session = session()?;
     let path = session.output_path(file);
     files::save_vectors(vectors, &path, Some(&manifest()?))?;
@@ -52,7 +52,7 @@ mod vector_file_functions {
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_vector(v: &mut Vector, file: &str) -> Fallible<()> {
-        Ok(Vectors::of(&v.device, &v.block).and_then(|vectors| save_as(&vectors, file))?)
+        Ok(SavedVectors::of(&v.device, &v.block).and_then(|vectors| save_as(&vectors, file))?)
     }
 
     /// Saves an Eigen as an `.npz` archive that `load` and NumPy read: the arrays `values` and `residuals` of shape
@@ -68,6 +68,6 @@ mod vector_file_functions {
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_pairs(e: &mut Pairs, file: &str) -> Fallible<()> {
-        Ok(Vectors::of_pairs(&e.1, &e.0).and_then(|vectors| save_as(&vectors, file))?)
+        Ok(SavedVectors::of_pairs(&e.1, &e.0).and_then(|vectors| save_as(&vectors, file))?)
     }
 }

@@ -149,7 +149,7 @@ mod wilson_module {
             Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
         })?;
         let device = session()?.device();
-        let region = device.region(grid.dims)?;
+        let region = Region::on(&device, grid.dims)?;
         let (own, per) = (region.own_sites(), grid.per_site);
         // As made, and on the device.
         let room = memory::ensure(2 * 192 * own as u128, &format!("a spinor on {own} sites"));
@@ -220,9 +220,12 @@ mod wilson_module {
                 .hint("make them with `wilson::point_source(u, 0)` or by an operator of the module wilson")
         })?;
         let first = grid.coordinates(site_of(&site, grid)?)[3];
-        let numbers = psi.device.download_own(&psi.block)?;
+        let numbers = match psi.device.distributed() {
+            Some(ranks) => ranks.download_own(&psi.block)?,
+            None => psi.device.download(&psi.block)?,
+        };
         let each = grid.per_site * psi.block.columns();
-        let own = psi.device.region(grid.dims)?;
+        let own = Region::on(&psi.device, grid.dims)?;
         // If ranks share the sites, one of them may have all sites, and the others none.
         let region = if numbers.len() == own.own_sites() * each { own } else { Region::whole(grid.dims) };
         let mut own = vec![0.0; grid.dims[3]];

@@ -17,7 +17,7 @@ use self::derived::Derived;
 use self::energies::EnergyRoom;
 use self::expanded::Expanded;
 use self::layout::{Control, Matrix, Twist, Walk};
-use self::schemes::{Grouped, Whole};
+use self::schemes::{Grouped, TrialData};
 use super::card::{Buffer, Card};
 use super::graph::Graph;
 use super::splines::{Evaluation, evaluation};
@@ -76,17 +76,17 @@ struct Scratch {
 
 /// What tells apart sweeps that are recorded one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Kind {
+struct SweepKey {
     scheme: Scheme,
     group: Option<(usize, Screen)>,
     drift: bool,
 }
 
-impl Kind {
-    fn of(sweep: &Sweep) -> Kind {
+impl SweepKey {
+    fn of(sweep: &Sweep) -> SweepKey {
         let grouped = sweep.scheme == Scheme::DelayedAcceptance;
         let group = grouped.then_some((sweep.group, sweep.screen));
-        Kind { scheme: sweep.scheme, group, drift: sweep.drift }
+        SweepKey { scheme: sweep.scheme, group, drift: sweep.drift }
     }
 }
 
@@ -111,14 +111,14 @@ struct CudaWalkers {
     shared: bool,
     pass: usize,
     ahead: Option<Ahead>,
-    whole: Option<Whole>,
+    whole: Option<TrialData>,
     grouped: Option<Grouped>,
     derived: Option<Derived>,
     energy_room: Option<EnergyRoom>,
     /// Whether the determinants are known, as sweeps of whole configurations keep them.
     settled: bool,
     /// Sweeps as recorded, with or without drift; the first of a kind is queued launch by launch, which loads its kernels.
-    graphs: HashMap<Kind, Option<Graph>>,
+    graphs: HashMap<SweepKey, Option<Graph>>,
 }
 
 /// Walkers of a wave function, or None where the kernels do not take it.
@@ -361,7 +361,7 @@ impl CudaWalkers {
             Scheme::LookAhead if self.ahead.is_none() => self.ahead = Some(Ahead::new(self)?),
             Scheme::Configuration => {
                 if self.whole.is_none() {
-                    self.whole = Some(Whole::new(self)?);
+                    self.whole = Some(TrialData::new(self)?);
                 }
                 if !self.settled {
                     self.invert_all()?;
@@ -397,7 +397,7 @@ impl DeviceWalkers for CudaWalkers {
     fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
         let uniform = u64::from(sweep.proposal == Proposal::Uniform);
         self.set(Control { sweep: from, step: sweep.step, uniform, ..Control::default() })?;
-        let kind = Kind::of(sweep);
+        let kind = SweepKey::of(sweep);
         self.provide(sweep)?;
         for number in from..from + count {
             match self.graphs.get_mut(&kind) {

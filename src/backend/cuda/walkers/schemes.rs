@@ -15,21 +15,21 @@ const MOST: usize = MOST_OF_A_GROUP;
 const ACCEPTED: usize = 4 * (2 + 2 * MOST);
 
 /// What is known at trial points, for decisions about whole configurations.
-pub(super) struct Whole {
+pub(super) struct TrialData {
     sum: Expanded,
     inverse: [Buffer; 2],
     /// What inversions there tell, which nobody asks for: a node is a configuration that is not taken.
     control: Buffer,
 }
 
-impl Whole {
-    pub fn new(resident: &CudaWalkers) -> Result<Whole> {
+impl TrialData {
+    pub fn new(resident: &CudaWalkers) -> Result<TrialData> {
         let card = &resident.card;
         let room = |s: usize| card.allocate(resident.spins[s].inverse.bytes);
         let sum = resident.sum.another(card, resident.walk.walkers as usize)?;
         let control = card.allocate(resident.control.bytes)?;
         card.clear(&control)?;
-        Ok(Whole { sum, inverse: [room(0)?, room(1)?], control })
+        Ok(TrialData { sum, inverse: [room(0)?, room(1)?], control })
     }
 }
 

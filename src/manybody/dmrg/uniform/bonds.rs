@@ -138,23 +138,23 @@ pub(super) fn trace<T: Element>(a: &Matrices<T>, b: &Matrices<T>) -> C64 {
 }
 
 /// Which matrices a vector holds: pairs of sectors whose labels differ by a charge, and their sizes.
-pub(super) struct Layout(Vec<((usize, usize), (usize, usize))>);
+pub(super) struct BlockLayout(Vec<((usize, usize), (usize, usize))>);
 
-impl Layout {
+impl BlockLayout {
     /// Rows less columns have the label `charge`.
-    pub fn new(symmetry: &Symmetry, space: &Space, charge: &Label) -> Layout {
+    pub fn new(symmetry: &Symmetry, space: &Space, charge: &Label) -> BlockLayout {
         let mut all = Vec::new();
         for (column, (q, columns)) in space.iter().enumerate() {
             if let Some(row) = space.find(&symmetry.add(q, charge)) {
                 all.push(((row, column), (space.dim(row), columns)));
             }
         }
-        Layout(all)
+        BlockLayout(all)
     }
 
     /// From pairs of sectors and their sizes.
-    pub fn of(all: Vec<((usize, usize), (usize, usize))>) -> Layout {
-        Layout(all)
+    pub fn of(all: Vec<((usize, usize), (usize, usize))>) -> BlockLayout {
+        BlockLayout(all)
     }
 
     /// Length of a vector.
@@ -196,14 +196,14 @@ pub(super) fn fixed_right<T: Element>(
     tensors: &[Tensor<T>],
     start: &Matrices<T>,
 ) -> Result<Matrices<T>> {
-    let layout = Layout::new(symmetry, space, &symmetry.zero());
+    let layout = BlockLayout::new(symmetry, space, &symmetry.zero());
     let map = |x: &[T]| Ok(layout.flat(&past_right(tensors, &layout.matrices(x))));
     dominant(&layout, map, start)
 }
 
 /// The eigenvector of the largest eigenvalue of a positive map, as a Hermitian matrix of trace one.
 pub(super) fn dominant<T: Element>(
-    layout: &Layout,
+    layout: &BlockLayout,
     mut map: impl FnMut(&[T]) -> Result<Vec<T>>,
     start: &Matrices<T>,
 ) -> Result<Matrices<T>> {

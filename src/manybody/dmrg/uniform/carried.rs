@@ -7,7 +7,7 @@ use super::super::dense::{adjoint_product, product};
 use super::super::mpo::MpoEntry;
 use super::super::space::{Label, Side, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
-use super::bonds::{Layout, Matrices, put};
+use super::bonds::{BlockLayout, Matrices, put};
 use super::krylov::gmres;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -178,7 +178,7 @@ impl Chain<'_> {
 }
 
 /// Which matrices a vector of operators at the cell's edge holds.
-pub(super) struct RowLayout(Vec<Option<Layout>>);
+pub(super) struct RowLayout(Vec<Option<BlockLayout>>);
 
 impl RowLayout {
     /// Between a bra and a ket, but for the operator `without`. The label of the bra is that of the ket and the operator's.
@@ -199,7 +199,7 @@ impl RowLayout {
                     });
                 }
             }
-            Layout::of(all)
+            BlockLayout::of(all)
         };
         let pick = |(k, charge): (usize, &Label)| (Some(k) != without).then(|| one(charge));
         RowLayout(charges.iter().enumerate().map(pick).collect())
@@ -211,7 +211,7 @@ impl RowLayout {
 
     pub fn rows(&self, v: &[C64]) -> Row {
         let mut at = 0;
-        let one = |l: &Option<Layout>| match l {
+        let one = |l: &Option<BlockLayout>| match l {
             Some(l) => {
                 let from = at;
                 at += l.len();

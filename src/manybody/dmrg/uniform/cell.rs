@@ -48,7 +48,6 @@ impl UnitCell {
         Arc::new(UnitCell { sites: sites.clone(), symmetry, target, states })
     }
 
-    /// Number of sites.
     pub fn count(&self) -> usize {
         self.states.len()
     }

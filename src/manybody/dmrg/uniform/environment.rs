@@ -12,7 +12,7 @@ use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::Tensor;
 use super::automaton::Repeated;
-use super::bonds::{Layout, Matrices, identity, past_left, past_right, trace};
+use super::bonds::{BlockLayout, Matrices, identity, past_left, past_right, trace};
 use super::krylov::{REMEMBERED, gmres};
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -168,7 +168,7 @@ impl<'a, T: Element> Half<'a, T> {
     }
 
     /// The operators of terms that have begun, as one vector.
-    fn layouts(&self) -> Vec<(usize, Layout)> {
+    fn layouts(&self) -> Vec<(usize, BlockLayout)> {
         let symmetry = &self.psi.cell.symmetry;
         let bond = self.h.mpo.bond(0);
         let open = (0..bond.charges.len()).filter(|&k| k != self.one && k != self.sum);
@@ -176,7 +176,7 @@ impl<'a, T: Element> Half<'a, T> {
             Side::Left => bond.charges[k].clone(),
             Side::Right => symmetry.subtract(&symmetry.zero(), &bond.charges[k]),
         };
-        open.map(|k| (k, Layout::new(symmetry, &self.space, &charge(k)))).collect()
+        open.map(|k| (k, BlockLayout::new(symmetry, &self.space, &charge(k)))).collect()
     }
 
     /// What is carried at the cell's edge, but for complete terms: exact after as many cells as terms reach; what decays
@@ -266,7 +266,7 @@ impl<'a, T: Element> Half<'a, T> {
         };
         let energy = trace(&complete, &density).re;
         let symmetry = &psi.cell.symmetry;
-        let layout = Layout::new(symmetry, &psi.spaces[0], &symmetry.zero());
+        let layout = BlockLayout::new(symmetry, &psi.spaces[0], &symmetry.zero());
         let one: Vec<T> = layout.flat(&identity(&psi.spaces[0]));
         let shifted = |x: Vec<T>, e: C64| -> Vec<T> {
             x.into_iter().zip(&one).map(|(x, o)| x - T::from_c64(e) * *o).collect()

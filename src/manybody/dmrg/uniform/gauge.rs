@@ -10,7 +10,7 @@ use super::super::space::{Label, Space};
 use super::super::tensor::{
     Blocks, Tensor, adjoint, from_left, from_right, scaled_columns, scaled_rows, to_tensor,
 };
-use super::bonds::{Layout, Matrices, dominant, fixed_right, identity, past_left};
+use super::bonds::{BlockLayout, Matrices, dominant, fixed_right, identity, past_left};
 use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -70,7 +70,7 @@ fn left_form<T: Element>(
 ) -> Result<Vec<Tensor<T>>> {
     let n = cell.count();
     let symmetry = &cell.symmetry;
-    let layout = Layout::new(symmetry, &spaces[0], &symmetry.zero());
+    let layout = BlockLayout::new(symmetry, &spaces[0], &symmetry.zero());
     let map = |x: &[T]| Ok(layout.flat(&past_left(tensors, &layout.matrices(x))));
     let fixed = dominant(&layout, map, &identity(&spaces[0]))?;
     let first = root(&fixed, &spaces[0])?;

@@ -172,7 +172,7 @@ fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>>
 }
 
 /// Two sites after their search.
-struct Pair<T> {
+struct TwoSites<T> {
     left: Tensor<T>,
     values: Vec<Mat<T>>,
     right: Tensor<T>,
@@ -198,7 +198,7 @@ impl<T: Element> Two<'_, T> {
         how: &Growing,
         tol: f64,
         task: &Task,
-    ) -> Result<Pair<T>> {
+    ) -> Result<TwoSites<T>> {
         let symmetry = &self.cell.symmetry;
         let (_, fusion, _) =
             self.right.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
@@ -252,7 +252,7 @@ impl<T: Element> Two<'_, T> {
         let right = right_tensor(symmetry, states[1], &middle, &y.behind, fusion, &rows)?;
         let values = middle.iter().map(|(q, _)| values[q].clone()).collect();
         let lost = weights[kept..].iter().sum();
-        Ok(Pair { left, values, right, energy, lost })
+        Ok(TwoSites { left, values, right, energy, lost })
     }
 }
 
@@ -339,7 +339,6 @@ impl<T: Element> Growth<T> {
         self.found
     }
 
-    /// The Hamiltonian's cell.
     pub fn cell(&self) -> &Arc<UnitCell> {
         &self.h.cell
     }
@@ -385,7 +384,7 @@ impl<T: Element> Growth<T> {
             };
         let mut last = two(&lefts, &rights, c, &sites[c - 1], &sites[c])?;
         let mut lost = last.lost;
-        let mut put = |sites: &mut [Tensor<T>], at: usize, pair: &Pair<T>| {
+        let mut put = |sites: &mut [Tensor<T>], at: usize, pair: &TwoSites<T>| {
             sites[at - 1] = pair.left.clone();
             sites[at] = pair.right.clone();
             lost = lost.max(pair.lost);
@@ -436,7 +435,7 @@ impl<T: Element> Growth<T> {
         left: Arc<Block<T>>,
         right: Arc<Block<T>>,
         sites: Vec<Tensor<T>>,
-        last: &Pair<T>,
+        last: &TwoSites<T>,
         lost: f64,
     ) -> Result<Growth<T>> {
         let cell = &self.h.cell;

@@ -115,7 +115,7 @@ pub(super) fn gmres<T: Element>(
 }
 
 /// An eigenvalue of the largest moduli, with its vector and the norm of its residual.
-pub(super) struct Pair {
+pub(super) struct Eigenpair {
     pub value: C64,
     pub vector: Vec<C64>,
     pub residual: f64,
@@ -132,7 +132,7 @@ pub(super) fn largest<T: Element>(
     count: usize,
     tol: f64,
     most: usize,
-) -> Result<Vec<Pair>> {
+) -> Result<Vec<Eigenpair>> {
     let size = norm(start);
     if !(size > 0.0) || !size.is_finite() {
         return Ok(Vec::new());
@@ -165,7 +165,7 @@ pub(super) fn largest<T: Element>(
                         let z = vectors[i * n + k];
                         vector.iter_mut().zip(q).for_each(|(x, q)| *x += z * q.to_c64());
                     }
-                    Pair { value: values[k], vector, residual: residual(k) }
+                    Eigenpair { value: values[k], vector, residual: residual(k) }
                 };
                 return Ok(order.iter().map(pair).collect());
             }

@@ -7,7 +7,7 @@ use faer::Mat;
 
 use super::super::space::{Fusion, Label, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
-use super::bonds::{Layout, between};
+use super::bonds::{BlockLayout, between};
 use super::cell::UnitCell;
 use super::growth::ended;
 use super::krylov::largest;
@@ -168,7 +168,7 @@ impl<T: Element> Uniform<T> {
                 keys.push(((row, column), (self.spaces[0].dim(row), columns)));
             }
         }
-        let layout = Layout::of(keys);
+        let layout = BlockLayout::of(keys);
         let map = |x: &[T]| -> Result<Vec<T>> {
             let around = |y, k: usize| between(&self.left[k], &self.left[(k + m) % n], &y);
             Ok(layout.flat(&(0..n).fold(layout.matrices(x), around)))

@@ -1,7 +1,7 @@
 //! Measurements on infinite chains: local operators, sums, correlations, the spectrum of the transfer matrix.
 
 use super::super::space::Label;
-use super::bonds::{Layout, Matrices, from_left, identity, past_left, trace};
+use super::bonds::{BlockLayout, Matrices, from_left, identity, past_left, trace};
 use super::krylov::largest;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -141,7 +141,7 @@ impl<T: Element> Uniform<T> {
     /// When the small problem does not converge; interruption.
     pub fn transfer(&self, charge: &Label, count: usize) -> Result<(Vec<C64>, bool)> {
         let symmetry = &self.cell.symmetry;
-        let layout = Layout::new(symmetry, &self.spaces[0], charge);
+        let layout = BlockLayout::new(symmetry, &self.spaces[0], charge);
         if layout.len() == 0 {
             return Ok((Vec::new(), true));
         }
@@ -220,7 +220,7 @@ impl<T: Element> Uniform<T> {
                     keys.push(((row, column), (self.spaces[0].dim(row), columns)));
                 }
             }
-            let layout = Layout::of(keys);
+            let layout = BlockLayout::of(keys);
             let map = |x: &[T]| -> Result<Vec<T>> {
                 let mut y = layout.matrices(x);
                 for (a, b) in self.left.iter().zip(&other.left) {

@@ -26,7 +26,7 @@ pub use automaton::Repeated;
 pub use cell::UnitCell;
 pub use excite::{Asked, Excitations};
 pub use growth::{Growing, Grown, Growth};
-pub use search::Search;
+pub use search::UniformSearch;
 pub use start::lowest_cell_product;
 pub use state::Uniform;
 pub use storage::SavedUniform;

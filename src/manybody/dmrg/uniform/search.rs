@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::task::Task;
 
 /// A search under way.
-pub struct Search<T> {
+pub struct UniformSearch<T> {
     h: Arc<Repeated>,
     psi: Uniform<T>,
     /// Of this state, or of one nearby.
@@ -38,17 +38,16 @@ const LOOSE: f64 = 1e-4;
 /// The smallest one: rounding.
 const TIGHT: f64 = 1e-13;
 
-impl<T: Element> Search<T> {
+impl<T: Element> UniformSearch<T> {
     /// From a state of the Hamiltonian's cell.
     ///
     /// # Errors
     /// When the state has another cell.
-    pub fn new(h: &Arc<Repeated>, psi: Uniform<T>) -> Result<Search<T>> {
+    pub fn new(h: &Arc<Repeated>, psi: Uniform<T>) -> Result<UniformSearch<T>> {
         h.cell.check(&psi.cell)?;
-        Ok(Search { h: h.clone(), psi, known: None, found: None, near: None, due: 0, moved: 0 })
+        Ok(UniformSearch { h: h.clone(), psi, known: None, found: None, near: None, due: 0, moved: 0 })
     }
 
-    /// The state.
     pub fn state(&self) -> &Uniform<T> {
         &self.psi
     }
@@ -76,7 +75,7 @@ impl<T: Element> Search<T> {
     ///
     /// # Errors
     /// When a search or a linear system fails; interruption.
-    pub fn step(&self, device: &Device, task: &Task) -> Result<Search<T>> {
+    pub fn step(&self, device: &Device, task: &Task) -> Result<UniformSearch<T>> {
         let tol = self.tolerance();
         if self.due == 0 && self.found.is_some_and(|f| f.gradient < NEAR) {
             let known = self.near.as_ref().map_or(self.known.clone(), |n| Some(n.0.environments.clone()));
@@ -91,7 +90,7 @@ impl<T: Element> Search<T> {
             let near = step
                 .map_or(Arc::new((Point::new(&near.0.psi, &surroundings, device)?, Memory::new())), Arc::new);
             let (psi, found) = (near.0.psi.clone(), near.0.found);
-            return Ok(Search {
+            return Ok(UniformSearch {
                 h: self.h.clone(),
                 psi,
                 known: None,
@@ -104,7 +103,7 @@ impl<T: Element> Search<T> {
         let environments = self.environments(0.1 * tol)?;
         let due = self.due.saturating_sub(1);
         let (psi, found) = self.psi.step(&environments, device, tol, task)?;
-        Ok(Search {
+        Ok(UniformSearch {
             h: self.h.clone(),
             psi,
             known: Some(environments),
@@ -118,22 +117,38 @@ impl<T: Element> Search<T> {
     /// With bonds of up to `states` states, as far as the Hamiltonian adds any.
     ///
     /// # Errors
-    /// As [`Search::step`].
-    pub fn widened(&self, device: &Device, states: usize) -> Result<Search<T>> {
+    /// As [`UniformSearch::step`].
+    pub fn widened(&self, device: &Device, states: usize) -> Result<UniformSearch<T>> {
         let environments = self.environments(0.1 * self.tolerance())?;
         let more: Vec<usize> = self.psi.widths().iter().map(|w| states.saturating_sub(*w)).collect();
         let (psi, _) = self.psi.widened(&environments, device, &more)?;
-        Ok(Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: NEW, moved: 0 })
+        Ok(UniformSearch {
+            h: self.h.clone(),
+            psi,
+            known: None,
+            found: self.found,
+            near: None,
+            due: NEW,
+            moved: 0,
+        })
     }
 
     /// With bonds of at most `states` states, and weights of no less than `least`; and the largest weight that was lost.
     ///
     /// # Errors
     /// When a decomposition does not converge.
-    pub fn cut(&self, states: usize, least: f64) -> Result<(Search<T>, f64)> {
+    pub fn cut(&self, states: usize, least: f64) -> Result<(UniformSearch<T>, f64)> {
         let (psi, lost) = self.psi.regauged()?.cut(states, least)?;
         Ok((
-            Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: 0, moved: 0 },
+            UniformSearch {
+                h: self.h.clone(),
+                psi,
+                known: None,
+                found: self.found,
+                near: None,
+                due: 0,
+                moved: 0,
+            },
             lost,
         ))
     }
@@ -143,13 +158,26 @@ impl<T: Element> Search<T> {
     /// state gives way.
     ///
     /// # Errors
-    /// As [`Search::step`].
-    pub fn reshared(&self, device: &Device, most: (usize, f64, f64), task: &Task) -> Result<Search<T>> {
+    /// As [`UniformSearch::step`].
+    pub fn reshared(
+        &self,
+        device: &Device,
+        most: (usize, f64, f64),
+        task: &Task,
+    ) -> Result<UniformSearch<T>> {
         let tol = 0.1 * self.tolerance();
         let known = self.environments(tol)?;
         let again = |psi: &Uniform<T>| Ok(Arc::new(Environments::new(psi, &self.h, None, tol)?));
         let (psi, moved) = self.psi.reshared(&known, again, device, most, &task.quiet())?;
-        Ok(Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: NEW, moved })
+        Ok(UniformSearch {
+            h: self.h.clone(),
+            psi,
+            known: None,
+            found: self.found,
+            near: None,
+            due: NEW,
+            moved,
+        })
     }
 
     /// The state in its canonical forms with what is known of it: energy and gradient, and the variance of the energy a site as
@@ -157,7 +185,7 @@ impl<T: Element> Search<T> {
     /// Phys. Rev. B 97, 045125 (2018)).
     ///
     /// # Errors
-    /// As [`Search::step`].
+    /// As [`UniformSearch::step`].
     pub fn settled(&self, device: &Device, task: &Task) -> Result<(Uniform<T>, Found, f64)> {
         let psi = self.psi.regauged()?;
         let environments = Environments::new(&psi, &self.h, None, TIGHT)?;

@@ -11,7 +11,7 @@ use super::super::block::{Block, Shape};
 use super::super::dense::{adjoint_product, product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
 use super::super::spread::All;
-use super::super::superblock::Pair;
+use super::super::superblock::SectorPair;
 use super::super::tensor::{Tensor, adjoint};
 use super::cell::nothing_left;
 use super::environment::{Environments, left_basis, right_basis};
@@ -137,7 +137,7 @@ impl<T: Element> Sites<T> {
     }
 
     /// What of the matrix of a pair of sectors the isometries on both sides leave out.
-    fn beyond(&self, pair: &Pair, y: &mut Mat<T>) -> Result<()> {
+    fn beyond(&self, pair: &SectorPair, y: &mut Mat<T>) -> Result<()> {
         for _ in 0..2 {
             if let Some(k) = self.l.kept(pair.left) {
                 let a = self.vectors[0][k].here()?;

@@ -77,7 +77,6 @@ impl<T: Element> Uniform<T> {
         self.cell.count()
     }
 
-    /// The cell.
     pub fn cell(&self) -> &Arc<UnitCell> {
         &self.cell
     }

@@ -17,9 +17,7 @@ const APART: f64 = 1e-6;
 
 /// A saved state, real or complex.
 pub enum SavedUniform {
-    /// Of real numbers.
     Real(Uniform<f64>),
-    /// Of complex numbers.
     Complex(Uniform<C64>),
 }
 

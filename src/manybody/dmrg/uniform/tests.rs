@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bonds::{from_left, from_right, identity};
-use super::{Repeated, Search, Uniform, UnitCell, lowest_cell_product};
+use super::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::manybody::{OpSum, Site, Sites, Tail};
@@ -92,7 +92,7 @@ fn steps_lower_the_energy_to_that_of_dimers() {
     let h = Arc::new(Repeated::new(&sum, &cell).expect("an automaton"));
     let start = lowest_cell_product(&sum, &cell).expect("a product");
     let mut search =
-        Search::new(&h, Uniform::<f64>::product(&cell, &start).expect("a state")).expect("a search");
+        UniformSearch::new(&h, Uniform::<f64>::product(&cell, &start).expect("a state")).expect("a search");
     for states in [2, 4, 8] {
         search = search.widened(&device, states).expect("wider");
         for _ in 0..30 {

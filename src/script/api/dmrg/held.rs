@@ -134,12 +134,12 @@ pub(super) fn saved_in_blocks(
     let path = session.output_path(file);
     let state = state();
     let mut arrays: Vec<files::Named> =
-        vec![("norm".into(), vec![1], files::Numbers::Any(Series::Real(vec![state.norm])))];
-    let whole = |all: Vec<usize>| files::Numbers::Whole(all.into_iter().map(|k| k as i64).collect());
+        vec![("norm".into(), vec![1], files::ArrayNumbers::Any(Series::Real(vec![state.norm])))];
+    let whole = |all: Vec<usize>| files::ArrayNumbers::Whole(all.into_iter().map(|k| k as i64).collect());
     let labels = |all: Vec<&Vec<i32>>| {
         let shape = vec![all.len() as u64, all.first().map_or(0, |q| q.len()) as u64];
         let values = all.into_iter().flatten().map(|q| f64::from(*q) / 2.0).collect();
-        (shape, files::Numbers::Any(Series::Real(values)))
+        (shape, files::ArrayNumbers::Any(Series::Real(values)))
     };
     for (i, bond) in state.bonds.iter().enumerate() {
         let (shape, values) = labels(bond.iter().map(|b| &b.0).collect());
@@ -164,7 +164,7 @@ pub(super) fn saved_in_blocks(
         ));
         for (k, b) in tensor.blocks.into_iter().enumerate() {
             let shape = vec![b.rows as u64, b.columns as u64];
-            arrays.push((format!("{}_block{k}", tensor.name), shape, files::Numbers::Any(b.numbers)));
+            arrays.push((format!("{}_block{k}", tensor.name), shape, files::ArrayNumbers::Any(b.numbers)));
         }
     }
     files::save_state(&arrays, &parted(bytes)?, &path, Some(&manifest()?))?;

@@ -44,9 +44,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// One of two, by the numbers it is made of.
 #[derive(Clone)]
 pub(super) enum Either<R, C> {
-    /// Real.
     Real(R),
-    /// Complex.
     Complex(C),
 }
 

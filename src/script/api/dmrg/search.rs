@@ -9,7 +9,7 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 use super::uniform::{AnyUniform, HeldUniform};
 use super::{Either, either, either_map};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Repeated, Search, Uniform, UnitCell, lowest_cell_product};
+use crate::manybody::dmrg::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series};
 use crate::script::api::manybody::sector_of;
@@ -25,7 +25,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// A search, as scripts hold it.
-type AnySearch = Either<Arc<Search<f64>>, Arc<Search<C64>>>;
+type AnySearch = Either<Arc<UniformSearch<f64>>, Arc<UniformSearch<C64>>>;
 
 /// Random numbers that are set aside for a state.
 const DRAWN: u64 = 1 << 20;
@@ -47,8 +47,8 @@ fn named(cell: &UnitCell, names: &Array) -> Result<Vec<usize>> {
 
 fn search_from(h: &Arc<Repeated>, state: &AnyUniform) -> Result<AnySearch> {
     Ok(match state {
-        Either::Real(s) if !h.mpo.is_complex() => Either::Real(Search::new(h, (**s).clone())?.into()),
-        any => Either::Complex(Search::new(h, either!(any, s => s.to_complex()))?.into()),
+        Either::Real(s) if !h.mpo.is_complex() => Either::Real(UniformSearch::new(h, (**s).clone())?.into()),
+        any => Either::Complex(UniformSearch::new(h, either!(any, s => s.to_complex()))?.into()),
     })
 }
 

@@ -9,7 +9,7 @@ use super::super::model::single_precision;
 use super::region;
 use crate::error::{Error, Result};
 use crate::gauge::Links;
-use crate::gauge::files::{self, Encoded, Kind};
+use crate::gauge::files::{self, Encoded, FileFormat};
 use crate::output::files::{need_extension, write_helped};
 use crate::ranks::agreed;
 use crate::script::{Fallible, Options, named, session};
@@ -20,13 +20,13 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// The format of a file, by the option or the end of its name.
-fn kind_of(o: &Options, path: &str) -> Result<Kind> {
+fn kind_of(o: &Options, path: &str) -> Result<FileFormat> {
     let end = Path::new(path).extension().map(|end| end.to_string_lossy().to_lowercase());
     let by_name = if matches!(end.as_deref(), Some("lime" | "ildg")) { "ildg" } else { "nersc" };
     let names = [
-        ("nersc", Kind::Nersc { two_rows: false }),
-        ("nersc-12", Kind::Nersc { two_rows: true }),
-        ("ildg", Kind::Ildg),
+        ("nersc", FileFormat::Nersc { two_rows: false }),
+        ("nersc-12", FileFormat::Nersc { two_rows: true }),
+        ("ildg", FileFormat::Ildg),
     ];
     named("format", o.maybe_text("format")?.as_deref().unwrap_or(by_name), &names)
 }
@@ -66,7 +66,7 @@ mod saving {
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_as(u: &mut Links, file: &str, o: Options) -> Fallible<()> {
         let (kind, single) = (kind_of(&o, file)?, single_precision(&o)?);
-        let own: &[&str] = if matches!(kind, Kind::Ildg) { &["lime", "ildg"] } else { &["nersc"] };
+        let own: &[&str] = if matches!(kind, FileFormat::Ildg) { &["lime", "ildg"] } else { &["nersc"] };
         need_extension(Path::new(file), own, "a gauge field")?;
         let path = session()?.output_path(file);
         let links = u.clone();

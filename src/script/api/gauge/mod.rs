@@ -41,7 +41,7 @@ fn region() -> Result<Box<dyn Fn([usize; 4]) -> Result<Region> + Send + Sync>> {
         return Ok(Box::new(|dims| Ok(Region::whole(dims))));
     }
     let device = session()?.device();
-    Ok(Box::new(move |dims| device.region(dims)))
+    Ok(Box::new(move |dims| Region::on(&device, dims)))
 }
 
 /// The unit field on a lattice.

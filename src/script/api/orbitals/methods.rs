@@ -11,7 +11,7 @@ use super::super::model::single_precision;
 use super::{grid_of, is_archive};
 use crate::backend::splines::SplineBatch;
 use crate::error::{Error, Result};
-use crate::montecarlo::orbitals::{Basis, OrbitalSet, Source, SplineOrbitals};
+use crate::montecarlo::orbitals::{Basis, OrbitalSet, OrbitalSource, SplineOrbitals};
 use crate::montecarlo::{Derivatives, SimulationCell};
 use crate::number::{C64, Matrix, Scalar, Series};
 use crate::output::files;
@@ -70,7 +70,7 @@ fn points_of(points: &Matrix) -> Result<Vec<[f64; 3]>> {
 /// The splines of a set.
 fn on_grid(set: &OrbitalSet) -> Result<&SplineOrbitals> {
     match set.source() {
-        Source::Splines(splines) => Ok(splines),
+        OrbitalSource::Splines(splines) => Ok(splines),
         _ => Err(Error::input(format!("{} are no splines", set.basis().describe()))
             .hint("make them by `.splines(#{ spacing: 0.35 })`")),
     }
@@ -97,7 +97,7 @@ mod orbitals_functions {
     /// ```
     #[rhai_fn(global, name = "splines", pure, return_raw)]
     pub fn splines_with(set: &mut OrbitalSet, o: Options) -> Fallible<OrbitalSet> {
-        let Source::Waves(waves) = set.source() else {
+        let OrbitalSource::Waves(waves) = set.source() else {
             return Err(Error::input(format!("no splines of {}", set.basis().describe()))
                 .hint("plane waves and bands have splines; `orbitals::fit` makes them of any function")
                 .into());
@@ -118,7 +118,7 @@ mod orbitals_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn save(set: &mut OrbitalSet, file: &str) -> Fallible<()> {
-        let Source::Splines(splines) = set.source() else {
+        let OrbitalSource::Splines(splines) = set.source() else {
             return Err(Error::input(format!("{} are not saved", set.basis().describe()))
                 .hint("save their splines: `.splines(#{ spacing: 0.35 }).save(..)`")
                 .into());
@@ -300,7 +300,7 @@ mod orbitals_functions {
     pub fn to_string(set: &mut OrbitalSet) -> String {
         let kind = if set.basis().is_complex() { "complex" } else { "real" };
         let memory = match set.source() {
-            Source::Splines(s) => format!(", {}", crate::number::memory::human(s.table().bytes())),
+            OrbitalSource::Splines(s) => format!(", {}", crate::number::memory::human(s.table().bytes())),
             _ => String::new(),
         };
         format!("Orbitals: {}, {kind}{memory}", set.basis().describe())

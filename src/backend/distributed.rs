@@ -1,0 +1,62 @@
+//! Backends whose rows are shared out to the ranks of a run.
+
+use std::sync::Arc;
+
+use super::matrix::Csr;
+use super::{BlockVector, Device, Dots, Kernel, MatrixSpec, Region};
+use crate::error::Result;
+use crate::number::C64;
+use crate::ranks::Alike;
+
+/// What the backend of one of several ranks knows of its own rows, and of the others.
+pub trait Distributed {
+    /// Adds up products over the rows of one rank each, all in one go.
+    fn complete(&self, dots: &mut [Dots]) -> Result<()>;
+
+    /// Local rows of this process alone, row-major: on a lattice, those of its [`Distributed::region`].
+    fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>>;
+
+    /// The ranks of a run, if they compute with the same bits: what lives whole on all of them may be computed by one for all.
+    fn alike(&self) -> Result<Option<Alike>>;
+
+    /// The ranks that may solve dense matrices for one another: those, and such whose cards hand each other what they have found.
+    fn solves_together(&self) -> Result<Option<Alike>>;
+
+    /// Numbers of all ranks, of which this one has `own` in the memory of its own backend; `starts` has where each rank's begin, and
+    /// how many there are. None where messages are as good.
+    fn joined(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>>;
+
+    /// The sites that this process has of a lattice of four directions: those whose rows its vectors of spinors have.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn region(&self, dims: [usize; 4]) -> Result<Region>;
+
+    /// The rows that this process holds of a matrix without a lattice and with so many rows, as pieces of the whole (first row
+    /// and length of each), where others hold the rest; none if it holds all of them.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>>;
+
+    /// Prepares a square matrix of `rows` rows, of which this process has those that [`Distributed::held`] told, with the columns
+    /// of all; `format` says how rows are kept.
+    ///
+    /// # Errors
+    /// As for [`Matrices::prepare`](super::Matrices::prepare).
+    fn prepare_held(
+        &self,
+        csr: Csr,
+        rows: usize,
+        format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
+    ) -> Result<Arc<dyn Kernel>>;
+}
+
+/// The ranks that compute with the same bits, and those that may solve dense matrices for one another; none without ranks.
+///
+/// # Errors
+/// Those of MPI and of the devices.
+pub fn alike(device: &Device) -> Result<(Option<Alike>, Option<Alike>)> {
+    let Some(ranks) = device.distributed() else { return Ok((None, None)) };
+    Ok((ranks.alike()?, ranks.solves_together()?))
+}

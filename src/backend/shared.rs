@@ -1,0 +1,94 @@
+//! Algebra of backends that share rows out: all comes from sums over the parts' rows, and from changing each part's rows.
+
+use super::{Algebra, BlockVector, Device, Lists, Vectors, conformal};
+use crate::error::Result;
+use crate::number::C64;
+
+/// What is summed of the rows of one part.
+pub(super) type Summand<'a> = dyn Fn(&Device, &[&BlockVector]) -> Result<Vec<C64>> + Sync + 'a;
+
+/// What changes the rows of one part.
+pub(super) type Change<'a> = dyn Fn(&Device, &[&BlockVector], &mut BlockVector) -> Result<()> + Sync + 'a;
+
+/// A backend whose vectors have their rows in several places, or all in one.
+pub(super) trait SharedRows: Vectors {
+    /// Whether the rows of a block lie in several places.
+    fn is_cut(&self, v: &BlockVector) -> Result<bool>;
+
+    /// The sum of what `f` makes of the parts' rows of these blocks, those of all where the first has them.
+    fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>>;
+
+    /// Changes the parts' rows of `y`, with those of blocks that have them where `y` does.
+    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()>;
+}
+
+impl<S: SharedRows> Algebra for S {
+    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+        conformal("a x + b y", x, y)?;
+        self.change(&[x], y, &|device, x, y| device.axpby(a, x[0], b, y))
+    }
+
+    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+        self.change(&[x, z], y, &|device, x, y| device.multiply(x[0], x[1], y))
+    }
+
+    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        conformal("scalar product", x, y)?;
+        self.sum(&[x, y], &|device, x| device.dots(x[0], x[1]))
+    }
+
+    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        self.sum(&[x, y], &|device, x| device.gram(x[0], x[1]))
+    }
+
+    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        self.change(&[x], y, &|device, x, y| device.combine(x[0], c, b, y))
+    }
+
+    fn deflate_there(
+        &self,
+        u: &BlockVector,
+        kept: Option<(&[f64], &BlockVector)>,
+        y: &mut BlockVector,
+    ) -> Result<bool> {
+        let blocks: Vec<&BlockVector> = std::iter::once(u).chain(kept.map(|k| k.1)).collect();
+        for v in blocks.iter().copied().chain([&*y]) {
+            if self.is_cut(v)? {
+                return Ok(false);
+            }
+        }
+        // What lives whole may stay on its device.
+        self.change(&blocks, y, &|device, x, y| device.deflate(x[0], kept.map(|k| (k.0, x[1])), y))?;
+        Ok(true)
+    }
+
+    fn precondition(
+        &self,
+        d: &BlockVector,
+        shift: &[f64],
+        floor: f64,
+        x: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        self.change(&[d, x], y, &|device, x, y| device.precondition(x[0], shift, floor, x[1], y))
+    }
+}
+
+impl<S: SharedRows> Lists for S {
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        let all: Vec<&BlockVector> = std::iter::once(y).chain(x.iter().copied()).collect();
+        self.sum(&all, &|device, all| device.dots_with(&all[1..], all[0]))
+    }
+
+    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
+        if x.is_empty() || y.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all: Vec<&BlockVector> = x.iter().chain(y).copied().collect();
+        self.sum(&all, &|device, all| device.grams(&all[..x.len()], &all[x.len()..]))
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        self.change(x, y, &|device, x, y| device.mix(x, c, b, y))
+    }
+}
