@@ -136,7 +136,7 @@ mod walk_functions {
     /// - `count` (int >= 1, 16): how many.
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `spread` (float > 0, 1.0): in open space, standard deviation around the centres, in bohr.
-    /// - `centres` (any, [[0, 0, 0]]): in open space, places that electrons are dealt out to in turn, each walker's from the next
+    /// - `centres` (any, the origin): in open space, places that electrons are dealt out to in turn, each walker's from the next
     ///   place on.
     ///
     /// # Example
