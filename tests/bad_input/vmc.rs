@@ -160,10 +160,10 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("metropolis(walk, #{ step: 0.0 })", "`step` is 0", "above 0"),
             (
                 "metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })",
-                "`scheme` is `lok-ahead`",
+                "no scheme `lok-ahead`",
                 "look-ahead",
             ),
-            ("metropolis(walk, #{ step: 1.0, group: 2 })", "`group`", "delayed-acceptance"),
+            ("metropolis(walk, #{ step: 1.0, group: 2 })", "no effect without `scheme: \"delayed-acceptance\"`", "leave it out"),
             (
                 "metropolis(walk, #{ step: 1.0, group: 99, scheme: \"delayed-acceptance\" })",
                 "groups of 99",
