@@ -163,7 +163,11 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "no scheme `lok-ahead`",
                 "look-ahead",
             ),
-            ("metropolis(walk, #{ step: 1.0, group: 2 })", "no effect without `scheme: \"delayed-acceptance\"`", "leave it out"),
+            (
+                "metropolis(walk, #{ step: 1.0, group: 2 })",
+                "no effect without `scheme: \"delayed-acceptance\"`",
+                "leave it out",
+            ),
             (
                 "metropolis(walk, #{ step: 1.0, group: 99, scheme: \"delayed-acceptance\" })",
                 "groups of 99",
