@@ -272,7 +272,7 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("vmc::trap(0.0)", "frequency 0", "positive"),
             ("local_energy(walk, opsum())", "an OpSum for walkers in the continuum", "electrons"),
             ("vmc::run(psi, ham, #{ stepz: 3 })", "unknown option `stepz`", "`step"),
-            ("vmc::run(psi, ham, #{ step: 0.0, progress: false })", "a step of 0", "positive"),
+            ("vmc::run(psi, ham, #{ step: 0.0, progress: false })", "option `step` is 0", "above 0"),
             (
                 "vmc::run(psi, ham, #{ observables: #{ spin: #{} }, step: 1.0, progress: false })",
                 "no observable spin",
