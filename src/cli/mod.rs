@@ -32,6 +32,7 @@ use crate::ranks;
 use crate::script::Settings;
 use crate::script::device;
 use crate::script::diagnostics::Report;
+use crate::script::hash;
 use crate::script::on_a_deep_stack;
 use crate::task::{Interrupt, signals};
 
@@ -268,20 +269,20 @@ impl RunOptions {
     /// Compares with the other ranks what has to be the same on all of them.
     fn alike(&self) -> Result<(), Error> {
         let Some(world) = ranks::world() else { return Ok(()) };
-        let grid = self
-            .grid
-            .as_ref()
-            .map(|grid| grid.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("x"));
-        let rows = self.share_from.map(|rows| rows.to_string());
-        for (option, own) in [("grid", grid), ("share-from", rows), ("seed", Some(self.seed.to_string()))] {
-            let told = |own: &str| {
-                if own.is_empty() { format!("no `--{option}`") } else { format!("`--{option} {own}`") }
-            };
-            let all = world.gather(own.unwrap_or_default().into_bytes())?;
-            if let Some(rank) = all.iter().position(|other| *other != all[0]) {
-                let [first, other] = [0, rank].map(|k| told(&String::from_utf8_lossy(&all[k])));
-                return Err(Error::input(format!("rank 0 was started with {first}, and rank {rank} with {other}"))
-                    .hint("all ranks take the same; only `--backend`, `--device`, `--weights` and `--threads` may differ"));
+        let grid = self.grid.as_ref().map_or(&[][..], |grid| &grid.0);
+        let told = [
+            ("grid", format!("{grid:?}")),
+            ("share-from", format!("{:?}", self.share_from)),
+            ("seed", self.seed.to_string()),
+        ];
+        let all = world.gather_words(told.iter().map(|(_, text)| hash(text)).collect())?;
+        for (rank, own) in all.chunks_exact(told.len()).enumerate() {
+            if let Some(k) = (0..told.len()).find(|k| own[*k] != all[*k]) {
+                let option = told[k].0;
+                return Err(Error::input(format!(
+                    "rank {rank} was started with another `--{option}` than rank 0"
+                ))
+                .hint("all ranks take the same `--grid`, `--share-from` and `--seed`"));
             }
         }
         Ok(())

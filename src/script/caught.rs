@@ -45,7 +45,9 @@ pub(super) fn rewrite(flow: &mut FlowControl) {
 /// The message of such a map, less where it was and through which calls it came.
 fn of_the_language(map: &Map) -> Option<String> {
     let text = |key: &str| map.get(key).and_then(|value| value.clone().into_string().ok());
-    text("error").filter(|kind| kind.starts_with("Error"))?;
+    // A script may throw a map of its own: Rhai's names one of its errors, and says where it was.
+    let of_rhai = |kind: &String| kind.starts_with("Error") && kind.chars().all(char::is_alphanumeric);
+    text("error").filter(of_rhai).filter(|_| map.contains_key("line"))?;
     let text = text("message")?;
     let first = text.lines().next()?;
     // Behind it stand the file, `@ 'a.rhai'`, and the place.
@@ -110,6 +112,8 @@ mod tests {
         let mut engine = Engine::new().unwrap();
         let report = engine.eval("fn f() { try { 1.0.foo } catch (e) { throw e; } }\nf()").unwrap_err();
         assert_eq!(report.message, "float has no property `foo`");
+        let own = "let code = 0; try { throw #{ error: \"Error of mine\", message: \"m\", code: 3 }; } catch (e) { code = e.code; } code";
+        assert_eq!(engine.eval(own).unwrap().as_int(), Ok(3));
         let kept = engine.eval(
             "let e = 7; try { throw 3; } catch (e) { e += 1; } try { throw [1]; } catch (x) { e += x[0]; } e",
         );

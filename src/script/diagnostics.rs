@@ -371,12 +371,7 @@ fn describe(
 fn no_property(text: &str) -> Option<(String, String)> {
     let mut parts = text.strip_prefix("Unknown property '")?.split('\'');
     let (name, about, kind) = (parts.next()?, parts.next()?, parts.next()?);
-    let kind = match kind {
-        "i64" => "int",
-        "f64" => "float",
-        kind => kind,
-    };
-    about.contains("getter").then(|| (name.to_string(), kind.to_string()))
+    about.contains("getter").then(|| (name.to_string(), registry::shown_name(kind).to_string()))
 }
 
 /// What scripts say with `throw #{ message: .., hint: .. }`.
@@ -390,16 +385,7 @@ fn thrown(value: &rhai::Dynamic) -> Option<(String, String)> {
 fn tidy_types(signature: &str) -> String {
     let known = signature.replace("&str | ImmutableString | String", "string");
     let (name, types) = known.split_once(" (").unwrap_or((&known, ")"));
-    let types: Vec<&str> = types
-        .trim_end_matches(')')
-        .split(", ")
-        .map(|t| match t {
-            "i64" => "int",
-            "f64" => "float",
-            "Fn" => "function",
-            other => other,
-        })
-        .collect();
+    let types: Vec<&str> = types.trim_end_matches(')').split(", ").map(registry::shown_name).collect();
     format!("{}({})", name.replace(" :: ", "::"), types.join(", "))
 }
 

@@ -1,6 +1,7 @@
 //! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them (see
 //! [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes to the same.
-//! What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands in, whose doc comment declares the options; without that it is an error.
+//! What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands in, whose doc comment
+//! declares the options; without that it is an error.
 
 use std::cell::RefCell;
 use std::rc::Rc;

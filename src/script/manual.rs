@@ -204,7 +204,7 @@ fn section(overloads: &[&Entry], entries: &[Entry], style: Style) -> String {
     let mut out: Vec<String> = signatures.iter().map(|s| style.head(s)).collect();
     out.extend(docs.iter().map(|doc| body(doc, entries, style)));
     if let Some(shown) = overloads.iter().find_map(|e| registry::shown_by(entries, e)) {
-        out.push(format!("\n  The example of `{}` shows it.", shown.title()));
+        out.push(format!("\n  The example of `{}` shows it.", called(shown)));
     }
     out.join("\n")
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manual::{FUNCTIONS, NUMBERS};
+use super::manual::{FUNCTIONS, NUMBERS, called};
 use super::registry::{self, Entry, Form};
 
 /// A page of the reference.
@@ -115,7 +115,7 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
     let functions = |module: &str| {
         let mut topics = Topics::new();
         for e in own().filter(|e| e.form == Form::Function && e.module == module) {
-            topics.entry(e.title()).or_default().push(e);
+            topics.entry(called(e)).or_default().push(e);
         }
         documented(topics)
     };
@@ -141,7 +141,7 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
     let mut types: BTreeMap<&str, Topics> = BTreeMap::new();
     for e in own().filter(|e| e.form != Form::Function) {
         let Some(kind) = e.of_type().filter(|kind| !kind.is_empty()) else { continue };
-        types.entry(kind).or_default().entry(e.title()).or_default().push(e);
+        types.entry(kind).or_default().entry(called(e)).or_default().push(e);
     }
     let mut text = TYPES.to_string();
     for (kind, topics) in types {
@@ -207,7 +207,7 @@ fn listed(topics: &Topics, entries: &[Entry]) -> String {
             text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
         }
         if let Some(shown) = topic.iter().find_map(|e| registry::shown_by(entries, e)) {
-            text.push_str(&format!("\nThe example of `{}` shows it.\n", shown.title()));
+            text.push_str(&format!("\nThe example of `{}` shows it.\n", called(shown)));
         }
     }
     text

@@ -72,14 +72,6 @@ impl Entry {
         }
     }
 
-    /// What it is called in prose: `module::name`, or `Type.name` of methods and properties.
-    pub fn title(&self) -> String {
-        match self.of_type() {
-            Some(kind) if !kind.is_empty() => format!("{kind}.{}", self.name),
-            _ => self.path(),
-        }
-    }
-
     /// How it is called: `Series.slice(from: int, to: int) -> Series`.
     pub fn signature(&self) -> String {
         let show = |p: &Parameter| match (p.name.as_str(), p.kind.as_str()) {
@@ -281,6 +273,11 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
     let display = display.strip_prefix("Rc<").or(display.strip_prefix("Arc<")).unwrap_or(display);
     let name = display.rsplit("::").next().unwrap_or(display).trim_end_matches(['>', ' ']);
     name_of(name).to_string()
+}
+
+/// A type as scripts name it, for a message: one of no name of theirs keeps its own.
+pub(super) fn shown_name(name: &str) -> &str {
+    Some(name_of(name)).filter(|known| !known.is_empty()).unwrap_or(name)
 }
 
 /// A type as scripts name it, from its name in Rust without modules; empty for none or any.

@@ -346,12 +346,12 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             (
                 "vmc::run(four, models::hubbard_chain(4, #{}), #{ step: 0.3 })",
-                "`step` for walkers on a lattice",
-                "leave",
+                "`step` is for walkers in the continuum",
+                "leave it out",
             ),
             (
                 "vmc::run(four, models::hubbard_chain(4, #{}), #{ drift: true })",
-                "`drift` for walkers",
+                "`drift` is for walkers in the continuum",
                 "leave it out",
             ),
             ("walkers(four, #{ spread: 1.0 })", "`spread` is for walkers in open space", "leave it out"),

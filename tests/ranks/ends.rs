@@ -154,3 +154,46 @@ fn ranks_that_go_different_ways_end() {
         assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
     }
 }
+
+/// Ranks that a launcher starts with different options, which none of them sees by itself.
+#[test]
+fn ranks_of_different_options_end() {
+    let place = Place::new("options").with("a.rhai", "print(backend().ranks);");
+    for launcher in launchers() {
+        // As `--ranks` finds it: a wheel has its library beside the launcher.
+        let folder = launcher.parent().and_then(|bin| bin.parent()).unwrap().join("lib");
+        let library =
+            ["libmpi.so.12", "libmpi.so.40"].map(|name| folder.join(name)).into_iter().find(|p| p.is_file());
+        let started = |options: [&str; 2]| {
+            let mut command = std::process::Command::new(launcher);
+            for (k, option) in options.into_iter().enumerate() {
+                command.args([":"].iter().take(k)).args([
+                    "-n",
+                    "1",
+                    env!("CARGO_BIN_EXE_umklapp"),
+                    "run",
+                    "a.rhai",
+                ]);
+                command.args(option.split_whitespace()).args(["--threads", "1"]);
+            }
+            command
+                .current_dir(&place.0)
+                .env("NO_COLOR", "1")
+                .envs(library.iter().map(|file| ("UMKLAPP_MPI", file)));
+            command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            Said::of(command.stdin(Stdio::null()).output().unwrap())
+        };
+        let said = started(["--grid 2", "--grid 2"]);
+        assert_eq!((said.code, said.out.trim()), (Some(0), "2"), "{said:?}");
+        for (option, both) in [
+            ("grid", ["--grid 2", "--grid 1x2"]),
+            ("seed", ["", "--seed 7"]),
+            ("share-from", ["--share-from 5", ""]),
+        ] {
+            let said = started(both);
+            let told = said.err.matches(&format!("rank 1 was started with another `--{option}`")).count();
+            assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
+        }
+    }
+}
