@@ -26,6 +26,10 @@ fn launchers() -> &'static [PathBuf] {
     })
 }
 
+/// What Open MPI's launcher says where it cannot listen for the ranks that it is about to start, as happens now and then; it
+/// starts none.
+const NONE_STARTED: &str = "listener thread failed to start";
+
 /// Runs shared out to the MPIs, of which each makes one at least.
 fn dealt<T: Copy>(runs: &[T]) -> Vec<(&'static PathBuf, Vec<T>)> {
     let shares = launchers().len().clamp(1, runs.len().max(1));
@@ -58,9 +62,8 @@ impl Place {
 
     fn run(&self, launcher: &Path, args: &[&str]) -> Said {
         let once = || Said::of(self.command(launcher, args).stdin(Stdio::null()).output().unwrap());
-        // Now and then Open MPI's launcher cannot listen for the ranks that it is about to start, and starts none.
         let said = once();
-        if said.err.contains("listener thread failed to start") { once() } else { said }
+        if said.err.contains(NONE_STARTED) { once() } else { said }
     }
 
     /// What a script prints on so many ranks of one thread.

@@ -1,9 +1,9 @@
 //! Ranks that are ended from outside: none of the others goes on.
 
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Place, Said, launchers};
+use super::{NONE_STARTED, Place, Said, launchers};
 
 /// Processes that run a script of this name, and are not their own launchers.
 fn ranks_of(script: &str) -> Vec<i32> {
@@ -34,6 +34,22 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Starts ranks and waits until they have begun; once more where the launcher has started none.
+fn begun(mut command: Command, ready: impl Fn() -> bool) -> Child {
+    let mut child = command.spawn().unwrap();
+    let mut tried = false;
+    until("ranks begin", || {
+        if !ready() && child.try_wait().unwrap().is_some() {
+            let again = command.spawn().unwrap();
+            let said = Said::of(std::mem::replace(&mut child, again).wait_with_output().unwrap());
+            assert!(!tried && said.err.contains(NONE_STARTED), "{said:?}");
+            tried = true;
+        }
+        ready()
+    });
+    child
 }
 
 /// What ranks do when they are stopped: nothing, products that exchange rows, work that each does by itself.
@@ -67,8 +83,7 @@ fn a_rank_that_dies_ends_the_others() {
                 let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
                 let mut command = place.command(launcher, &args);
                 command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-                let child = command.spawn().unwrap();
-                until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
+                let child = begun(command, || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
                 let own = Pid::from_raw(child.id() as i32);
                 let victim = ranks_of(&script)[1];
                 let number = rank_of(victim).unwrap();
@@ -126,8 +141,8 @@ fn a_rank_without_memory_ends_the_others() {
             let more = ["--threads", "1", "--share-from", "0", "--memory", "300MB"];
             let mut command =
                 place.command(launcher, &[&["run", &script, "--ranks", "3"], &more[..]].concat());
-            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            until("ranks begin", || place.0.join("ready").exists());
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = begun(command, || place.0.join("ready").exists());
             let began = Instant::now();
             until("all end", || ranks_of(&script).is_empty());
             let took = began.elapsed();
@@ -165,7 +180,7 @@ fn ranks_of_different_options_end() {
         let library =
             ["libmpi.so.12", "libmpi.so.40"].map(|name| folder.join(name)).into_iter().find(|p| p.is_file());
         let started = |options: [&str; 2]| {
-            let mut command = std::process::Command::new(launcher);
+            let mut command = Command::new(launcher);
             for (k, option) in options.into_iter().enumerate() {
                 command.args([":"].iter().take(k)).args([
                     "-n",
