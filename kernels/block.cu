@@ -241,13 +241,15 @@ __device__ void set_entries(uint64_t count, const uint64_t* at, const C64* value
         y[at[i]] = Narrow<T>::of(values[i]);
 }
 
+// Random numbers of the rows from `first_row` on; with `starts`, of runs of `length` rows of the whole that begin there.
 template <class T>
 __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t stream, uint64_t first_row,
-                     uint32_t first_column, uint32_t kind, T* y) {
+                     const uint64_t* starts, uint64_t length, uint32_t first_column, uint32_t kind, T* y) {
     const uint64_t count = rows * columns;
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
         const uint64_t row = i / columns;
-        const uint4 w = philox(seed, stream, first_row + row, first_column + (uint32_t)(i - row * columns));
+        const uint64_t number = starts ? starts[row / length] + row % length : first_row + row;
+        const uint4 w = philox(seed, stream, number, first_column + (uint32_t)(i - row * columns));
         C64 z;
         if (kind == host::cuda::SIGN) {
             z = {w.x >> 31 ? -1.0 : 1.0, 0.0};
@@ -318,8 +320,9 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
         set_entries(count, at, values, y);                                                                             \
     }                                                                                                                  \
     extern "C" __global__ void fill_##TYPE(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t stream,            \
-                                           uint64_t first_row, uint32_t first_column, uint32_t kind, T* y) {           \
-        fill(rows, columns, seed, stream, first_row, first_column, kind, y);                                           \
+                                           uint64_t first_row, const uint64_t* starts, uint64_t length,                \
+                                           uint32_t first_column, uint32_t kind, T* y) {                               \
+        fill(rows, columns, seed, stream, first_row, starts, length, first_column, kind, y);                           \
     }
 
 KERNELS(f32, F32, 4)

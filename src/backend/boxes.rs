@@ -1,4 +1,4 @@
-//! Boxes of cells that a lattice is cut into, one a rank.
+//! Boxes of cells that a lattice is cut into, one a part: a rank, or a device of one process.
 
 use std::ops::Range;
 
@@ -26,6 +26,11 @@ impl Boxes {
     /// Boxes for a grid of ranks, as many numbers as the lattice has directions.
     pub fn new(cells: &[usize], orbitals: usize, grid: &[usize]) -> Boxes {
         let starts = cells.iter().zip(grid).map(|(&n, &parts)| even(n, parts)).collect();
+        Boxes { cells: cells.to_vec(), orbitals, starts }
+    }
+
+    /// Boxes that begin at given cells of each direction, where the end of the last follows.
+    pub fn at(cells: &[usize], orbitals: usize, starts: Vec<Vec<usize>>) -> Boxes {
         Boxes { cells: cells.to_vec(), orbitals, starts }
     }
 

@@ -21,6 +21,7 @@ mod algebra;
 mod boxes;
 pub mod cpu;
 pub mod cuda;
+mod cut;
 pub mod distributed;
 pub mod exchange;
 mod kernel;
@@ -51,8 +52,8 @@ pub(in crate::backend) use kernel::{check_update, with_dots};
 pub use matrix::held::Keeper;
 pub use matrix::outer::Superblocks;
 pub use region::Region;
-pub(in crate::backend) use vector::Storage;
 pub use vector::{BlockVector, Grid, Rows, Vectors};
+pub(in crate::backend) use vector::{Storage, check_runs};
 pub use walkers::MonteCarlo;
 
 /// A backend as the layers above hold it.

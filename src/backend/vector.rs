@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Random;
-use crate::backend::cpu::HostBlock;
+use crate::backend::cpu::{HostBlock, random_entry};
 use crate::backend::cuda::DeviceBlock;
 use crate::backend::ranks::Own;
 use crate::backend::split::SplitRows;
@@ -62,30 +62,6 @@ impl Rows {
         Rows { grid: Some(grid), ..Rows::all(grid.sites() * grid.per_site) }
     }
 
-    /// Rows of a plane of the lattice across its slowest direction of more than one site; 1 on none.
-    pub fn plane(&self) -> usize {
-        let Some(Grid { dims, per_site }) = self.grid else { return 1 };
-        let cut = dims.iter().rposition(|&n| n > 1).unwrap_or(0);
-        dims[..cut].iter().product::<usize>() * per_site
-    }
-
-    /// A range of these rows as rows of their own: on a lattice, where it is made of whole planes, a slab of that.
-    pub fn slab(&self, range: &Range<usize>) -> Rows {
-        if range.len() == self.local {
-            return *self;
-        }
-        let (plane, all) = (self.plane(), Rows::all(range.len()));
-        let whole = |n: usize| n.is_multiple_of(plane);
-        let Some(Grid { mut dims, per_site }) = self.grid.filter(|_| whole(range.start) && whole(range.end))
-        else {
-            return all;
-        };
-        if let Some(cut) = dims.iter().rposition(|&n| n > 1) {
-            dims[cut] = range.len() / plane;
-        }
-        Rows::on(Grid { dims, per_site })
-    }
-
     /// Refuses rows of which other processes hold some; `what` says why one must hold all.
     ///
     /// # Errors
@@ -132,6 +108,30 @@ pub trait Vectors: Send + Sync {
     }
     /// Fills a block with random numbers.
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()>;
+    /// The same where the rows stand in runs of `length` in the whole, which begin at `starts`.
+    fn fill_random_runs(
+        &self,
+        v: &mut BlockVector,
+        random: Random,
+        starts: &[usize],
+        length: usize,
+    ) -> Result<()> {
+        random.fits(v.dtype)?;
+        check_runs(v, starts, length)?;
+        // Few columns at a time, for the host's memory.
+        for first in (0..v.columns).step_by(4) {
+            let width = (v.columns - first).min(4);
+            let mut numbers = Vec::with_capacity(v.rows.local * width);
+            for row in starts.iter().flat_map(|&start| start..start + length) {
+                numbers.extend((first..first + width).map(|c| {
+                    random_entry(&random, v.dtype.is_complex(), row as u64, random.first_column + c as u32)
+                }));
+            }
+            let part = self.upload(v.dtype, v.rows, width, &numbers)?;
+            self.set_columns(v, first, &part)?;
+        }
+        Ok(())
+    }
     /// Sets single entries `(local row, column, value)`.
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()>;
     /// A copy of a range of columns.
@@ -165,6 +165,14 @@ pub trait Vectors: Send + Sync {
         v.rows().meet(&rows)?;
         self.upload(v.dtype(), rows, v.columns(), &self.download(v)?)
     }
+}
+
+/// Refuses runs of rows that are not as many as a block has.
+pub(in crate::backend) fn check_runs(v: &BlockVector, starts: &[usize], length: usize) -> Result<()> {
+    if starts.len() * length == v.rows.local {
+        return Ok(());
+    }
+    Err(Error::internal(format!("{} runs of {length} rows for {} rows", starts.len(), v.rows.local)))
 }
 
 /// Where the numbers are. Nothing above `backend/` matches on it.

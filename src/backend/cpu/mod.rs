@@ -38,7 +38,7 @@ use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
     Algebra, Backend, BlockVector, Kernel, Lists, Matrices, MatrixSpec, Memory, Random, Rows, Storage,
-    Vectors,
+    Vectors, check_runs,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -218,7 +218,19 @@ impl Vectors for Cpu {
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
-        random::fill(&self.threads, v, random)
+        let start = v.rows.start;
+        random::fill(&self.threads, v, random, |row| start + row)
+    }
+
+    fn fill_random_runs(
+        &self,
+        v: &mut BlockVector,
+        random: Random,
+        starts: &[usize],
+        length: usize,
+    ) -> Result<()> {
+        check_runs(v, starts, length)?;
+        random::fill(&self.threads, v, random, |row| starts[row / length] + row % length)
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {

@@ -25,22 +25,28 @@ pub(in crate::backend) fn entry(random: &Random, complex: bool, index: u64, colu
     }
 }
 
-pub(super) fn fill(threads: &Threads, v: &mut BlockVector, random: Random) -> Result<()> {
+/// Fills a block whose rows have these numbers in the whole.
+pub(super) fn fill(
+    threads: &Threads,
+    v: &mut BlockVector,
+    random: Random,
+    number: impl Fn(usize) -> usize + Sync,
+) -> Result<()> {
     let complex = v.dtype.is_complex();
     random.fits(v.dtype)?;
-    let (start, single) = (v.rows.start, v.dtype.is_single());
+    let single = v.dtype.is_single();
     let block = super::block_mut(v)?;
     if single {
-        go::<f32>(threads, block, start, complex, &random)
+        go::<f32>(threads, block, &number, complex, &random)
     } else {
-        go::<f64>(threads, block, start, complex, &random)
+        go::<f64>(threads, block, &number, complex, &random)
     }
 }
 
 fn go<F: Lane>(
     threads: &Threads,
     block: &mut HostBlock,
-    start: usize,
+    number: &(impl Fn(usize) -> usize + Sync),
     complex: bool,
     random: &Random,
 ) -> Result<()> {
@@ -55,7 +61,7 @@ fn go<F: Lane>(
         for (stored, y) in rows.zip(y.chunks_exact_mut(stride)) {
             stop.heed();
             for (at, column, lane) in (0..width).map(|at| (at, at / lanes, at % lanes)) {
-                let row = start + fold.map_or(stored, |fold| fold.row(stored, lane));
+                let row = number(fold.map_or(stored, |fold| fold.row(stored, lane)));
                 let z = entry(random, complex, row as u64, random.first_column + column as u32);
                 y[at] = <F as Real>::from_f64(z.re);
                 if complex {

@@ -64,7 +64,7 @@ use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, MonteCarlo, WalkersSpec};
 use crate::backend::{
     Backend, BlockVector, DenseSolver, Distribution, Kernel, Matrices, MatrixSpec, Memory, Random, Recorder,
-    Recording, Rows, Storage, Vectors,
+    Recording, Rows, Storage, Vectors, check_runs,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -300,21 +300,22 @@ impl Vectors for Cuda {
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
-        random.fits(v.dtype)?;
-        let (rows, columns) = (v.rows.local as u64, v.columns as u32);
-        let kind: u32 = match random.distribution {
-            Distribution::Sign => SIGN,
-            Distribution::Phase => PHASE,
-            Distribution::Gaussian => GAUSSIAN,
-        };
-        let (seed, stream, start) = (random.seed, random.stream as u32, v.rows.start as u64);
-        let (name, first) = (format!("fill_{}", suffix(v.dtype)), random.first_column);
-        let count = v.rows.local * v.columns;
-        let y = self.unique(v)?.address;
-        let arguments = arguments![rows, columns, seed, stream, start, first, kind, y];
-        // SAFETY: the kernel's arguments; `y` has rows * columns numbers of its type.
-        unsafe { self.launch(&name, count, &arguments)? };
-        self.sort_sites(v)
+        self.fill_rows(v, random, 0, 1)
+    }
+
+    fn fill_random_runs(
+        &self,
+        v: &mut BlockVector,
+        random: Random,
+        starts: &[usize],
+        length: usize,
+    ) -> Result<()> {
+        check_runs(v, starts, length)?;
+        if starts.is_empty() {
+            return Ok(());
+        }
+        let starts = self.card.upload(&starts.iter().map(|&start| start as u64).collect::<Vec<_>>())?;
+        self.fill_rows(v, random, starts.address, length as u64)
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
@@ -500,6 +501,26 @@ impl PeerExchange for Cuda {
 }
 
 impl Cuda {
+    /// Random numbers of the rows from the block's first on, or of runs of `length` that begin at the numbers at `starts`.
+    fn fill_rows(&self, v: &mut BlockVector, random: Random, starts: u64, length: u64) -> Result<()> {
+        random.fits(v.dtype)?;
+        let (rows, columns) = (v.rows.local as u64, v.columns as u32);
+        let kind: u32 = match random.distribution {
+            Distribution::Sign => SIGN,
+            Distribution::Phase => PHASE,
+            Distribution::Gaussian => GAUSSIAN,
+        };
+        let (seed, stream, start) = (random.seed, random.stream as u32, v.rows.start as u64);
+        let (name, first) = (format!("fill_{}", suffix(v.dtype)), random.first_column);
+        let count = v.rows.local * v.columns;
+        let y = self.unique(v)?.address;
+        let arguments = arguments![rows, columns, seed, stream, start, starts, length, first, kind, y];
+        // SAFETY: the kernel's arguments; `y` has rows * columns numbers of its type, and `starts`, unless it is 0, one for
+        // each `length` rows.
+        unsafe { self.launch(&name, count, &arguments)? };
+        self.sort_sites(v)
+    }
+
     /// Rows on a lattice from the order of the host to that of the GPU.
     fn sort_sites(&self, v: &mut BlockVector) -> Result<()> {
         let Some(grid) = v.rows.grid else { return Ok(()) };

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use super::Team;
-use super::cut::{Cut, Way};
 use super::passes::{LONG, Passes, TAG, meanwhile};
+use crate::backend::cut::Cut;
+use crate::backend::cut::share::box_of;
 use crate::backend::exchange::{
     Besides, Came, Faced, HALF, Kept, Plain, Products, Staging, VectorShape, through_host,
 };
-use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
+use crate::backend::matrix::wilson::{Face, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -29,16 +30,6 @@ pub(super) struct Faces {
     /// The rank behind each of them.
     behind: Vec<usize>,
     kept: Kept<Messages>,
-}
-
-/// This rank's box of a lattice that is shared out in boxes, and the ranks behind its faces; it has none if it has no sites.
-pub(super) fn box_of<'a>(spec: &'a WilsonSpec, cut: &Cut) -> Result<Option<(WilsonBox<'a>, Vec<usize>)>> {
-    let Way::Boxes(boxes) = &cut.way else { return Ok(None) };
-    let own = boxes.of(cut.rank).try_into().map_err(|_| Error::internal("sites in four directions"))?;
-    let part = WilsonBox { spec, own };
-    let beside = |face: &Face| boxes.beside(cut.rank, face.direction)[usize::from(face.upper)];
-    let behind = part.faces().iter().map(beside).collect();
-    Ok(Some((part, behind)))
 }
 
 impl Faces {

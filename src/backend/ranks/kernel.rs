@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::cut::Cut;
 use super::faces::Faces;
 use super::passes::Passes;
-use super::share::Share;
 use super::{Own, Team, local, other_cut, own, own_mut, rows};
+use crate::backend::cut::Cut;
+use crate::backend::cut::share::Share;
 use crate::backend::exchange::{self, Besides, Products};
 use crate::backend::matrix::wilson::WilsonSpec;
 use crate::backend::{

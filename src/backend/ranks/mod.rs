@@ -5,13 +5,11 @@
 //! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks. Where ranks have cards
 //! that reach each other, long vectors of superblocks are spread over these.
 
-mod cut;
 mod faces;
 mod kernel;
 mod passes;
 mod records;
 mod rows;
-mod share;
 mod team;
 mod together;
 mod whole;
@@ -21,6 +19,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+pub(crate) use crate::backend::cut::least_surface;
+use crate::backend::cut::{Cut, Way, share};
 use crate::backend::distributed::Distributed;
 use crate::backend::matrix::outer::Superblocks;
 use crate::backend::matrix::wilson::COMPONENTS;
@@ -28,13 +28,11 @@ use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::shared::{Change, SharedRows, Summand};
 use crate::backend::{
     Backend, BlockVector, Device, Dots, Grid, Kernel, Matrices, MatrixSpec, Memory, Random, Region, Rows,
-    Storage, Vectors, cpu, split,
+    Storage, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::{Alike, World};
-pub(crate) use cut::least_surface;
-use cut::{Cut, Way};
 use team::Team;
 use together::Together;
 
@@ -51,9 +49,6 @@ const MANY_NUMBERS: usize = 1 << 17;
 
 /// Rows a rank below which a superblock's vectors are never spread.
 const EACH: usize = 64;
-
-/// Columns that are made at once where a rank's random numbers are not those of consecutive rows.
-const TOGETHER: usize = 4;
 
 /// This rank's rows of a vector.
 #[derive(Debug, Clone)]
@@ -350,7 +345,7 @@ impl Vectors for Ranks {
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
-        let (dtype, columns, global) = (v.dtype, v.columns, v.rows.global);
+        let global = v.rows.global;
         let Some(Own { cut, block }) = own_mut(v) else { return self.device.fill_random(v, random) };
         // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
         if let Some(start) = cut.start() {
@@ -360,20 +355,8 @@ impl Vectors for Ranks {
             block.rows = rows;
             return filled;
         }
-        random.fits(dtype)?;
-        for first in (0..columns).step_by(TOGETHER) {
-            let width = TOGETHER.min(columns - first);
-            let mut numbers = Vec::with_capacity(cut.local() * width);
-            for row in cut.own_rows() {
-                let column = |c: usize| random.first_column + (first + c) as u32;
-                numbers.extend(
-                    (0..width).map(|c| cpu::random_entry(&random, dtype.is_complex(), row as u64, column(c))),
-                );
-            }
-            let part = self.device.upload(dtype, block.rows, width, &numbers)?;
-            self.device.set_columns(block, first, &part)?;
-        }
-        Ok(())
+        let (starts, length) = cut.even_runs(cut.part)?;
+        self.device.fill_random_runs(block, random, &starts, length)
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
@@ -381,7 +364,7 @@ impl Vectors for Ranks {
         let Some(Own { cut, block }) = own_mut(v) else { return self.device.set_entries(v, entries) };
         let here = entries.iter().map(|&(row, column, value)| (cut.holder(row), column, value));
         let here: Vec<_> = here
-            .filter(|((rank, _), ..)| *rank == cut.rank)
+            .filter(|((rank, _), ..)| *rank == cut.part)
             .map(|((_, row), column, value)| (row, column, value))
             .collect();
         if here.is_empty() { Ok(()) } else { self.device.set_entries(block, &here) }
@@ -454,7 +437,7 @@ impl Matrices for Ranks {
             };
             return kernel::prepare(self.team, &self.device, dtype, share, (rows, None), (cut.clone(), cut));
         }
-        let Some((rows, cols)) = split::shape(&spec) else {
+        let Some((rows, cols)) = share::shape(&spec) else {
             if let Some(kernel) = self.spread_records(&spec)? {
                 return Ok(kernel);
             }
@@ -464,14 +447,14 @@ impl Matrices for Ranks {
             }
             return Ok(whole::whole(self.team, &self.device, inner));
         };
-        split::validate(&spec)?;
+        share::validate(&spec)?;
         let (row_cut, col_cut) = (self.cut_of_matrix(rows, &spec)?, self.cut_of_matrix(cols, &spec)?);
         if row_cut.is_whole() || col_cut.is_whole() {
             return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
         }
         let share = share::share(&spec, &row_cut, &col_cut)?;
         let all = (Rows::all(rows), spec.entries()?);
-        kernel::prepare(self.team, &self.device, split::dtype(&spec), share, all, (row_cut, col_cut))
+        kernel::prepare(self.team, &self.device, share::dtype(&spec), share, all, (row_cut, col_cut))
     }
 
     /// Whether the backends of all ranks do.
@@ -492,13 +475,13 @@ impl Distributed for Ranks {
 
     fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
         let cut = self.cut_of(&Rows::all(rows))?;
-        Ok((!cut.is_whole()).then(|| cut.runs(cut.rank)))
+        Ok((!cut.is_whole()).then(|| cut.runs(cut.part)))
     }
 
     fn region(&self, dims: [usize; 4]) -> Result<Region> {
         let cut = self.cut_of(&Rows::on(Grid { dims, per_site: COMPONENTS }))?;
         Ok(match &cut.way {
-            Way::Boxes(boxes) => Region::of_box(dims, Arc::new(boxes.clone()), cut.rank),
+            Way::Boxes(boxes) => Region::of_box(dims, Arc::new(boxes.clone()), cut.part),
             Way::Whole | Way::Ranges(_) => Region::whole(dims),
         })
     }

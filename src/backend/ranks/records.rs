@@ -5,9 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cut::Cut;
 use super::rows::HostEnds;
 use super::{MANY_NUMBERS, Own, Ranks, Team, together};
+use crate::backend::cut::Cut;
 use crate::backend::exchange::{Halo, Kept, VectorShape, through_host};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::outer::{OuterSums, Superblocks};

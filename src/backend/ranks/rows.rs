@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::Team;
-use super::cut::Cut;
-use super::faces::box_of;
 use super::passes::{LONG, Passes, TAG, meanwhile};
-use super::share::{RankRow, Share};
+use crate::backend::cut::Cut;
+use crate::backend::cut::share::{Place, Share, box_of};
 use crate::backend::exchange::{
     self, Besides, Halo, Kept, Link, Plain, Port, Products, Staging, VectorShape, boundary, through_host,
 };
@@ -232,9 +231,9 @@ impl Passes for ByRows {
 /// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the ranks, and
 /// the rows' numbers where they are held.
 #[allow(clippy::type_complexity)]
-fn agree(team: Team, places: &[RankRow]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
+fn agree(team: Team, places: &[Place]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
     let world = team.world;
-    let wanted: Vec<&[RankRow]> = places.chunk_by(|a, b| a.0 == b.0).collect();
+    let wanted: Vec<&[Place]> = places.chunk_by(|a, b| a.0 == b.0).collect();
     let mut counts = vec![0u64; world.size()];
     wanted.iter().for_each(|list| counts[list[0].0] = list.len() as u64);
     let all = world.gather_words(counts)?;

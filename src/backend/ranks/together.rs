@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::cut::Cut;
 use super::{Team, other_cut, own, own_mut};
+use crate::backend::cut::Cut;
 use crate::backend::exchange::{Assembly, VectorShape};
 use crate::backend::matrix::records::{Handling, Records};
 use crate::backend::{

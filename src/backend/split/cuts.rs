@@ -2,12 +2,12 @@
 //! kept from then on, so that all vectors of a length fit together.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::measure::pace;
-use super::share;
+use crate::backend::boxes::Boxes;
+use crate::backend::cut::{Cut, least_surface, share};
 use crate::backend::exchange::{Halo, VectorShape};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{Device, Distribution, Grid, MatrixSpec, Random, Rows, Update};
@@ -33,42 +33,80 @@ const LINKED: Duration = Duration::from_micros(20);
 /// The share below which a part costs more in exchanges than it computes.
 const LEAST_SHARE: f64 = 0.01;
 
-/// The ranges of rows of the parts that hold any, in the order of rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cuts(pub Vec<(usize, Range<usize>)>);
+/// The lattice that rows live on: its cells, the rows of each, and how far a product looks in each direction.
+pub(super) struct Lattice {
+    cells: Vec<usize>,
+    each: usize,
+    reach: Vec<usize>,
+}
 
-impl Cuts {
-    /// All rows on one part.
-    pub fn whole(part: usize, rows: usize) -> Cuts {
-        Cuts(vec![(part, 0..rows)])
+impl Lattice {
+    fn of(spec: Option<&MatrixSpec>) -> Option<Lattice> {
+        let Some(MatrixSpec::Stencil(stencil)) = spec else { return None };
+        Some(Lattice { cells: stencil.cells.clone(), each: stencil.orbitals, reach: share::reach(stencil) })
     }
 
-    /// Rows by weight, each part's a multiple of `granule` rows.
-    pub fn by_weight(rows: usize, weights: &[f64], granule: usize) -> Cuts {
-        let units = rows / granule.max(1);
-        let total: f64 = weights.iter().sum();
-        let (mut ranges, mut sum, mut start) = (Vec::new(), 0.0, 0);
-        for (part, weight) in weights.iter().enumerate() {
-            sum += weight;
-            let last = part + 1 == weights.len();
-            let end =
-                if last { rows } else { (units as f64 * sum / total).round() as usize * granule.max(1) };
-            if end > start {
-                ranges.push((part, start..end));
-                start = end;
+    /// Boxes by weight: those of least surface if all parts weigh the same, else slabs across one direction.
+    fn cut(&self, weights: &[f64]) -> Cut {
+        let alike = weights.iter().all(|w| *w == weights[0]);
+        let grid = if alike { least_surface(&self.cells, &self.reach, weights.len()) } else { None };
+        let boxes = match grid {
+            Some(grid) => Boxes::new(&self.cells, self.each, &grid),
+            None => self.slabs(weights),
+        };
+        Cut::of_boxes(self.cells.iter().product::<usize>() * self.each, boxes, (0, weights.len()))
+    }
+
+    /// Slabs across the direction where least is lost: cells of a face, and those that a part has beyond its share since planes
+    /// stay whole. The last direction of the best ones has the faces that are in one piece.
+    fn slabs(&self, weights: &[f64]) -> Boxes {
+        let (all, total) = (self.cells.iter().product::<usize>() as f64, weights.iter().sum::<f64>());
+        let loss = |d: usize| {
+            let plane = all / self.cells[d].max(1) as f64;
+            let starts = weighted(self.cells[d], weights);
+            let beyond = |(part, weight): (usize, &f64)| {
+                (starts[part + 1] - starts[part]) as f64 * plane - all * weight / total
+            };
+            plane * self.reach[d] as f64 + weights.iter().enumerate().map(beyond).fold(0.0, f64::max)
+        };
+        let mut best: Option<(f64, usize)> = None;
+        for d in (0..self.cells.len()).filter(|&d| self.cells[d] > 1) {
+            let loss = loss(d);
+            if best.is_none_or(|(least, _)| loss <= least) {
+                best = Some((loss, d));
             }
         }
-        if ranges.is_empty() { Cuts::whole(0, rows) } else { Cuts(ranges) }
+        let direction = best.map_or(0, |(_, d)| d);
+        let starts = self.cells.iter().enumerate();
+        let starts = starts.map(|(d, &n)| if d == direction { weighted(n, weights) } else { vec![0, n] });
+        Boxes::at(&self.cells, self.each, starts.collect())
     }
+}
 
-    pub fn of(&self, part: usize) -> Option<&Range<usize>> {
-        self.0.iter().find(|(p, _)| *p == part).map(|(_, range)| range)
+/// Where parts of a length begin that have it by weight, and where the last one ends.
+fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
+    let (total, mut sum) = (weights.iter().sum::<f64>(), 0.0);
+    let mut starts = vec![0];
+    for (part, weight) in weights.iter().enumerate() {
+        sum += weight;
+        let last = part + 1 == weights.len();
+        let end = if last { length } else { (length as f64 * sum / total).round() as usize };
+        starts.push(end.clamp(starts[part], length));
     }
+    starts
+}
 
-    /// Place in the list of the part that holds a row.
-    pub fn holder(&self, row: usize) -> usize {
-        self.0.partition_point(|(_, range)| range.end <= row)
+/// Rows by weight, on a lattice in boxes.
+fn by_weight(rows: usize, weights: &[f64], lattice: Option<&Lattice>) -> Cut {
+    match lattice {
+        Some(lattice) if !lattice.cells.is_empty() => lattice.cut(weights),
+        _ => Cut::at(weighted(rows, weights), (0, weights.len())),
     }
+}
+
+/// All rows in one part.
+fn one(part: usize, rows: usize, parts: usize) -> Cut {
+    Cut::at((0..=parts).map(|p| if p > part { rows } else { 0 }).collect(), (0, parts))
 }
 
 /// What matrices are alike in speed: format, type, entries a row.
@@ -85,7 +123,7 @@ pub(super) struct Shares {
 
 #[derive(Default)]
 struct State {
-    cuts: HashMap<(usize, Option<Grid>), Arc<Cuts>>,
+    cuts: HashMap<(usize, Option<Grid>), Arc<Cut>>,
     /// Measured rows a second of every part.
     rates: HashMap<SpeedClass, Vec<f64>>,
     /// The shares used last.
@@ -140,44 +178,44 @@ impl Shares {
     }
 
     /// The cuts of vectors with such rows.
-    pub fn of_rows(&self, parts: &[Device], rows: &Rows) -> Result<Arc<Cuts>> {
+    pub fn of_rows(&self, parts: &[Device], rows: &Rows) -> Result<Arc<Cut>> {
         let Some(grid) = rows.grid else { return self.cuts(parts, rows.local, None) };
         let key = (rows.local, Some(grid));
         if let Some(cuts) = self.state().cuts.get(&key) {
             return Ok(cuts.clone());
         }
-        // Slabs of whole planes, on parts that lay spinors out alike; without weights these count as equally fast.
+        // Boxes of parts that lay spinors out alike; without weights these count as equally fast. Products look one site far.
+        let lattice = Lattice { cells: grid.dims.to_vec(), each: grid.per_site, reach: vec![1; 4] };
         let alike = parts.iter().all(|part| part.name() == parts[self.primary].name());
         let cuts = match &self.weights {
-            _ if !alike => Cuts::whole(self.primary, rows.local),
-            Some(weights) => Cuts::by_weight(rows.local, weights, rows.plane()),
-            None if rows.local < FEW_ROWS || !linked(parts) => Cuts::whole(self.primary, rows.local),
-            None => Cuts::by_weight(rows.local, &vec![1.0; parts.len()], rows.plane()),
+            _ if !alike => one(self.primary, rows.local, parts.len()),
+            Some(weights) => lattice.cut(weights),
+            None if rows.local < FEW_ROWS || !linked(parts) => one(self.primary, rows.local, parts.len()),
+            None => lattice.cut(&vec![1.0; parts.len()]),
         };
         Ok(self.state().cuts.entry(key).or_insert_with(|| Arc::new(cuts)).clone())
     }
 
     /// The cuts of the rows of a matrix, or of its columns.
-    pub fn of_matrix(&self, parts: &[Device], rows: usize, spec: &MatrixSpec) -> Result<Arc<Cuts>> {
+    pub fn of_matrix(&self, parts: &[Device], rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
         self.cuts(parts, rows, Some(spec))
     }
 
     /// Vectors of so many rows live whole, if there is none yet.
-    pub fn keep_whole(&self, rows: usize) -> Arc<Cuts> {
-        let whole = || Arc::new(Cuts::whole(self.primary, rows));
+    pub fn keep_whole(&self, parts: usize, rows: usize) -> Arc<Cut> {
+        let whole = || Arc::new(one(self.primary, rows, parts));
         self.state().cuts.entry((rows, None)).or_insert_with(whole).clone()
     }
 
-    fn cuts(&self, parts: &[Device], rows: usize, spec: Option<&MatrixSpec>) -> Result<Arc<Cuts>> {
+    fn cuts(&self, parts: &[Device], rows: usize, spec: Option<&MatrixSpec>) -> Result<Arc<Cut>> {
         if let Some(cuts) = self.state().cuts.get(&(rows, None)) {
             return Ok(cuts.clone());
         }
-        let granule = spec.map_or(1, share::granule);
-        let granule = if rows.is_multiple_of(granule) { granule } else { 1 };
+        let lattice = Lattice::of(spec);
         let cuts = match &self.weights {
-            Some(weights) => Cuts::by_weight(rows, weights, granule),
-            None if rows < FEW_ROWS => Cuts::whole(self.primary, rows),
-            None => self.by_speed(parts, rows, spec, granule)?,
+            Some(weights) => by_weight(rows, weights, lattice.as_ref()),
+            None if rows < FEW_ROWS => one(self.primary, rows, parts.len()),
+            None => self.by_speed(parts, rows, spec, lattice.as_ref())?,
         };
         Ok(self.state().cuts.entry((rows, None)).or_insert_with(|| Arc::new(cuts)).clone())
     }
@@ -188,8 +226,8 @@ impl Shares {
         parts: &[Device],
         rows: usize,
         spec: Option<&MatrixSpec>,
-        granule: usize,
-    ) -> Result<Cuts> {
+        lattice: Option<&Lattice>,
+    ) -> Result<Cut> {
         let (kind, entries) = kind(spec);
         let known = self.state().rates.get(&kind).cloned();
         let rates = match known {
@@ -225,7 +263,7 @@ impl Shares {
         }
         (self.tell)(&text);
         self.state().last = Some(weights.clone());
-        Ok(Cuts::by_weight(rows, &weights, granule))
+        Ok(by_weight(rows, &weights, lattice))
     }
 }
 
@@ -301,14 +339,50 @@ fn rate(device: &Device, sample: Option<&MatrixSpec>) -> Result<f64> {
 mod tests {
     use super::*;
 
+    fn ranges(rows: usize, weights: &[f64]) -> Vec<Vec<(usize, usize)>> {
+        let cut = by_weight(rows, weights, None);
+        (0..weights.len()).map(|part| cut.runs(part)).collect()
+    }
+
+    fn boxes(cells: &[usize], reach: &[usize], weights: &[f64]) -> Cut {
+        Lattice { cells: cells.to_vec(), each: 2, reach: reach.to_vec() }.cut(weights)
+    }
+
     #[test]
-    fn rows_follow_weights_in_whole_planes() {
-        let cuts = Cuts::by_weight(1000, &[1.0, 3.0], 100);
-        assert_eq!(cuts.0, [(0, 0..300), (1, 300..1000)]);
-        assert_eq!(Cuts::by_weight(10, &[1.0, 0.0, 1.0], 1).0, [(0, 0..5), (2, 5..10)]);
-        assert_eq!(Cuts::by_weight(1, &[1.0, 3.0], 1).0, [(1, 0..1)]);
-        assert_eq!(Cuts::by_weight(0, &[1.0, 3.0], 1), Cuts::whole(0, 0));
-        let cuts = Cuts::by_weight(7, &[2.0, 1.0, 1.0], 1);
-        (0..7).for_each(|row| assert!(cuts.0[cuts.holder(row)].1.contains(&row)));
+    fn rows_follow_weights() {
+        assert_eq!(ranges(1000, &[1.0, 3.0]), [[(0, 250)], [(250, 750)]]);
+        assert_eq!(ranges(10, &[1.0, 0.0, 1.0]), [[(0, 5)], [(5, 0)], [(5, 5)]]);
+        assert_eq!(ranges(1, &[1.0, 3.0]), [[(0, 0)], [(0, 1)]]);
+        assert_eq!(ranges(0, &[1.0, 3.0]), [[(0, 0)], [(0, 0)]]);
+        assert_eq!(one(1, 7, 3).holders(), [1]);
+        assert_eq!(one(1, 7, 3).rows_of(1), 7);
+    }
+
+    #[test]
+    fn lattices_are_cut_where_faces_are_small() {
+        // Across the first direction: a face has 4 x 5 cells of 2 rows, in runs of a part's cells along it.
+        let cut = boxes(&[20, 4, 5], &[1, 1, 1], &[1.0, 1.0]);
+        assert_eq!((cut.rows_of(0), cut.rows_of(1)), (400, 400));
+        assert_eq!(cut.runs(1)[..2], [(20, 20), (60, 20)]);
+        // By weight, too, and where a product looks farther along it, across another.
+        let cut = boxes(&[20, 4, 5], &[1, 1, 1], &[1.0, 3.0]);
+        assert_eq!((cut.rows_of(0), cut.runs(0).len()), (200, 20));
+        let cut = boxes(&[20, 4, 5], &[9, 1, 1], &[1.0, 4.0]);
+        assert_eq!((cut.rows_of(0), cut.runs(0).len()), (160, 1));
+        // Of two directions that are alike the last one; planes stay whole, unless a part would have much more than its share.
+        assert_eq!(boxes(&[4, 8, 8], &[1, 1, 1], &[1.0, 3.0]).runs(0), [(0, 128)]);
+        assert_eq!(boxes(&[40, 2, 45], &[1, 1, 1], &[1.0, 19.0]).rows_of(0), 360);
+        for cut in
+            [boxes(&[5, 3, 7], &[1, 1, 1], &[1.0, 2.0, 4.0]), boxes(&[7, 1], &[1, 1], &[3.0, 0.0, 2.0])]
+        {
+            let mut seen = vec![0; cut.rows];
+            for part in 0..cut.parts {
+                for (local, row) in cut.of(part).own_rows().enumerate() {
+                    assert_eq!(cut.holder(row), (part, local));
+                    seen[row] += 1;
+                }
+            }
+            assert!(seen.iter().all(|n| *n == 1));
+        }
     }
 }

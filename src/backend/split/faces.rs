@@ -2,41 +2,49 @@
 
 use std::sync::Arc;
 
-use super::cuts::Cuts;
+use super::Split;
 use super::kernel::{End, PartRows, SplitMatrix};
-use super::share::box_of;
+use crate::backend::cut::Cut;
+use crate::backend::cut::share::box_of;
 use crate::backend::exchange::{Halo, Kept, VectorShape};
 use crate::backend::matrix::Csr;
-use crate::backend::matrix::wilson::{WilsonBox, WilsonSpec};
-use crate::backend::{Device, Kernel, KernelInfo};
-use crate::error::Result;
+use crate::backend::matrix::wilson::WilsonSpec;
+use crate::backend::{Kernel, KernelInfo};
+use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// The operator; none where the parts have no such way.
-pub(super) fn prepare(devices: &[Device], spec: &WilsonSpec, cuts: &Cuts) -> Result<Option<Arc<dyn Kernel>>> {
+pub(super) fn prepare(split: &Split, spec: &WilsonSpec, cut: &Arc<Cut>) -> Result<Option<Arc<dyn Kernel>>> {
     spec.validate()?;
-    let boxes: Vec<(usize, WilsonBox)> =
-        cuts.0.iter().map(|(index, own)| (*index, box_of(spec, own))).collect();
-    let (count, dtype) = (boxes.len(), DType::of(spec.single, true));
+    let (holders, dtype) = (cut.holders(), DType::of(spec.single, true));
     let (mut parts, mut infos) = (Vec::new(), Vec::new());
-    for (at, (index, part)) in boxes.into_iter().enumerate() {
-        let (faces, device) = (part.faces(), devices[index].clone());
-        let beside = [(at + count - 1) % count, (at + 1) % count];
-        if faces.len() != beside.len() {
-            return Ok(None);
-        }
+    for &index in &holders {
+        let Some((part, behind)) = box_of(spec, &cut.of(index))? else { return Ok(None) };
+        let (faces, device) = (part.faces(), split.parts[index].clone());
         let Some(peer) = device.peer_exchange() else { return Ok(None) };
         let own = peer.prepare_linked(&part)?;
         infos.push(own.info());
         let (outside, halo) = (Arc::new(Csr::empty(dtype)), Halo::default());
         let (own, beyond, faces) = (Some(own), None, Some(faces));
-        let (to, from) = (vec![beside[1], beside[0]], beside.to_vec());
+        let from: Option<Vec<usize>> =
+            behind.iter().map(|part| holders.iter().position(|holder| holder == part)).collect();
+        let from = from.ok_or_else(|| Error::internal("a face that nobody is behind"))?;
+        // What leaves through the lower face comes through the upper one of another.
+        let to = (0..from.len()).map(|at| from[at ^ 1]).collect();
         parts.push(PartRows { index, device, own, outside, beyond, halo, faces, to, from });
     }
     let sum = |f: fn(&KernelInfo) -> usize| infos.iter().map(f).sum();
     let format = infos.first().map_or_else(String::new, |info| info.format.clone());
     let info = KernelInfo { format, bytes: sum(|i| i.bytes), entries: sum(|i| i.entries) };
-    let matrix = SplitMatrix { parts, shape: spec.shape(), info, kept: Kept::default() };
+    let matrix = SplitMatrix {
+        parts,
+        shape: spec.shape(),
+        row_cut: cut.clone(),
+        col_cut: cut.clone(),
+        info,
+        threads: split.queuers(),
+        kept: Kept::default(),
+    };
     let shape = VectorShape { dtype, columns: 1, grid: None };
     let Some(links) = matrix.links(shape)? else { return Ok(None) };
     matrix.kept.put(shape, links.into_iter().map(End::Link).collect());

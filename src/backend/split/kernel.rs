@@ -3,13 +3,13 @@
 //! for rows they need; sums over all rows are made once, at the end of a recurrence. Rows pass through the host's memory, unless all parts write to each
 //! other's.
 
-use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::cuts::Cuts;
-use super::share;
-use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
+use rayon::ThreadPool;
+
+use super::{Split, WORTH_A_THREAD, between, cut_differently, cut_of, pieces, pieces_mut};
+use crate::backend::cut::{Cut, share};
 use crate::backend::exchange::{
     Besides, Halo, Kept, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
     through_host,
@@ -46,7 +46,12 @@ pub(super) struct PartRows {
 pub(super) struct SplitMatrix {
     pub parts: Vec<PartRows>,
     pub shape: KernelShape,
+    /// Who holds which rows and columns.
+    pub row_cut: Arc<Cut>,
+    pub col_cut: Arc<Cut>,
     pub info: KernelInfo,
+    /// A thread for each part but one; none for parts that the host waits for.
+    pub threads: Option<Arc<ThreadPool>>,
     pub kept: Kept<Vec<End>>,
 }
 
@@ -346,7 +351,8 @@ impl SplitMatrix {
         Ok(sums)
     }
 
-    /// A thread for each part.
+    /// A thread for each part. Where links take what passes, the host only queues, one matrix at a time: then this thread queues
+    /// for the first part, and threads that are there already for the others, so that the GPUs begin sooner.
     fn at_once(&self, work: Passes, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
         let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
             if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
@@ -370,9 +376,33 @@ impl SplitMatrix {
                 Err(stop)
             }
         };
+        let linked = matches!(ends.first(), Some(End::Link(_)));
+        let mode = std::env::var("UMKLAPP_EXPERIMENT").unwrap_or_default();
+        if mode == "turn" && linked && work.steps == 1 {
+            let parts = self.parts.iter().zip(ends).zip(vectors);
+            return parts.map(|((part, end), lent)| job(part, end, lent)).collect();
+        }
+        let linked = linked && mode != "scope";
+        let parts = self.parts.iter().zip(ends).zip(vectors);
+        if let Some(pool) = self.threads.as_ref().filter(|_| linked) {
+            let mut ended: Vec<Option<Ended>> = self.parts.iter().map(|_| None).collect();
+            pool.in_place_scope(|scope| {
+                let (job, mut first) = (&job, None);
+                for (((part, end), lent), ended) in parts.zip(&mut ended) {
+                    if first.is_none() {
+                        first = Some(move || *ended = Some(job(part, end, lent)));
+                    } else {
+                        scope.spawn(move |_| *ended = Some(job(part, end, lent)));
+                    }
+                }
+                if let Some(first) = first {
+                    first();
+                }
+            });
+            return ended.into_iter().flatten().collect();
+        }
         std::thread::scope(|scope| {
             let job = &job;
-            let parts = self.parts.iter().zip(ends).zip(vectors);
             let jobs: Vec<_> =
                 parts.map(|((part, end), lent)| scope.spawn(move || job(part, end, lent))).collect();
             let join = |job: std::thread::ScopedJoinHandle<'_, _>| {
@@ -415,6 +445,14 @@ impl SplitMatrix {
 }
 
 impl SplitMatrix {
+    /// Refuses vectors that were cut otherwise than the matrix.
+    fn fits(&self, v: &BlockVector, w: &BlockVector) -> Result<()> {
+        if *cut_of(v)? == self.col_cut && *cut_of(w)? == self.row_cut {
+            return Ok(());
+        }
+        Err(cut_differently())
+    }
+
     /// One pass, with products or with multiples of vectors that are added.
     fn once(
         &self,
@@ -425,8 +463,12 @@ impl SplitMatrix {
         plus: &[(f64, &BlockVector)],
     ) -> Result<Option<Dots>> {
         check_update(self, v, w, dots)?;
+        self.fits(v, w)?;
         for (_, x) in plus {
             conformal("sum of vectors", x, w)?;
+            if *cut_of(x)? != self.row_cut {
+                return Err(cut_differently());
+            }
         }
         let shape = VectorShape { dtype: v.dtype, columns: v.columns, grid: None };
         let (v, mut w) = (pieces(v)?, pieces_mut(w)?);
@@ -489,6 +531,7 @@ impl Kernel for SplitMatrix {
         out: &mut Vec<Dots>,
     ) -> Result<()> {
         check_update(self, v, w, true)?;
+        self.fits(v, w)?;
         let shape = VectorShape { dtype: v.dtype, columns: v.columns, grid: None };
         let mut vectors = Vec::new();
         let lists = pieces_mut(v)?.iter_mut().zip(pieces_mut(w)?);
@@ -554,27 +597,31 @@ impl PartRows {
 
 /// Shares the rows of a matrix out.
 pub(super) fn prepare(
-    devices: &[Device],
+    split: &Split,
     spec: &MatrixSpec,
     rows: Rows,
-    row_cuts: &Cuts,
-    col_cuts: &Cuts,
+    row_cut: Arc<Cut>,
+    col_cut: Arc<Cut>,
 ) -> Result<Arc<dyn Kernel>> {
     let (_, cols) = share::shape(spec).ok_or_else(|| Error::internal("rows that are not shared out"))?;
-    let dtype = share::dtype(spec);
+    let (dtype, devices) = (share::dtype(spec), &split.parts);
+    let (has_rows, has_cols) = (row_cut.holders(), col_cut.holders());
     let involved: Vec<usize> =
-        (0..devices.len()).filter(|&i| row_cuts.of(i).is_some() || col_cuts.of(i).is_some()).collect();
+        (0..devices.len()).filter(|i| has_rows.contains(i) || has_cols.contains(i)).collect();
     let place = |index: usize| involved.iter().position(|&i| i == index);
     let (mut parts, mut read) = (Vec::new(), Vec::new());
     let (mut formats, mut bytes, mut entries) = (Vec::<String>::new(), 0, 0);
     for &index in &involved {
         let device = devices[index].clone();
-        let empty = 0..0;
-        let (own_rows, own_cols): (&Range<usize>, &Range<usize>) =
-            (row_cuts.of(index).unwrap_or(&empty), col_cuts.of(index).unwrap_or(&empty));
-        let share = share::share(spec, own_rows, own_cols)?;
-        let own =
-            if own_rows.is_empty() || own_cols.is_empty() { None } else { Some(device.prepare(share.own)?) };
+        let (own_rows, own_cols) = (row_cut.of(index), col_cut.of(index));
+        let share = match spec {
+            MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } => share::on_sites(spec, &own_rows)?
+                .map(|(_, share)| share)
+                .ok_or_else(|| Error::internal("sites that are not shared out in boxes"))?,
+            _ => share::share(spec, &own_rows, &own_cols)?,
+        };
+        let empty = own_rows.local() == 0 || own_cols.local() == 0;
+        let own = if empty { None } else { Some(device.prepare(share.own)?) };
         let (matrix, boundary, columns) = boundary(&share.outside, dtype);
         let outside = Arc::new(matrix);
         let beyond =
@@ -595,13 +642,12 @@ pub(super) fn prepare(
         read.push(columns);
     }
     for (at, columns) in read.iter().enumerate() {
-        for of_holder in columns.chunk_by(|a, b| col_cuts.holder(*a) == col_cuts.holder(*b)) {
-            let (holder, range) = &col_cuts.0[col_cuts.holder(of_holder[0])];
-            let other = place(*holder).ok_or_else(|| Error::internal("a row that nobody holds"))?;
+        for of_holder in columns.chunk_by(|a, b| a.0 == b.0) {
+            let other = place(of_holder[0].0).ok_or_else(|| Error::internal("a row that nobody holds"))?;
             parts[at].from.push(other);
             parts[at].halo.receives.push(of_holder.len());
             parts[other].to.push(at);
-            parts[other].halo.sends.push(of_holder.iter().map(|j| j - range.start).collect());
+            parts[other].halo.sends.push(of_holder.iter().map(|(_, row)| *row).collect());
         }
     }
     for part in &mut parts {
@@ -610,5 +656,6 @@ pub(super) fn prepare(
     let entries = spec.entries()?.unwrap_or(entries);
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let shape = KernelShape { rows, cols, dtype };
-    Ok(Arc::new(SplitMatrix { parts, shape, info, kept: Kept::default() }))
+    let (threads, kept) = (split.queuers(), Kept::default());
+    Ok(Arc::new(SplitMatrix { parts, shape, row_cut, col_cut, info, threads, kept }))
 }

@@ -1,6 +1,6 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
-//! Spinors live in slabs of their lattice. Vectors of operators whose rows are not shared out live whole on the fastest part.
+//! Lattices are shared out in boxes. Vectors of operators whose rows are not shared out live whole on the fastest part.
 //! Other parts may compute some blocks of a superblock.
 
 mod cuts;
@@ -8,14 +8,16 @@ mod faces;
 mod kernel;
 mod measure;
 mod records;
-mod share;
 mod speeds;
 mod whole;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rayon::ThreadPool;
+
+use crate::backend::cut::{Cut, share};
 use crate::backend::exchange::{Plain, Staging, through_host};
 use crate::backend::matrix::Stencil;
 use crate::backend::shared::{Change, SharedRows, Summand};
@@ -26,8 +28,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use cuts::{Cuts, Shares};
-pub(in crate::backend) use share::{dtype, shape, validate};
+use cuts::Shares;
 use speeds::Speeds;
 
 /// Bytes of a block from which a thread a part pays.
@@ -38,8 +39,6 @@ const WORTH_A_THREAD: usize = 1 << 20;
 struct Slab {
     /// Number of the part that holds them.
     part: usize,
-    /// Their first row, counted in the block.
-    start: usize,
     /// The rows, as the part knows them: a block of its own.
     block: BlockVector,
 }
@@ -48,6 +47,7 @@ struct Slab {
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct SplitRows {
     pub name: &'static str,
+    cut: Arc<Cut>,
     list: Vec<Slab>,
 }
 
@@ -58,6 +58,7 @@ pub struct Split {
     shares: Shares,
     /// Of superblocks, once they are measured.
     speeds: Mutex<Option<Arc<Speeds>>>,
+    queuers: OnceLock<Option<Arc<ThreadPool>>>,
 }
 
 impl std::fmt::Debug for Split {
@@ -84,6 +85,14 @@ fn joined(parts: &[Device]) -> &'static str {
 fn pieces(v: &BlockVector) -> Result<&[Slab]> {
     match &v.storage {
         Storage::Split(pieces) => Ok(&pieces.list),
+        _ => Err(elsewhere()),
+    }
+}
+
+/// Which part holds which rows.
+fn cut_of(v: &BlockVector) -> Result<&Arc<Cut>> {
+    match &v.storage {
+        Storage::Split(pieces) => Ok(&pieces.cut),
         _ => Err(elsewhere()),
     }
 }
@@ -152,7 +161,7 @@ impl Split {
             return Err(Error::input("rows are shared out to two backends at least"));
         }
         let shares = Shares::new(&parts, weights, Box::new(tell))?;
-        Ok(Split { name: joined(&parts), parts, shares, speeds: Mutex::default() })
+        Ok(Split { name: joined(&parts), parts, shares, speeds: Mutex::default(), queuers: OnceLock::new() })
     }
 
     /// How fast the parts are with superblocks, measured when it is first asked.
@@ -166,19 +175,31 @@ impl Split {
         Ok(known.insert(speeds).clone())
     }
 
+    /// Threads that queue work of parts which write to each other's memory, one fewer than there are parts: the thread that asks
+    /// queues, too. None where the system gives none.
+    fn queuers(&self) -> Option<Arc<ThreadPool>> {
+        let make = || {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(self.parts.len() - 1);
+            pool.thread_name(|n| format!("queue {}", n + 1)).build().ok().map(Arc::new)
+        };
+        self.queuers.get_or_init(make).clone()
+    }
+
     /// A block whose pieces `make` makes of their parts and rows.
     fn build(
         &self,
         (dtype, rows, columns): (DType, Rows, usize),
-        cuts: &Cuts,
-        make: impl Fn(&Device, Rows, &Range<usize>) -> Result<BlockVector> + Sync,
+        cut: Arc<Cut>,
+        make: impl Fn(&Device, Rows, &Cut) -> Result<BlockVector> + Sync,
     ) -> Result<BlockVector> {
         let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD;
-        let list = each(large, cuts.0.clone(), |(part, range)| {
-            let block = make(&self.parts[part], rows.slab(&range), &range)?;
-            Ok(Slab { part, start: range.start, block })
+        let list = each(large, cut.holders(), |part| {
+            let own = cut.of(part);
+            let block = make(&self.parts[part], own.held(&rows), &own)?;
+            Ok(Slab { part, block })
         })?;
-        Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(SplitRows { name: self.name, list }) })
+        let storage = Storage::Split(SplitRows { name: self.name, cut, list });
+        Ok(BlockVector { dtype, rows, columns, storage })
     }
 
     /// A block of the same rows, made of another piece by piece.
@@ -188,11 +209,11 @@ impl Split {
         f: impl Fn(&Device, &BlockVector) -> Result<BlockVector> + Sync,
     ) -> Result<BlockVector> {
         let list = each(v.bytes() > WORTH_A_THREAD, pieces(v)?.iter().collect(), |piece: &Slab| {
-            Ok(Slab { part: piece.part, start: piece.start, block: f(self.part(piece)?, &piece.block)? })
+            Ok(Slab { part: piece.part, block: f(self.part(piece)?, &piece.block)? })
         })?;
         let (dtype, columns) =
             list.first().map_or((v.dtype, v.columns), |piece| (piece.block.dtype, piece.block.columns));
-        let storage = Storage::Split(SplitRows { name: self.name, list });
+        let storage = Storage::Split(SplitRows { name: self.name, cut: cut_of(v)?.clone(), list });
         Ok(BlockVector { dtype, rows: v.rows, columns, storage })
     }
 
@@ -227,8 +248,7 @@ impl SharedRows for Split {
         if blocks.is_empty() {
             jobs.extend(pieces_mut(y)?.iter_mut().map(|to| (Vec::new(), to)));
         } else {
-            let cut = |list: &[Slab]| list.iter().map(|p| (p.part, p.start)).collect::<Vec<_>>();
-            if cut(pieces(blocks[0])?) != cut(pieces(y)?) {
+            if cut_of(blocks[0])? != cut_of(y)? {
                 return Err(cut_differently());
             }
             let lists = aligned(blocks)?.into_iter().map(|(_, list)| list);
@@ -242,19 +262,26 @@ impl SharedRows for Split {
     }
 }
 
+/// The numbers of all rows, from those of the parts that have some.
+fn together(cut: &Cut, mut parts: Vec<Vec<C64>>, columns: usize) -> Vec<C64> {
+    if parts.len() == 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    let mut all = vec![C64::default(); cut.rows * columns];
+    for (part, numbers) in cut.holders().into_iter().zip(parts) {
+        cut.put_back(part, &numbers, columns, &mut all);
+    }
+    all
+}
+
 /// The pieces of several blocks, part by part.
 fn aligned<'a>(blocks: &[&'a BlockVector]) -> Result<Vec<(usize, Vec<&'a BlockVector>)>> {
     let lists: Vec<&[Slab]> = blocks.iter().map(|v| pieces(v)).collect::<Result<_>>()?;
     let Some(first) = lists.first() else { return Ok(Vec::new()) };
-    let same = |list: &&[Slab]| {
-        list.len() == first.len()
-            && list
-                .iter()
-                .zip(first.iter())
-                .all(|(a, b)| (a.part, a.start, a.block.rows.local) == (b.part, b.start, b.block.rows.local))
-    };
-    if !lists.iter().all(same) {
-        return Err(cut_differently());
+    for v in &blocks[1..] {
+        if cut_of(v)? != cut_of(blocks[0])? {
+            return Err(cut_differently());
+        }
     }
     Ok((0..first.len()).map(|at| (first[at].part, lists.iter().map(|l| &l[at].block).collect())).collect())
 }
@@ -321,17 +348,22 @@ impl Backend for Split {
 
 impl Vectors for Split {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
-        let cuts = self.shares.of_rows(&self.parts, &rows)?;
-        self.build((dtype, rows, columns), &cuts, |device, rows, _| device.zeros(dtype, rows, columns))
+        let cut = self.shares.of_rows(&self.parts, &rows)?;
+        self.build((dtype, rows, columns), cut, |device, rows, _| device.zeros(dtype, rows, columns))
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
-        let rows = v.rows;
+        let (rows, cut) = (v.rows, cut_of(v)?.clone());
         let large = v.bytes() > WORTH_A_THREAD;
         each(large, pieces_mut(v)?.iter_mut().collect(), |piece: &mut Slab| {
-            let own = piece.block.rows;
             // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
-            piece.block.rows = Rows { global: rows.global, start: rows.start + piece.start, ..own };
+            let Some(start) = cut.of(piece.part).start() else {
+                let (mut starts, length) = cut.even_runs(piece.part)?;
+                starts.iter_mut().for_each(|start| *start += rows.start);
+                return self.part(piece)?.fill_random_runs(&mut piece.block, random, &starts, length);
+            };
+            let own = piece.block.rows;
+            piece.block.rows = Rows { global: rows.global, start: rows.start + start, ..own };
             if piece.block.rows.local == rows.local {
                 piece.block.rows = rows;
             }
@@ -344,10 +376,12 @@ impl Vectors for Split {
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
         v.check_entries(entries)?;
+        let cut = cut_of(v)?.clone();
+        let placed = entries.iter().map(|&(row, column, value)| (cut.holder(row), column, value));
+        let placed: Vec<_> = placed.collect();
         for piece in pieces_mut(v)? {
-            let range = piece.start..piece.start + piece.block.rows.local;
-            let own = entries.iter().filter(|e| range.contains(&e.0));
-            let own: Vec<_> = own.map(|&(row, column, value)| (row - piece.start, column, value)).collect();
+            let own = placed.iter().filter(|((part, _), ..)| *part == piece.part);
+            let own: Vec<_> = own.map(|&((_, row), column, value)| (row, column, value)).collect();
             if !own.is_empty() {
                 self.part(piece)?.set_entries(&mut piece.block, &own)?;
             }
@@ -368,14 +402,18 @@ impl Vectors for Split {
     }
 
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
-        Ok(self.read(&[v], |device, v| device.download(v[0]))?.concat())
+        let (cut, numbers) = (cut_of(v)?, self.read(&[v], |device, v| device.download(v[0]))?);
+        Ok(together(cut, numbers, v.columns))
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         rows.check_numbers(columns, data.len())?;
-        let cuts = self.shares.of_rows(&self.parts, &rows)?;
-        self.build((dtype, rows, columns), &cuts, |device, rows, range| {
-            device.upload(dtype, rows, columns, &data[range.start * columns..range.end * columns])
+        let cut = self.shares.of_rows(&self.parts, &rows)?;
+        self.build((dtype, rows, columns), cut, |device, rows, own| match own.start() {
+            Some(start) => {
+                device.upload(dtype, rows, columns, &data[start * columns..][..own.local() * columns])
+            }
+            None => device.upload(dtype, rows, columns, &own.chosen(data, columns)),
         })
     }
 }
@@ -388,8 +426,8 @@ impl Matrices for Split {
                 MatrixSpec::Records { records, handling } => records::prepare(self, records, handling)?,
                 spec => self.parts[part].prepare(spec)?,
             };
-            self.shares.keep_whole(inner.rows().local);
-            self.shares.keep_whole(inner.cols());
+            self.shares.keep_whole(self.parts.len(), inner.rows().local);
+            self.shares.keep_whole(self.parts.len(), inner.cols());
             return Ok(whole::prepare(self, part, inner));
         };
         share::validate(&spec)?;
@@ -398,22 +436,22 @@ impl Matrices for Split {
             MatrixSpec::SiteDiagonal { rows, .. } => *rows,
             _ => Rows::all(rows),
         };
-        let cuts = |n: usize| match of.grid {
+        let cut = |n: usize| match of.grid {
             Some(_) => self.shares.of_rows(&self.parts, &of),
             None => self.shares.of_matrix(&self.parts, n, &spec),
         };
-        let (row_cuts, col_cuts) = (cuts(rows)?, cuts(cols)?);
-        match (&row_cuts.0[..], &col_cuts.0[..]) {
-            ([(part, _)], [(other, _)]) if part == other => {
+        let (row_cut, col_cut) = (cut(rows)?, cut(cols)?);
+        match (&row_cut.holders()[..], &col_cut.holders()[..]) {
+            ([part], [other]) if part == other => {
                 Ok(whole::prepare(self, *part, self.parts[*part].prepare(spec)?))
             }
             _ => {
                 if let MatrixSpec::Wilson(spec) = &spec
-                    && let Some(kernel) = faces::prepare(&self.parts, spec, &row_cuts)?
+                    && let Some(kernel) = faces::prepare(self, spec, &row_cut)?
                 {
                     return Ok(kernel);
                 }
-                kernel::prepare(&self.parts, &spec, of, &row_cuts, &col_cuts)
+                kernel::prepare(self, &spec, of, row_cut, col_cut)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Slab, Split, pieces, pieces_mut};
+use super::{Slab, Split, cut_of, pieces, pieces_mut, together};
 use crate::backend::whole::{Home, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
@@ -32,20 +32,18 @@ impl Home for OnePart {
     }
 
     fn bring(&self, v: &BlockVector) -> Result<BlockVector> {
-        let mut numbers = Vec::with_capacity(v.rows.local * v.columns);
-        for Slab { part, block, .. } in pieces(v)? {
-            numbers.extend(self.parts[*part].download(block)?);
-        }
+        let numbers = pieces(v)?.iter().map(|Slab { part, block }| self.parts[*part].download(block));
+        let numbers = together(cut_of(v)?, numbers.collect::<Result<_>>()?, v.columns);
         self.parts[self.part].upload(v.dtype, v.rows, v.columns, &numbers)
     }
 
     fn take_back(&self, whole: BlockVector, v: &mut BlockVector) -> Result<()> {
         let numbers = self.parts[self.part].download(&whole)?;
-        let (dtype, columns) = (v.dtype, v.columns);
+        let (dtype, columns, cut) = (v.dtype, v.columns, cut_of(v)?.clone());
         for piece in pieces_mut(v)? {
             let rows = piece.block.rows;
-            let own = &numbers[piece.start * columns..(piece.start + rows.local) * columns];
-            piece.block = self.parts[piece.part].upload(dtype, rows, columns, own)?;
+            let own = cut.of(piece.part).chosen(&numbers, columns);
+            piece.block = self.parts[piece.part].upload(dtype, rows, columns, &own)?;
         }
         Ok(())
     }

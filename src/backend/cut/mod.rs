@@ -1,132 +1,178 @@
-//! Who holds which rows: all ranks hold all of them, or each holds a range of them, or a box of a lattice's cells. There is one
-//! cut for every number of rows, made when vectors or a matrix of so many rows first appear and kept from then on, so
-//! that all vectors of a length fit together.
+//! Who holds which rows, of parts that are the ranks of a run or the devices of one process: all hold all of them, or each holds
+//! a range of them, or a box of a lattice's cells. There is one cut for every number of rows, made when vectors or a
+//! matrix of so many rows first appear and kept from then on, so that all vectors of a length fit together.
+
+pub(super) mod share;
 
 use crate::backend::boxes::{Boxes, even, part_of};
 use crate::backend::exchange::Ranges;
 use crate::backend::{Grid, Rows};
+use crate::error::{Error, Result};
 
 /// How the rows are shared out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Every rank has all of them.
+    /// Every part has all of them.
     Whole,
-    /// Rank r has those from `starts[r]` to `starts[r + 1]`.
+    /// Part r has those from `starts[r]` to `starts[r + 1]`.
     Ranges(Vec<usize>),
     Boxes(Boxes),
 }
 
-/// The rows of all ranks, as one of them sees them.
+/// The rows of all parts, as one of them sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cut {
     pub rows: usize,
-    pub rank: usize,
-    pub ranks: usize,
+    pub part: usize,
+    pub parts: usize,
     pub way: Way,
 }
 
 impl Cut {
-    /// All rows on every rank.
-    pub fn whole(rows: usize, (rank, ranks): (usize, usize)) -> Cut {
-        Cut { rows, rank, ranks, way: Way::Whole }
+    /// All rows in every part.
+    pub fn whole(rows: usize, (part, parts): (usize, usize)) -> Cut {
+        Cut { rows, part, parts, way: Way::Whole }
     }
 
-    /// A range of rows a rank.
-    pub fn ranges(rows: usize, (rank, ranks): (usize, usize)) -> Cut {
-        Cut { rows, rank, ranks, way: Way::Ranges(even(rows, ranks)) }
+    /// A range of rows a part.
+    pub fn ranges(rows: usize, (part, parts): (usize, usize)) -> Cut {
+        Cut { rows, part, parts, way: Way::Ranges(even(rows, parts)) }
     }
 
     /// Ranges of rows whose beginnings, and the end of the last, are given.
-    pub fn at(starts: Vec<usize>, (rank, ranks): (usize, usize)) -> Cut {
-        Cut { rows: starts[ranks], rank, ranks, way: Way::Ranges(starts) }
+    pub fn at(starts: Vec<usize>, (part, parts): (usize, usize)) -> Cut {
+        Cut { rows: starts[parts], part, parts, way: Way::Ranges(starts) }
     }
 
-    /// A box of cells a rank, each with so many rows.
-    pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (rank, ranks): (usize, usize)) -> Cut {
+    /// A box of cells a part, each with so many rows.
+    pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (part, parts): (usize, usize)) -> Cut {
         let rows = cells.iter().product::<usize>() * each;
-        Cut { rows, rank, ranks, way: Way::Boxes(Boxes::new(cells, each, grid)) }
+        Cut { rows, part, parts, way: Way::Boxes(Boxes::new(cells, each, grid)) }
     }
 
-    /// This rank's rows, as a backend of its own knows them: on a lattice, those of a box of it.
+    /// Boxes of cells that are given.
+    pub fn of_boxes(rows: usize, boxes: Boxes, (part, parts): (usize, usize)) -> Cut {
+        Cut { rows, part, parts, way: Way::Boxes(boxes) }
+    }
+
+    /// The same cut as another part sees it.
+    pub fn of(&self, part: usize) -> Cut {
+        Cut { part, ..self.clone() }
+    }
+
+    /// The parts that have rows; the first one, where there are none at all.
+    pub fn holders(&self) -> Vec<usize> {
+        let holders: Vec<usize> = (0..self.parts).filter(|&part| self.rows_of(part) > 0).collect();
+        if holders.is_empty() { vec![0] } else { holders }
+    }
+
+    /// Writes rows of a part to where they are in the whole.
+    pub fn put_back<T: Copy>(&self, part: usize, own: &[T], columns: usize, all: &mut [T]) {
+        let mut own = own;
+        for (start, length) in self.runs(part) {
+            let (run, rest) = own.split_at(length * columns);
+            all[start * columns..][..run.len()].copy_from_slice(run);
+            own = rest;
+        }
+    }
+
+    /// This part's rows, as a backend of its own knows them: on a lattice, those of a box of it.
     pub fn held(&self, rows: &Rows) -> Rows {
+        if self.local() == rows.local {
+            return *rows;
+        }
         let (Some(grid), Way::Boxes(boxes)) = (rows.grid, &self.way) else { return Rows::all(self.local()) };
         let mut dims = grid.dims;
-        dims.iter_mut().zip(boxes.of(self.rank)).for_each(|(n, range)| *n = range.len());
+        dims.iter_mut().zip(boxes.of(self.part)).for_each(|(n, range)| *n = range.len());
         Rows::on(Grid { dims, per_site: grid.per_site })
     }
 
-    /// Whether every rank has all rows.
+    /// Whether every part has all rows.
     pub fn is_whole(&self) -> bool {
         self.way == Way::Whole
     }
 
-    /// Rows of a rank.
-    pub fn rows_of(&self, rank: usize) -> usize {
+    /// Rows of a part.
+    pub fn rows_of(&self, part: usize) -> usize {
         match &self.way {
             Way::Whole => self.rows,
-            Way::Ranges(starts) => starts[rank + 1] - starts[rank],
-            Way::Boxes(boxes) => boxes.rows_of(rank),
+            Way::Ranges(starts) => starts[part + 1] - starts[part],
+            Way::Boxes(boxes) => boxes.rows_of(part),
         }
     }
 
-    /// Rows of this rank.
+    /// Rows of this part.
     pub fn local(&self) -> usize {
-        self.rows_of(self.rank)
+        self.rows_of(self.part)
     }
 
-    /// The ranges of all ranks, where each has one.
+    /// The ranges of all parts, where each has one.
     pub fn ranges_of_all(&self) -> Option<Ranges> {
         match &self.way {
-            Way::Ranges(starts) => Some(Ranges::new(starts.clone(), self.rank)),
+            Way::Ranges(starts) => Some(Ranges::new(starts.clone(), self.part)),
             Way::Whole | Way::Boxes(_) => None,
         }
     }
 
-    /// The rank that holds a row, and the row's number there; this rank, where all have it.
+    /// The part that holds a row, and the row's number there; this part, where all have it.
     pub fn holder(&self, row: usize) -> (usize, usize) {
         match &self.way {
-            Way::Whole => (self.rank, row),
+            Way::Whole => (self.part, row),
             Way::Ranges(starts) => {
                 // Of empty ranges that begin at one row the last one is not empty.
-                let rank = part_of(&starts[..self.ranks], row);
-                (rank, row - starts[rank])
+                let part = part_of(&starts[..self.parts], row);
+                (part, row - starts[part])
             }
             Way::Boxes(boxes) => boxes.holder(row),
         }
     }
 
-    /// The rows of a rank as pieces of the whole: first row and length, in the order that the rank has them in.
-    pub fn runs(&self, rank: usize) -> Vec<(usize, usize)> {
+    /// The rows of a part as pieces of the whole: first row and length, in the order that the part has them in. Those of a box are
+    /// of one length.
+    pub fn runs(&self, part: usize) -> Vec<(usize, usize)> {
         match &self.way {
             Way::Whole => vec![(0, self.rows)],
-            Way::Ranges(starts) => vec![(starts[rank], starts[rank + 1] - starts[rank])],
-            Way::Boxes(boxes) => boxes.runs(rank),
+            Way::Ranges(starts) => vec![(starts[part], starts[part + 1] - starts[part])],
+            Way::Boxes(boxes) => boxes.runs(part),
         }
     }
 
-    /// First row of this rank, if its rows stand together in the whole.
+    /// Where the runs of a part begin, and how long each is.
+    ///
+    /// # Errors
+    /// Runs of different lengths: those of boxes are alike.
+    pub fn even_runs(&self, part: usize) -> Result<(Vec<usize>, usize)> {
+        let runs = self.runs(part);
+        let length = runs.first().map_or(0, |run| run.1);
+        if runs.iter().any(|run| run.1 != length) {
+            return Err(Error::internal("runs of rows of different lengths"));
+        }
+        Ok((runs.into_iter().map(|run| run.0).collect(), length))
+    }
+
+    /// First row of this part, if its rows stand together in the whole.
     pub fn start(&self) -> Option<usize> {
-        match &self.runs(self.rank)[..] {
+        match &self.runs(self.part)[..] {
             [] => Some(0),
             [(start, _)] => Some(*start),
             _ => None,
         }
     }
 
-    /// This rank's rows of numbers that it has of all of them.
+    /// This part's rows of numbers that it has of all of them.
     pub fn chosen<T: Copy>(&self, all: &[T], columns: usize) -> Vec<T> {
-        let runs = self.runs(self.rank).into_iter();
+        let runs = self.runs(self.part).into_iter();
         runs.flat_map(|(start, length)| all[start * columns..(start + length) * columns].iter().copied())
             .collect()
     }
 
-    /// The rows of this rank, by their numbers in the whole.
+    /// The rows of this part, by their numbers in the whole.
     pub fn own_rows(&self) -> impl Iterator<Item = usize> {
-        self.runs(self.rank).into_iter().flat_map(|(start, length)| start..start + length)
+        self.runs(self.part).into_iter().flat_map(|(start, length)| start..start + length)
     }
 }
 
-/// Ranks in each direction of a lattice: of all ways to share it out that leave no rank without cells, the one whose boxes have
+/// Parts in each direction of a lattice: of all ways to share it out that leave no part without cells, the one whose boxes have
 /// the least surface. `reach` is how far a product looks in each direction. None if there is no such way.
 pub(crate) fn least_surface(cells: &[usize], reach: &[usize], ranks: usize) -> Option<Vec<usize>> {
     fn go(
@@ -196,7 +242,7 @@ mod tests {
     #[test]
     fn every_row_is_held_once() {
         for (rows, ranks) in [(10, 3), (1, 4), (0, 2), (7, 7), (5, 8), (1000, 6)] {
-            check(|rank| Cut::ranges(rows, (rank, ranks)), ranks, rows);
+            check(|part| Cut::ranges(rows, (part, ranks)), ranks, rows);
         }
         for (cells, orbitals, grid) in [
             (vec![4, 6], 2, vec![2, 3]),
