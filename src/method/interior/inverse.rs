@@ -79,6 +79,16 @@ impl Inversion {
         Ok(Some(Inversion { matrix, plan, h: h.clone() }))
     }
 
+    /// The same matrix with rows in another order, for factors where its diagonal entries are small.
+    ///
+    /// # Errors
+    /// No memory; interruption.
+    pub fn in_pairs(&self) -> Result<Inversion> {
+        let matrix = self.matrix.clone();
+        let plan = Arc::new(task::apart(move || matrix.plan_of_pairs())?);
+        Ok(Inversion { matrix: self.matrix.clone(), plan, h: self.h.clone() })
+    }
+
     /// Whether factors are made in less time than a filter takes to find so many levels, as far as that can be told before, and
     /// fit into memory.
     pub fn pays(&self, count: usize) -> bool {

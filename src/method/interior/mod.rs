@@ -195,6 +195,9 @@ impl InteriorSearch<'_> {
                 if let Some(eigen) = self.inverted(&inversion)? {
                     return Ok(eigen);
                 }
+                if let Some(eigen) = self.inverted(&inversion.in_pairs()?)? {
+                    return Ok(eigen);
+                }
                 if forced {
                     return Err(Error::numeric(
                         "the factors of this operator are not exact enough to tell its levels",

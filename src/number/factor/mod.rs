@@ -3,16 +3,18 @@
 //! negative eigenvalues as H has below sigma (Sylvester's law of inertia). Since pivots are looked for in few places only, factors
 //! may be bad where a shift happens to make the first ones small: whoever uses them measures what a solution leaves.
 
+mod pairs;
+
 use std::sync::Arc;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
-use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::supernodal::SupernodalIntranodeLbltRef;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, IntranodeLbltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
     factorize_symbolic_cholesky,
 };
+use faer::sparse::linalg::{SupernodalThreshold, SymbolicSupernodalParams};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 
@@ -57,6 +59,23 @@ struct Part<T> {
     below: Vec<T>,
     forward: Vec<usize>,
     inverse: Vec<usize>,
+}
+
+/// Columns of two supernodes in one, up to so many whatever zeros that stores, and beyond with such a share of zeros: faer's
+/// own values, but for the first, with which a pair of rows and one more are in one.
+const RELAXED: [(usize, f64); 4] = [(6, 1.0), (16, 0.8), (48, 0.1), (usize::MAX, 0.05)];
+
+fn symbolic(
+    pattern: SymbolicSparseColMatRef<'_, usize>,
+    order: SymmetricOrdering<'_, usize>,
+) -> Result<SymbolicCholesky<usize>> {
+    let params = CholeskySymbolicParams {
+        supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
+        supernodal_params: SymbolicSupernodalParams { relax: Some(&RELAXED) },
+        ..Default::default()
+    };
+    let symbolic = factorize_symbolic_cholesky(pattern, Side::Lower, order, params);
+    symbolic.map_err(|e| Error::memory(format!("factors of a matrix: {e}")))
 }
 
 impl SparseHermitian {
@@ -106,14 +125,30 @@ impl SparseHermitian {
     /// # Errors
     /// No memory.
     pub fn plan(&self) -> Result<Plan> {
-        let params = CholeskySymbolicParams {
-            supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
-            ..Default::default()
-        };
-        let symbolic =
-            factorize_symbolic_cholesky(self.pattern(), Side::Lower, SymmetricOrdering::Amd, params);
-        let symbolic = symbolic.map_err(|e| Error::memory(format!("factors of a matrix: {e}")))?;
-        Ok(Plan { symbolic })
+        Ok(Plan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Amd)? })
+    }
+
+    /// The same with coupled rows in pairs that stand together, so that both are pivots at once: factors are good where diagonal
+    /// entries are small, as at the energy of all sites.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn plan_of_pairs(&self) -> Result<Plan> {
+        let groups = pairs::groups(&self.start, &self.row);
+        let mut of = vec![0; self.dim()];
+        for (k, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&row| of[row] = k);
+        }
+        let (start, row) = pairs::joined(&self.start, &self.row, &of, groups.len());
+        let pattern = SymbolicSparseColMatRef::new_checked(groups.len(), groups.len(), &start, None, &row);
+        let symbolic_of_groups = symbolic(pattern, SymmetricOrdering::Amd)?;
+        let order = symbolic_of_groups.perm().map(|perm| perm.arrays().0.to_vec());
+        let order = order.unwrap_or_else(|| (0..groups.len()).collect());
+        let forward: Vec<usize> = order.into_iter().flat_map(|k| groups[k].iter().copied()).collect();
+        let mut inverse = vec![0; forward.len()];
+        forward.iter().enumerate().for_each(|(new, &old)| inverse[old] = new);
+        let perm = PermRef::new_checked(&forward, &inverse, self.dim());
+        Ok(Plan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Custom(perm))? })
     }
 
     /// Factors of the matrix minus `shift`; none where a pivot vanishes.
@@ -292,8 +327,9 @@ mod tests {
                 let levels = dense.eigh().unwrap().0;
                 let levels = levels.as_real("levels").unwrap();
                 let plan = Arc::new(sparse.plan().unwrap());
-                for shift in [-1.234, 0.071, 0.9] {
-                    let factors = sparse.factors(&plan, shift).unwrap();
+                let pairs = Arc::new(sparse.plan_of_pairs().unwrap());
+                for (shift, plan) in [(-1.234, &plan), (0.071, &plan), (0.9, &pairs), (0.071, &pairs)] {
+                    let factors = sparse.factors(plan, shift).unwrap();
                     assert_eq!(
                         factors.below(),
                         levels.iter().filter(|e| **e < shift).count(),
@@ -315,6 +351,35 @@ mod tests {
                         let off = (left[k] - x[k] * shift - b).norm();
                         assert!(off < 1e-10 * (1.0 + size), "{n}, {shift}: {off:e} of {size:e}");
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_pivots_where_the_diagonal_is_small() {
+        // Sites in a row, of energy zero, with both ends at one side or not.
+        for n in [2, 3, 10, 11, 60, 61] {
+            let chain = SparseHermitian::from_columns(n, false, |j, column| {
+                column.push((j, C64::ZERO));
+                column.extend((j + 1 < n).then_some((j + 1, C64::new(-1.0, 0.0))));
+                Ok(())
+            });
+            let chain = chain.unwrap();
+            let plan = Arc::new(chain.plan_of_pairs().unwrap());
+            for shift in [1e-9, -1e-9] {
+                let factors = chain.factors(&plan, shift).unwrap();
+                // An odd one has a level at zero.
+                let below = n / 2 + usize::from(n % 2 == 1 && shift > 0.0);
+                assert_eq!(factors.below(), below, "{n}, {shift}");
+                let mut x = Series::Real((0..n).map(|k| k as f64 - 2.5).collect());
+                factors.solve(&mut x, 1).unwrap();
+                let x: Vec<f64> = x.to_complex().iter().map(|z| z.re).collect();
+                let at = |k: usize| x.get(k).copied().unwrap_or(0.0);
+                let size = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+                for k in 0..n {
+                    let left = -at(k.wrapping_sub(1)) - at(k + 1) - shift * at(k) - (k as f64 - 2.5);
+                    assert!(left.abs() < 1e-13 * (size + n as f64), "{n}, {shift}: {left:e} of {size:e}");
                 }
             }
         }
