@@ -3,6 +3,8 @@
 
 #[cfg(target_os = "linux")]
 mod ends;
+#[cfg(target_os = "linux")]
+mod machines;
 mod resumed;
 
 use std::path::{Path, PathBuf};

@@ -382,7 +382,7 @@ fn meet_ranks(shared: &RunOptions, reads: bool) -> Result<Option<ExitCode>, Erro
         Some(n) if n > 1 && launched.is_none() => {
             return ranks::launch::start(n, reads).map(|code| Some(ExitCode::from(code)));
         }
-        _ => ranks::join()?,
+        _ => ranks::join(|e| show(&Report::plain(e)))?,
     }
     let size = ranks::world().map_or(1, |world| world.size());
     match wanted.filter(|n| *n != size) {
@@ -489,6 +489,9 @@ pub(crate) fn ended(code: u8) -> ExitCode {
 pub(crate) fn report(report: &Report) -> ExitCode {
     if let Some(world) = ranks::world() {
         if report.kind == Kind::Interrupted {
+            if ranks::is_cut() {
+                world.abort(1);
+            }
             show(report);
             world.abort(signals::code());
         }

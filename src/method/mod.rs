@@ -52,7 +52,7 @@ pub use evolve::{Evolved, evolve};
 pub use expansion::{Expansion, clenshaw, polynomial};
 pub use fermi::fermi_series;
 pub use green::{Damping, green, green_error, undamped_terms};
-pub use interior::{InteriorOptions, interior};
+pub use interior::{InteriorMethod, InteriorOptions, interior};
 pub use kernel::DampingKernel;
 pub use krylov::{Exponential, exponential};
 pub use markers::{bott_index, chern_marker, entanglement, level_ratio};

@@ -11,6 +11,7 @@ pub(super) trait Entry:
     ComplexField + Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
     fn series(data: Vec<Self>) -> Series;
+    fn real(self) -> f64;
     fn modulus(self) -> f64;
     /// The power of two of the larger part; nothing of 0.
     fn exponent(self) -> Option<i32>;
@@ -22,6 +23,9 @@ pub(super) trait Entry:
 impl Entry for f64 {
     fn series(data: Vec<f64>) -> Series {
         Series::Real(data)
+    }
+    fn real(self) -> f64 {
+        self
     }
     fn modulus(self) -> f64 {
         self.abs()
@@ -40,6 +44,9 @@ impl Entry for f64 {
 impl Entry for C64 {
     fn series(data: Vec<C64>) -> Series {
         Series::Complex(data)
+    }
+    fn real(self) -> f64 {
+        self.re
     }
     fn modulus(self) -> f64 {
         self.norm()

@@ -7,6 +7,7 @@ pub mod complex;
 mod eigenvectors;
 mod element;
 mod exponential;
+pub mod factor;
 pub mod format;
 mod function;
 pub mod hermitian;

@@ -191,6 +191,9 @@ fn is_root() -> bool {
 /// How long a launcher may take to end its ranks when it is asked to, before it is killed.
 const GRACE: Duration = Duration::from_millis(400);
 
+/// How long a launcher may last after rank 0: one that cannot reach other machines any more may wait for them for ever.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// The line behind the last one of standard input: not every launcher tells its ranks that there is no more.
 pub const END_OF_INPUT: &str = "\u{4}";
 
@@ -260,7 +263,11 @@ fn wait(child: Child, mut watch: Option<Watch>) -> Result<u8> {
                 }
                 return end(status, asked.load(Ordering::SeqCst), watch.as_ref());
             }
-            if asked.load(Ordering::SeqCst) {
+            let alone = watch.as_ref().and_then(Watch::alone).is_some_and(|time| time > PATIENCE);
+            if alone && since.is_none() {
+                ask_to_end(&child);
+            }
+            if alone || asked.load(Ordering::SeqCst) {
                 let since = *since.get_or_insert_with(Instant::now);
                 if since.elapsed() > GRACE {
                     // Ranks end with it.

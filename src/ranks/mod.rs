@@ -6,6 +6,8 @@
 //! Without a launcher there are no ranks, and no library of MPI is opened.
 
 pub mod launch;
+#[cfg(target_os = "linux")]
+mod machines;
 #[cfg(unix)]
 mod mpi;
 #[cfg(not(unix))]
@@ -38,11 +40,12 @@ pub fn apart(what: &str) -> Error {
     )
 }
 
-/// Joins the world that a launcher has made, if one has: the first thing that the program does.
+/// Joins the world that a launcher has made, if one has: the first thing that the program does. `tell` shows what ends the run
+/// while it waits for others.
 ///
 /// # Errors
 /// No library of MPI, or one that does not fit the launcher.
-pub fn join() -> Result<()> {
+pub fn join(tell: impl Fn(&Error) + Send + 'static) -> Result<()> {
     let Some(launched) = launch::signs() else { return Ok(()) };
     if WORLD.get().is_some() {
         return Ok(());
@@ -65,7 +68,9 @@ pub fn join() -> Result<()> {
     mpi::end_with_the_launcher();
     if size > 1 {
         watch::begin(rank, size);
-        let _ = WORLD.set(World::of(mpi, (rank, size), local));
+        let world = WORLD.get_or_init(|| World::of(mpi, (rank, size), local));
+        #[cfg(target_os = "linux")]
+        machines::begin(world, tell)?;
     } else {
         // One process needs no exchange, but the library has to be closed properly all the same.
         mpi.finalize();
@@ -81,6 +86,16 @@ pub fn world() -> Option<&'static World> {
 /// What ends this process from now on is no accident, and has been told where it had to be.
 pub fn farewell() {
     watch::farewell();
+    #[cfg(target_os = "linux")]
+    machines::farewell();
+}
+
+/// Whether this rank ends because another one cannot be reached any more; rank 0 has said so.
+pub fn is_cut() -> bool {
+    #[cfg(target_os = "linux")]
+    return machines::is_cut();
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 /// Whether this process speaks for the run: the only one, or rank 0.

@@ -23,6 +23,10 @@ impl Watch {
         match self.0 {}
     }
 
+    pub(super) fn alone(&self) -> Option<Duration> {
+        match self.0 {}
+    }
+
     pub(super) fn has_spoken(&self) -> bool {
         match self.0 {}
     }

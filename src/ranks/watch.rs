@@ -2,11 +2,11 @@
 //! it before it ends. A line that breaks without a word is that of a rank that was killed. Launchers end the others at once, and
 //! some of them name no rank. If that program itself is killed, the ranks see it by their lines, and end.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::sync::OnceLock;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
@@ -14,7 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 const LINE: &str = "UMKLAPP_LINE";
 
 /// What a rank says last.
-const FAREWELL: u8 = b'.';
+pub(super) const FAREWELL: u8 = b'.';
 
 /// The end of the lines at the program that started the launcher.
 pub(super) struct Watch {
@@ -22,18 +22,23 @@ pub(super) struct Watch {
     listener: UnixListener,
     /// Lines are found ready in the order in which they became so: the first that broke comes first.
     ready: Epoll,
-    lines: Vec<Line>,
+    lines: Vec<Line<UnixStream>>,
     /// Whether some rank has said farewell: those that end after it were ended.
     over: bool,
     lost: Option<usize>,
+    /// When rank 0 has ended.
+    first_ended: Option<Instant>,
 }
 
-struct Line {
-    stream: UnixStream,
-    said: Vec<u8>,
+/// One end of a line, and what the other end has said.
+pub(super) struct Line<S> {
+    pub(super) stream: Arc<S>,
+    pub(super) said: Vec<u8>,
+    /// Whether the system has given it up, and not the other end.
+    pub(super) cut: bool,
 }
 
-impl Line {
+impl Line<UnixStream> {
     /// Rank, how many there are, number of the process.
     fn place(&self) -> Option<[usize; 3]> {
         let first = self.said.split(|b| *b == b'\n').next()?;
@@ -41,20 +46,35 @@ impl Line {
             std::str::from_utf8(first).ok()?.split(' ').map_while(|n| n.parse().ok()).collect();
         numbers.try_into().ok()
     }
+}
 
-    fn has_said_farewell(&self) -> bool {
+impl<S> Line<S>
+where
+    for<'a> &'a S: Read,
+{
+    pub(super) fn of(stream: S) -> Line<S> {
+        Line { stream: Arc::new(stream), said: Vec::new(), cut: false }
+    }
+
+    pub(super) fn has_said_farewell(&self) -> bool {
         self.said.last() == Some(&FAREWELL)
     }
 
     /// Whether it is broken, after what was said has been read.
-    fn broken(&mut self) -> bool {
+    pub(super) fn broken(&mut self) -> bool {
         let mut some = [0; 64];
         loop {
-            match self.stream.read(&mut some) {
+            match (&*self.stream).read(&mut some) {
                 Ok(0) => return true,
                 Ok(n) => self.said.extend(&some[..n]),
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return e.kind() != std::io::ErrorKind::WouldBlock,
+                Err(e) => match e.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return false,
+                    kind => {
+                        self.cut = kind != ErrorKind::ConnectionReset;
+                        return true;
+                    }
+                },
             }
         }
     }
@@ -69,7 +89,7 @@ impl Watch {
         listener.set_nonblocking(true).ok()?;
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).ok()?;
         ready.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, 0)).ok()?;
-        Some(Watch { name, listener, ready, lines: Vec::new(), over: false, lost: None })
+        Some(Watch { name, listener, ready, lines: Vec::new(), over: false, lost: None, first_ended: None })
     }
 
     /// What ranks find in their environment.
@@ -94,7 +114,7 @@ impl Watch {
         while let Ok((stream, _)) = self.listener.accept() {
             let event = EpollEvent::new(EpollFlags::EPOLLIN, self.lines.len() as u64 + 1);
             if stream.set_nonblocking(true).is_ok() && self.ready.add(&stream, event).is_ok() {
-                self.lines.push(Line { stream, said: Vec::new() });
+                self.lines.push(Line::of(stream));
             }
         }
     }
@@ -106,7 +126,10 @@ impl Watch {
         if !broken {
             return;
         }
-        let _ = self.ready.delete(&line.stream);
+        let _ = self.ready.delete(&*line.stream);
+        if line.place().is_some_and(|place| place[0] == 0) {
+            self.first_ended = Some(Instant::now());
+        }
         if self.lost.is_none() && !self.over && line.place().is_some() {
             self.lost = Some(k);
         }
@@ -117,20 +140,37 @@ impl Watch {
         self.lines[self.lost?].place()
     }
 
+    /// How long ago rank 0 has ended, if it has.
+    pub(super) fn alone(&self) -> Option<Duration> {
+        self.first_ended.map(|ended| ended.elapsed())
+    }
+
     /// Whether rank 0, which speaks for all, has ended in good order or with a message of its own.
     pub(super) fn has_spoken(&self) -> bool {
         self.lines.iter().any(|line| line.has_said_farewell() && line.place().is_some_and(|p| p[0] == 0))
     }
 }
 
-/// How long this rank may take to end after the program that started it was killed.
+/// How long this rank may take to end where the others do not.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Ends this rank if its line breaks: the program at the other end says nothing, and was killed with no time to end the ranks.
-fn outlive(mut line: UnixStream) {
-    while line.read(&mut [0]).is_err_and(|e| e.kind() == std::io::ErrorKind::Interrupted) {}
+/// Waits until a line breaks without a farewell of the other end: true; false where it says farewell.
+pub(super) fn breaks(mut line: impl Read) -> bool {
+    let mut said = [0];
+    loop {
+        match line.read(&mut said) {
+            Ok(1) if said[0] == FAREWELL => return false,
+            Ok(1..) => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return true,
+        }
+    }
+}
+
+/// Ends this rank, as soon as what it computes hears of it, and soon in any case.
+pub(super) fn end_soon() -> ! {
     // As Ctrl-C does, so that what was computed stays.
-    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM);
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGTERM);
     std::thread::sleep(GRACE);
     std::process::exit(1);
 }
@@ -145,7 +185,12 @@ pub(super) fn begin(rank: usize, size: usize) {
     let Ok(line) = line else { return };
     let _ = (&line).write_all(format!("{rank} {size} {}\n", std::process::id()).as_bytes());
     if let Ok(other) = line.try_clone() {
-        std::thread::spawn(move || outlive(other));
+        std::thread::spawn(move || {
+            // The program at the other end was killed, with no time to end the ranks.
+            if breaks(other) {
+                end_soon();
+            }
+        });
     }
     let _ = OWN.set(line);
 }

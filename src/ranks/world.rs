@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::mpi::{Bytes, Message, Mpi};
-use super::watch;
 use crate::error::Result;
 
 /// Bytes of one message of a broadcast: the library counts with 32 bits.
@@ -274,7 +273,7 @@ impl World {
 
     /// Ends all ranks, whatever they do, with an exit code.
     pub fn abort(&self, code: u8) -> ! {
-        watch::farewell();
+        super::farewell();
         // What this rank has said is on its way through the launcher, which may drop it as it ends.
         std::thread::sleep(LAST_WORDS);
         self.mpi.abort(code);
@@ -284,7 +283,7 @@ impl World {
     /// Leaves the world in good order, at the end of all work of all ranks.
     pub fn finish(&self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
-            watch::farewell();
+            super::farewell();
             self.mpi.finalize();
         }
     }

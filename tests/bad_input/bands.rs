@@ -69,6 +69,12 @@ fn bands_that_cannot_be() {
             ("eigs(h, #{ near: 0.0 / 0.0 })", "option `near` is not a number", "division"),
             ("eigs(h, #{ near: 0.0, tol: 0.0 })", "a tolerance of 0", "positive"),
             ("eigs(I * h, #{ near: 0.0 })", "Hermitian", ""),
+            ("eigs(h, #{ near: 0.0, method: \"lu\" })", "no method `lu`", "shift-invert"),
+            (
+                "eigs(tight_binding(lattice::chain(300), #{ precision: \"single\" }), #{ near: 0.1, method: \"shift-invert\" })",
+                "in double precision",
+                "products only",
+            ),
         ],
     );
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{NONE_STARTED, Place, Said, launchers};
 
 /// Processes that run a script of this name, and are not their own launchers.
-fn ranks_of(script: &str) -> Vec<i32> {
+pub(super) fn ranks_of(script: &str) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
     all.filter(|number: &i32| {
         let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
@@ -28,7 +28,7 @@ fn rank_of(process: i32) -> Option<usize> {
     text.split('\0').find_map(|v| names.iter().find_map(|name| v.strip_prefix(name))?.parse().ok())
 }
 
-fn until(what: &str, mut there: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, mut there: impl FnMut() -> bool) {
     let began = Instant::now();
     while !there() {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}");
@@ -37,7 +37,7 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
 }
 
 /// Starts ranks and waits until they have begun; once more where the launcher has started none.
-fn begun(mut command: Command, ready: impl Fn() -> bool) -> Child {
+pub(super) fn begun(mut command: Command, ready: impl Fn() -> bool) -> Child {
     let mut child = command.spawn().unwrap();
     let mut tried = false;
     until("ranks begin", || {

@@ -141,6 +141,7 @@ mod import_functions {
     /// ```rhai
     /// write_text("log.txt", "step energy\n");
     /// append_text("log.txt", "1 " + -0.5 + "\n");
+    /// assert(load("log.txt").rows == 2, "two lines");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn append_text(file: &str, text: &str) -> Fallible<()> {
@@ -156,6 +157,7 @@ mod import_functions {
     /// # Example
     /// ```rhai
     /// write_text("note.txt", "U = 4\n");
+    /// assert(file_exists("note.txt"), "it is there");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn write_text(file: &str, text: &str) -> Fallible<()> {

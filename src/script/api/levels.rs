@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 
 use super::eigen::{Pairs, unfinished};
-use crate::method::{self, InteriorOptions};
+use crate::method::{self, InteriorMethod, InteriorOptions};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -17,16 +17,21 @@ pub(super) fn register(rooms: &mut Rooms) {
 #[export_module(root = "crate::script::native")]
 mod level_functions {
     /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as of `davidson`, with
-    /// `values` ascending. The search is a Krylov space of a polynomial of `(H - near)^2` that only levels near the
-    /// energy grow by (Fang, Saad 2012); a second look, from random vectors orthogonal to what was found, comes before
-    /// it is called converged. If several levels are equally far away at the end of the list, any of them may be left
-    /// out. The effort grows with the number of levels that the operator has in an interval of energy.
+    /// `values` ascending. If several levels are equally far away at the end of the list, any of them may be left out.
+    ///
+    /// There are two methods. "shift-invert" factorises the matrix H - near (Ericsson, Ruhe 1980), which takes memory;
+    /// factors at two more energies count the levels between, so that none is missed. "filter" takes products only: a
+    /// Krylov space of a polynomial of `(H - near)^2` that only levels near the energy grow by (Fang, Saad 2012), with
+    /// a second look from random vectors orthogonal to what was found. Its effort grows with the number of levels in an
+    /// interval of energy.
     ///
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.
     /// - `count` (1): how many.
+    /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises where this process has all entries of the
+    ///   matrix, in double precision, and factors fit into memory and take less time, as far as that can be told before.
     /// - `tol` (float, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
-    /// - `products` (100000000): most products of the operator with single vectors.
+    /// - `products` (100000000): most products of the operator with single vectors, and solutions by factors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
@@ -42,6 +47,14 @@ mod level_functions {
         let options = InteriorOptions {
             near: o.float("near")?,
             count: o.count("count", 1)?,
+            method: o.one_of(
+                "method",
+                &[
+                    ("auto", InteriorMethod::Auto),
+                    ("filter", InteriorMethod::Filter),
+                    ("shift-invert", InteriorMethod::ShiftInvert),
+                ],
+            )?,
             tolerance: o.maybe_float("tol")?,
             max_products: o.count("products", 1)?,
             seed: o.seed()?,

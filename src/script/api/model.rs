@@ -357,6 +357,8 @@ mod model_functions {
     /// m.nearest(-1.0);
     /// m.sublattice("A", 0.2);
     /// m.sublattice("B", -0.2);
+    /// let corner = m.bloch([1.0 / 3.0, 2.0 / 3.0]).eigh().values;
+    /// assert_close(corner[1] - corner[0], 0.4, 1e-12);
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn sublattice(model: &mut ScriptModel, site: Dynamic, term: Dynamic) -> Fallible<()> {

@@ -247,6 +247,7 @@ mod plot_functions {
     /// m.nearest(-1.0);
     /// let ground = m.build().to_matrix().eigh().vectors.column(0);
     /// plot(m, #{ sizes: ground.abs() ** 2.0, file: "flake.svg" });
+    /// assert(file_exists("wave.svg") && file_exists("speeds.html") && file_exists("flake.svg"), "three files");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plot(value: Dynamic, o: Options) -> Fallible<()> {

@@ -169,6 +169,7 @@ mod table_functions {
     /// ```rhai
     /// let t = table([["k", [0, 0, 1, 1]], ["energy", [0, 1, 0, 1]], ["weight", [1, 2, 3, 4]]]);
     /// plot(t.grid(2, 2), #{ file: "map.png" });
+    /// assert(file_exists("map.png"), "it is drawn");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn grid(t: &mut Table, nx: INT, ny: INT) -> Fallible<Table> {

@@ -7,6 +7,8 @@
 //! with every state, has found all nearer levels when it has found the last one asked for. Where a level has more
 //! copies than the search has vectors, a second look from other random vectors finds the rest.
 
+mod inverse;
+
 use super::folded::Folded;
 use super::subspace::Subspace;
 use super::units::{Units, countable, positive};
@@ -17,7 +19,9 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::root;
 use crate::operator::Operator;
+use crate::ranks;
 use crate::task::{Steps, Task};
+use inverse::Inversion;
 
 /// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 128;
@@ -34,16 +38,28 @@ const FINE: f64 = 1e-9;
 /// The space grows by this much between two looks at the residuals.
 const GROWTH: f64 = 1.12;
 
+/// How levels are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InteriorMethod {
+    /// Factors of the matrix where its entries are known and factors are made in less time, as far as that can be told.
+    Auto,
+    /// A polynomial of the folded operator.
+    Filter,
+    /// Factors of the matrix.
+    ShiftInvert,
+}
+
 /// What to find and how hard to try.
 #[derive(Debug, Clone)]
 pub struct InteriorOptions {
     /// The energy whose neighbours are sought.
     pub near: f64,
     pub count: usize,
+    pub method: InteriorMethod,
     /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
     /// from one. At most a thousandth of the way to the farthest level is taken.
     pub tolerance: Option<f64>,
-    /// Most products with single vectors.
+    /// Most products with single vectors, and solutions by factors.
     pub max_products: usize,
     /// Seed of the random starting vectors.
     pub seed: u64,
@@ -97,7 +113,11 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
         return search.whole().map(|eigen| units.back(eigen));
     }
-    search.run().map(|eigen| units.back(eigen))
+    let eigen = match search.scalar()? {
+        Some(eigen) => eigen,
+        None => search.by(options.method)?,
+    };
+    Ok(units.back(eigen))
 }
 
 /// Ritz pairs of H, the nearest first.
@@ -149,15 +169,51 @@ enum Outcome {
 }
 
 impl InteriorSearch<'_> {
-    fn run(&mut self) -> Result<Eigen> {
+    /// Levels of a multiple of the identity, of which all vectors are eigenvectors.
+    fn scalar(&mut self) -> Result<Option<Eigen>> {
         let count = self.options.count;
-        let tried = self.random(self.block.max(count))?;
-        let scalar = self.resolved(tried)?;
         let scale = self.window.upper().abs().max(self.window.lower().abs());
-        if scalar.worst(count) <= (1e-12 * scale).min(self.tolerance) {
-            // A multiple of the identity, of which all vectors are eigenvectors.
-            return self.finish(scalar, count, Ended::Converged);
+        // One vector tells of most operators that they are none.
+        for columns in [1, self.block.max(count)] {
+            let tried = self.random(columns)?;
+            let found = self.resolved(tried)?;
+            if found.worst(count.min(columns)) > (1e-12 * scale).min(self.tolerance) {
+                return Ok(None);
+            }
+            if columns >= count {
+                return self.finish(found, count, Ended::Converged).map(Some);
+            }
         }
+        Ok(None)
+    }
+
+    fn by(&mut self, method: InteriorMethod) -> Result<Eigen> {
+        let forced = method == InteriorMethod::ShiftInvert;
+        let inversion = if method == InteriorMethod::Filter { None } else { Inversion::of(self.h)? };
+        if let Some(inversion) = inversion {
+            if forced || ranks::told(inversion.pays(self.options.count))? {
+                if let Some(eigen) = self.inverted(&inversion)? {
+                    return Ok(eigen);
+                }
+                if let Some(eigen) = self.inverted(&inversion.in_pairs()?)? {
+                    return Ok(eigen);
+                }
+                if forced {
+                    return Err(Error::numeric(
+                        "the factors of this operator are not exact enough to tell its levels",
+                    )
+                    .hint("a filter needs none"));
+                }
+            }
+        } else if forced {
+            return Err(Error::input("levels by factors of an operator whose entries this process does not have in double precision")
+                .hint("a filter needs products only"));
+        }
+        self.filtered()
+    }
+
+    fn filtered(&mut self) -> Result<Eigen> {
+        let count = self.options.count;
         self.guess = self.first_bound()?;
         // A peak of the density may be one level of many states: filters with a narrower bound are tried only when
         // they are needed.
@@ -266,10 +322,16 @@ impl InteriorSearch<'_> {
     /// The filter cannot distinguish levels equally far above and below the energy: its vectors mix them, and only
     /// together with the images is their span invariant under H.
     fn resolved(&mut self, x: BlockVector) -> Result<Found> {
-        let (e, wanted) = (self.options.near, x.columns());
+        let wanted = x.columns();
         let mut space = Subspace::new(self.h, None, 2)?;
         space.extend(x)?;
         space.extend(space.last_image()?)?;
+        self.nearest(space, wanted)
+    }
+
+    /// The nearest Ritz pairs of H in a space, at most so many.
+    fn nearest(&mut self, space: Subspace, wanted: usize) -> Result<Found> {
+        let e = self.options.near;
         self.products += space.products;
         let (theta, s) = space.ritz()?;
         let all: Vec<usize> = (0..theta.len()).collect();
