@@ -42,7 +42,6 @@ pub(super) fn prepare(split: &Split, spec: &WilsonSpec, cut: &Arc<Cut>) -> Resul
         row_cut: cut.clone(),
         col_cut: cut.clone(),
         info,
-        threads: split.queuers(),
         kept: Kept::default(),
     };
     let shape = VectorShape { dtype, columns: 1, grid: None };

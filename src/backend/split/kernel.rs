@@ -6,8 +6,6 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon::ThreadPool;
-
 use super::{Split, WORTH_A_THREAD, between, cut_differently, cut_of, pieces, pieces_mut};
 use crate::backend::cut::{Cut, share};
 use crate::backend::exchange::{
@@ -50,8 +48,6 @@ pub(super) struct SplitMatrix {
     pub row_cut: Arc<Cut>,
     pub col_cut: Arc<Cut>,
     pub info: KernelInfo,
-    /// A thread for each part but one; none for parts that the host waits for.
-    pub threads: Option<Arc<ThreadPool>>,
     pub kept: Kept<Vec<End>>,
 }
 
@@ -351,8 +347,7 @@ impl SplitMatrix {
         Ok(sums)
     }
 
-    /// A thread for each part. Where links take what passes, the host only queues, one matrix at a time: then this thread queues
-    /// for the first part, and threads that are there already for the others, so that the GPUs begin sooner.
+    /// A thread for each part.
     fn at_once(&self, work: Passes, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
         let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
             if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
@@ -376,31 +371,7 @@ impl SplitMatrix {
                 Err(stop)
             }
         };
-        let linked = matches!(ends.first(), Some(End::Link(_)));
-        let mode = std::env::var("UMKLAPP_EXPERIMENT").unwrap_or_default();
-        if mode == "turn" && linked && work.steps == 1 {
-            let parts = self.parts.iter().zip(ends).zip(vectors);
-            return parts.map(|((part, end), lent)| job(part, end, lent)).collect();
-        }
-        let linked = linked && mode != "scope";
         let parts = self.parts.iter().zip(ends).zip(vectors);
-        if let Some(pool) = self.threads.as_ref().filter(|_| linked) {
-            let mut ended: Vec<Option<Ended>> = self.parts.iter().map(|_| None).collect();
-            pool.in_place_scope(|scope| {
-                let (job, mut first) = (&job, None);
-                for (((part, end), lent), ended) in parts.zip(&mut ended) {
-                    if first.is_none() {
-                        first = Some(move || *ended = Some(job(part, end, lent)));
-                    } else {
-                        scope.spawn(move |_| *ended = Some(job(part, end, lent)));
-                    }
-                }
-                if let Some(first) = first {
-                    first();
-                }
-            });
-            return ended.into_iter().flatten().collect();
-        }
         std::thread::scope(|scope| {
             let job = &job;
             let jobs: Vec<_> =
@@ -656,6 +627,5 @@ pub(super) fn prepare(
     let entries = spec.entries()?.unwrap_or(entries);
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let shape = KernelShape { rows, cols, dtype };
-    let (threads, kept) = (split.queuers(), Kept::default());
-    Ok(Arc::new(SplitMatrix { parts, shape, row_cut, col_cut, info, threads, kept }))
+    Ok(Arc::new(SplitMatrix { parts, shape, row_cut, col_cut, info, kept: Kept::default() }))
 }

@@ -13,9 +13,7 @@ mod whole;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-use rayon::ThreadPool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::cut::{Cut, share};
 use crate::backend::exchange::{Plain, Staging, through_host};
@@ -58,7 +56,6 @@ pub struct Split {
     shares: Shares,
     /// Of superblocks, once they are measured.
     speeds: Mutex<Option<Arc<Speeds>>>,
-    queuers: OnceLock<Option<Arc<ThreadPool>>>,
 }
 
 impl std::fmt::Debug for Split {
@@ -161,7 +158,7 @@ impl Split {
             return Err(Error::input("rows are shared out to two backends at least"));
         }
         let shares = Shares::new(&parts, weights, Box::new(tell))?;
-        Ok(Split { name: joined(&parts), parts, shares, speeds: Mutex::default(), queuers: OnceLock::new() })
+        Ok(Split { name: joined(&parts), parts, shares, speeds: Mutex::default() })
     }
 
     /// How fast the parts are with superblocks, measured when it is first asked.
@@ -173,16 +170,6 @@ impl Split {
         let speeds = Arc::new(measure::speeds(&self.parts, self.shares.primary)?);
         self.shares.tell(&speeds.text(&self.parts));
         Ok(known.insert(speeds).clone())
-    }
-
-    /// Threads that queue work of parts which write to each other's memory, one fewer than there are parts: the thread that asks
-    /// queues, too. None where the system gives none.
-    fn queuers(&self) -> Option<Arc<ThreadPool>> {
-        let make = || {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(self.parts.len() - 1);
-            pool.thread_name(|n| format!("queue {}", n + 1)).build().ok().map(Arc::new)
-        };
-        self.queuers.get_or_init(make).clone()
     }
 
     /// A block whose pieces `make` makes of their parts and rows.
