@@ -163,7 +163,7 @@ impl SparseHermitian {
     fn part<T: Entry>(&self, values: &[T], plan: &Plan, shift: T) -> Option<Part<T>> {
         let n = self.dim();
         let mut shifted = values.to_vec();
-        self.start[..n].iter().for_each(|&diagonal| shifted[diagonal] = shifted[diagonal] - shift);
+        self.start[..n].iter().for_each(|&diagonal| shifted[diagonal] -= shift);
         let symbolic = &plan.symbolic;
         let zeros = |n| vec![T::zero_impl(); n];
         let mut part = Part {
