@@ -36,6 +36,9 @@ const PRODUCTS: f64 = 4.0;
 const RATES: (f64, f64) = (6e9, 1e9);
 /// How many times faster products are on a GPU than on the host, which makes the factors.
 const GPU: f64 = 10.0;
+/// Entries of matrices that are large enough for the search of an order of their rows to take a minute: their factors, but for those
+/// of chains, fit into no memory.
+pub(super) const MOST_ENTRIES: usize = 30_000_000;
 /// Rows read between two looks at interrupts.
 const TOGETHER: usize = 1 << 14;
 

@@ -189,7 +189,9 @@ impl InteriorSearch<'_> {
 
     fn by(&mut self, method: InteriorMethod) -> Result<Eigen> {
         let forced = method == InteriorMethod::ShiftInvert;
-        let inversion = if method == InteriorMethod::Filter { None } else { Inversion::of(self.h)? };
+        let tried =
+            forced || method == InteriorMethod::Auto && self.h.info().entries <= inverse::MOST_ENTRIES;
+        let inversion = if tried { Inversion::of(self.h)? } else { None };
         if let Some(inversion) = inversion {
             if forced || ranks::told(inversion.pays(self.options.count))? {
                 if let Some(eigen) = self.inverted(&inversion)? {
