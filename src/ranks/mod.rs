@@ -71,6 +71,8 @@ pub fn join(tell: impl Fn(&Error) + Send + 'static) -> Result<()> {
         let world = WORLD.get_or_init(|| World::of(mpi, (rank, size), local));
         #[cfg(target_os = "linux")]
         machines::begin(world, tell)?;
+        #[cfg(not(target_os = "linux"))]
+        let _ = (world, tell);
     } else {
         // One process needs no exchange, but the library has to be closed properly all the same.
         mpi.finalize();
