@@ -47,7 +47,7 @@ impl Cut {
     /// A box of cells a part, each with so many rows.
     pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (part, parts): (usize, usize)) -> Cut {
         let rows = cells.iter().product::<usize>() * each;
-        Cut { rows, part, parts, way: Way::Boxes(Boxes::new(cells, each, grid)) }
+        Cut::of_boxes(rows, Boxes::new(cells, each, grid), (part, parts))
     }
 
     /// Boxes of cells that are given.

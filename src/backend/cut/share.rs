@@ -153,6 +153,12 @@ pub(in crate::backend) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Optio
     }
 }
 
+/// The slowest direction of a stencil with more than one cell, and the rows of a plane across it.
+fn planes(stencil: &Stencil) -> (usize, usize) {
+    let slowest = stencil.cells.iter().rposition(|&n| n > 1).unwrap_or(0);
+    (slowest, stencil.cells[..slowest].iter().product::<usize>() * stencil.orbitals)
+}
+
 /// The boxes of a stencil's cells that all parts have; none where they have other rows.
 fn boxes_of<'a>(stencil: &Stencil, cut: &'a Cut) -> Option<Cow<'a, Boxes>> {
     if let Way::Boxes(boxes) = &cut.way
@@ -161,8 +167,7 @@ fn boxes_of<'a>(stencil: &Stencil, cut: &'a Cut) -> Option<Cow<'a, Boxes>> {
         return Some(Cow::Borrowed(boxes));
     }
     // Whole planes across the slowest direction.
-    let slowest = stencil.cells.iter().rposition(|&n| n > 1).unwrap_or(0);
-    let plane = stencil.cells[..slowest].iter().product::<usize>() * stencil.orbitals;
+    let (slowest, plane) = planes(stencil);
     let mut starts: Vec<Vec<usize>> = stencil.cells.iter().map(|&n| vec![0, n]).collect();
     starts[slowest] = vec![0];
     for part in 0..cut.parts {
@@ -351,10 +356,7 @@ fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
 pub(in crate::backend) fn sample(spec: &MatrixSpec, most: usize) -> Result<MatrixSpec> {
     let (rows, cols) = shape(spec).ok_or_else(|| Error::internal("no rows to take a sample of"))?;
     let plane = match spec {
-        MatrixSpec::Stencil(stencil) => {
-            let slowest = stencil.cells.iter().rposition(|&n| n > 1).unwrap_or(0);
-            stencil.cells[..slowest].iter().product::<usize>() * stencil.orbitals
-        }
+        MatrixSpec::Stencil(stencil) => planes(stencil).1,
         _ => 1,
     };
     let size = rows.min(cols).min((most / plane).max(1) * plane);

@@ -322,13 +322,14 @@ impl InteriorSearch<'_> {
     }
 
     /// How many levels lie nearer than the last one asked for, and how many of them were found; none if that cannot be told.
-    /// Those as far away as it, to within a few tolerances, are left out.
+    /// Those as far away as it, to within ten tolerances, are left out.
     fn counted(&mut self, inversion: &Inversion, found: &Found) -> Result<Option<(usize, usize)>> {
         let e = self.options.near;
         let margin = (4.0 * found.worst(self.options.count)).max(1e-11 * self.far);
         // Factors may be bad at one end and good beside.
-        for wider in [1.0, 3.0, 10.0, 100.0] {
-            let margin = wider * margin;
+        let widest = margin.max(10.0 * self.tolerance);
+        for margin in [1.0, 3.0, 10.0, 100.0].map(|wider| wider * margin).into_iter().filter(|m| *m <= widest)
+        {
             let reach = found.radius[self.options.count - 1] - margin;
             if reach <= 0.0 {
                 return Ok(Some((0, 0)));

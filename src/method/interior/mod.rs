@@ -197,7 +197,10 @@ impl InteriorSearch<'_> {
                 if let Some(eigen) = self.inverted(&inversion)? {
                     return Ok(eigen);
                 }
-                if let Some(eigen) = self.inverted(&inversion.in_pairs()?)? {
+                let pairs = inversion.in_pairs()?;
+                if (forced || ranks::told(pairs.pays(self.options.count))?)
+                    && let Some(eigen) = self.inverted(&pairs)?
+                {
                     return Ok(eigen);
                 }
                 if forced {

@@ -144,7 +144,8 @@ impl SparseHermitian {
         let symbolic_of_groups = symbolic(pattern, SymmetricOrdering::Amd)?;
         let order = symbolic_of_groups.perm().map(|perm| perm.arrays().0.to_vec());
         let order = order.unwrap_or_else(|| (0..groups.len()).collect());
-        let forward: Vec<usize> = order.into_iter().flat_map(|k| groups[k].iter().copied()).collect();
+        // Rows without a partner come first: the pivot of a pair that they are coupled to is then of two rows.
+        let forward: Vec<usize> = order.into_iter().flat_map(|k| groups[k].iter().rev().copied()).collect();
         let mut inverse = vec![0; forward.len()];
         forward.iter().enumerate().for_each(|(new, &old)| inverse[old] = new);
         let perm = PermRef::new_checked(&forward, &inverse, self.dim());

@@ -32,7 +32,7 @@ impl Neighbours {
     }
 }
 
-/// The rows in groups: pairs, and with some of them a row that has no partner; rows without neighbours are alone.
+/// The rows in groups: pairs, behind some of them rows that have no partner; rows without neighbours are alone.
 pub(super) fn groups(start: &[usize], row: &[usize]) -> Vec<Vec<usize>> {
     let near = Neighbours::new(start, row);
     let n = start.len() - 1;
@@ -61,8 +61,7 @@ pub(super) fn groups(start: &[usize], row: &[usize]) -> Vec<Vec<usize>> {
             continue;
         }
         match near.of(alone).iter().map(|&k| group[k]).min_by_key(|&k| groups[k].len()) {
-            // At the front: its partner's pivot is then of two rows.
-            Some(k) => groups[k].insert(0, alone),
+            Some(k) => groups[k].push(alone),
             None => groups.push(vec![alone]),
         }
     }

@@ -17,7 +17,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 #[export_module(root = "crate::script::native")]
 mod level_functions {
     /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as of `davidson`, with
-    /// `values` ascending. If several levels are equally far away at the end of the list, any of them may be left out.
+    /// `values` ascending. If several levels are equally far away at the end of the list, to within ten times `tol`, any of them
+    /// may be left out.
     ///
     /// There are two methods. "shift-invert" factorises the matrix H - near (Ericsson, Ruhe 1980), which takes memory;
     /// factors at two more energies count the levels between, so that none is missed. "filter" takes products only: a
