@@ -84,7 +84,7 @@ impl Lattice {
 }
 
 /// Where parts of a length begin that have it by weight, and where the last one ends.
-fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
+pub(super) fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
     let (total, mut sum) = (weights.iter().sum::<f64>(), 0.0);
     let mut starts = vec![0];
     for (part, weight) in weights.iter().enumerate() {

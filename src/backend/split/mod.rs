@@ -1,7 +1,7 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
 //! Lattices are shared out in boxes. Vectors of operators whose rows are not shared out live whole on the fastest part.
-//! Other parts may compute some blocks of a superblock.
+//! Other parts may compute some blocks of a superblock. Walkers are shared out to parts of one kind.
 
 mod cuts;
 mod faces;
@@ -9,6 +9,7 @@ mod kernel;
 mod measure;
 mod records;
 mod speeds;
+mod walkers;
 mod whole;
 
 use std::collections::BTreeSet;
@@ -329,7 +330,7 @@ impl Backend for Split {
     }
 
     fn monte_carlo(&self) -> Option<&dyn MonteCarlo> {
-        self.parts[self.shares.primary].monte_carlo()
+        Some(self)
     }
 }
 
