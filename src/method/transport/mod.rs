@@ -17,7 +17,7 @@ use faer::Mat;
 pub use lead::Lead;
 use modes::{Beam, Mode, Modes};
 use opening::{BESIDE, Opening, unresolved};
-use passed::PassedByEnergy;
+use passed::{Openings, PassedByEnergy};
 use slices::{Blocks, Slices};
 
 use crate::backend::matrix::{Csr, Wrap};
@@ -83,7 +83,7 @@ struct States {
     columns: Vec<Range<usize>>,
     /// What goes out through each lead: a row for each of its channels, a column for each that comes in.
     out: Vec<Mat<C64>>,
-    openings: Vec<Opening>,
+    openings: Openings,
     /// Whether a level that no lead reaches leaves them open inside the sample.
     open: bool,
 }
@@ -186,16 +186,12 @@ impl Sample {
 
     /// The scattering states that come in through these leads. None where a lead is not resolved.
     fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<Option<States>> {
-        let mut openings = Vec::with_capacity(self.leads.len());
-        for attached in &self.leads {
-            let Some(opening) = attached.opening(energy)? else { return Ok(None) };
-            openings.push(opening);
-        }
+        let Some(openings) = self.openings(energy)? else { return Ok(None) };
         let extra: Vec<(&[usize], usize)> =
-            self.leads.iter().zip(&openings).map(|(lead, opening)| (&lead.rows[..], opening.extra)).collect();
+            self.leads.iter().zip(&*openings).map(|(lead, opening)| (&lead.rows[..], opening.extra)).collect();
         let (slices, rows) = self.slices.with(&extra, self.h.rows);
         let mut blocks = Blocks::new(&slices, &self.h, energy);
-        for (rows, opening) in rows.iter().zip(&openings) {
+        for (rows, opening) in rows.iter().zip(&*openings) {
             for (i, &row) in rows.iter().enumerate() {
                 for (j, &column) in rows.iter().enumerate() {
                     let value = opening.matrix[(i, j)];
@@ -222,7 +218,7 @@ impl Sample {
             }
         }
         let (psi, open) = if count == 0 { (b, false) } else { blocks.solve(b, count, task)? };
-        let out = rows.iter().zip(&openings).enumerate().map(|(lead, (rows, opening))| {
+        let out = rows.iter().zip(&*openings).enumerate().map(|(lead, (rows, opening))| {
             let mut out = Mat::<C64>::zeros(opening.back.nrows(), count);
             for (i, &row) in rows.iter().enumerate() {
                 let Some((slice, at)) = slices.place(row) else { continue };
@@ -292,7 +288,7 @@ impl Sample {
     fn modes(&self, energy: f64, states: &States) -> Result<Vec<Modes>> {
         self.leads
             .iter()
-            .zip(&states.openings)
+            .zip(&*states.openings)
             .map(|(own, opening)| own.lead.modes_of(energy, opening))
             .collect()
     }

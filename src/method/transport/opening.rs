@@ -10,6 +10,7 @@ use crate::number::{C64, Matrix};
 
 /// A lead at one energy, on the rows that it is attached to and `extra` ones behind them. For incoming amplitudes c,
 /// `(E - H - matrix) x = source c` has the solution x, and `out x + back c` goes out.
+#[derive(Debug)]
 pub struct Opening {
     pub extra: usize,
     pub matrix: Mat<C64>,
@@ -26,6 +27,7 @@ pub struct Opening {
 }
 
 /// The channels of a lead, or of its electrons or its holes, as combinations of waves between two cells.
+#[derive(Debug)]
 pub struct Channels {
     pub u: Mat<C64>,
     /// Inward waves, outward ones, and how much of each passes.

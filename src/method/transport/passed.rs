@@ -14,7 +14,14 @@ const MOST: usize = 4096;
 
 /// What is known, by the bits of the energy. Copies of a sample share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PassedByEnergy(Arc<Mutex<HashMap<u64, Arc<Passed>>>>);
+pub(super) struct PassedByEnergy {
+    all: Arc<Mutex<HashMap<u64, Arc<Passed>>>>,
+    /// The leads at the energy that was asked for last.
+    openings: Arc<Mutex<Option<(u64, Openings)>>>,
+}
+
+/// All leads of a sample at one energy.
+pub(super) type Openings = Arc<Vec<Opening>>;
 
 /// Probabilities at one energy.
 #[derive(Debug, Clone)]
@@ -57,7 +64,7 @@ impl Passed {
             [0..electrons, electrons..all]
         };
         for (&lead, columns) in leads.iter().zip(&states.columns) {
-            let to = states.out.iter().zip(&states.openings).map(|(out, opening)| {
+            let to = states.out.iter().zip(&*states.openings).map(|(out, opening)| {
                 let part = |sent: Range<usize>, taken: Range<usize>| -> f64 {
                     let each = |c| taken.clone().map(move |row| (row, columns.start + c));
                     sent.flat_map(each).map(|at| out[at].norm_sqr()).sum()
@@ -70,11 +77,33 @@ impl Passed {
 }
 
 impl Sample {
-    /// What passes from a lead at an energy. The first lead that is asked for there is solved alone, the second together with all
-    /// others. None where a lead is not resolved.
+    /// All leads at an energy, in the sample's gauge. None where one is not resolved.
+    pub(super) fn openings(&self, energy: f64) -> Result<Option<Openings>> {
+        let known = |new: Option<&Openings>| {
+            let mut last = self.known.openings.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(new) = new {
+                *last = Some((energy.to_bits(), new.clone()));
+            }
+            last.as_ref().filter(|(bits, _)| *bits == energy.to_bits()).map(|(_, openings)| openings.clone())
+        };
+        if let Some(openings) = known(None) {
+            return Ok(Some(openings));
+        }
+        let mut openings = Vec::with_capacity(self.leads.len());
+        for attached in &self.leads {
+            let Some(opening) = attached.opening(energy)? else { return Ok(None) };
+            openings.push(opening);
+        }
+        let openings = Arc::new(openings);
+        known(Some(&openings));
+        Ok(Some(openings))
+    }
+
+    /// What passes from a lead at an energy. All leads are solved together where their channels are no more than the rows of a slice;
+    /// else the first lead that is asked for alone, the second together with all others. None where a lead is not resolved.
     pub(super) fn passed(&self, energy: f64, from: usize, task: &Task) -> Result<Option<Arc<Passed>>> {
         let known = |new: Option<Arc<Passed>>| {
-            let mut all = self.known.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.known.all.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(new) = new {
                 if all.len() >= MOST {
                     all.clear();
@@ -84,13 +113,20 @@ impl Sample {
             all.get(&energy.to_bits()).cloned()
         };
         let before = known(None);
-        let (mut passed, asked) = match before {
-            Some(before) if before.from[from].is_some() => return Ok(Some(before)),
+        if let Some(before) = before.as_ref().filter(|before| before.from[from].is_some()) {
+            return Ok(Some(before.clone()));
+        }
+        let Some(openings) = self.openings(energy)? else { return Ok(None) };
+        let channels: usize = openings.iter().map(|opening| opening.back.nrows()).sum();
+        let (mut passed, asked): (Passed, Vec<usize>) = match before {
             Some(before) => {
                 let missing = (0..self.leads.len()).filter(|lead| before.from[*lead].is_none()).collect();
                 (Passed::clone(&before), missing)
             }
-            None => (Passed { told: Vec::new(), from: vec![None; self.leads.len()] }, vec![from]),
+            None => {
+                let all = (0..self.leads.len()).filter(|&lead| lead == from || channels <= self.slices().0);
+                (Passed { told: Vec::new(), from: vec![None; self.leads.len()] }, all.collect())
+            }
         };
         let Some(states) = self.states(energy, &asked, task)? else { return Ok(None) };
         passed.told = states.openings.iter().map(|opening| opening.electrons.is_some()).collect();
