@@ -1,0 +1,332 @@
+//! Superblocks of parts that are cards: what is made of them stays with one part, the primary one. Of large ones every card of its kind
+//! has some rows of the vectors and computes these rows of a product, from all rows of the vector, which come together on every
+//! card (as ranks do, `ranks/together.rs`).
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::kernel::LINKED;
+use super::{Slab, Split, cut_differently, cut_of, each, pieces, pieces_mut, total};
+use crate::backend::cut::Cut;
+use crate::backend::exchange::{Assembly, Ranges, VectorShape};
+use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
+use crate::backend::matrix::outer::{OuterSums, Superblocks};
+use crate::backend::matrix::records::{Handling, Records, Turn};
+use crate::backend::{
+    BlockVector, DenseMut, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Storage, Update, Vectors,
+    check_update,
+};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// Rows from which a superblock's vectors are spread over cards, unless weights are set by hand.
+const MANY_ROWS: usize = 1 << 19;
+
+/// Rows a part below which they never are.
+const EACH: usize = 64;
+
+/// Cards that bring together what each has of a vector, with the ends of their exchange, kept for the next vector of the same shape.
+pub(super) struct Together {
+    parts: Vec<(usize, Device)>,
+    kept: Mutex<Option<Ends>>,
+}
+
+/// What the ends of an exchange are for, and they themselves, one a card.
+type Ends = (Arc<Cut>, VectorShape, Vec<Box<dyn Assembly>>);
+
+impl Together {
+    /// Of these parts, by their numbers.
+    pub fn new(parts: Vec<(usize, Device)>) -> Together {
+        Together { parts, kept: Mutex::default() }
+    }
+
+    /// The ranges of the cards, as one of them sees them; none where other parts have rows, or rows are not ranges.
+    fn ranges(&self, cut: &Cut, at: usize) -> Option<Ranges> {
+        let of_all = cut.ranges_of_all()?;
+        let mut starts: Vec<usize> = self.parts.iter().map(|(part, _)| of_all.of(*part).start).collect();
+        starts.push(cut.rows);
+        let whole =
+            |(k, (part, _)): (usize, &(usize, Device))| of_all.of(*part) == (starts[k]..starts[k + 1]);
+        self.parts.iter().enumerate().all(whole).then(|| Ranges::new(starts.clone(), at))
+    }
+
+    /// The ends of all cards; none where they do not reach each other.
+    fn make(&self, cut: &Cut, shape: VectorShape) -> Result<Option<Vec<Box<dyn Assembly>>>> {
+        let mut ends = Vec::with_capacity(self.parts.len());
+        for (at, (_, device)) in self.parts.iter().enumerate() {
+            let (Some(ranges), Some(peer)) = (self.ranges(cut, at), device.peer_exchange()) else {
+                return Ok(None);
+            };
+            ends.push(peer.assembly(&ranges, shape)?);
+        }
+        // A card's offers are for the others, in their order.
+        let offers: Vec<Vec<Vec<u8>>> = ends.iter().map(|end| end.offers()).collect();
+        for (own, end) in ends.iter_mut().enumerate() {
+            let others = (0..offers.len()).filter(|from| *from != own);
+            let mine: Vec<Vec<u8>> =
+                others.map(|from| offers[from][own - usize::from(own > from)].clone()).collect();
+            if !end.accept(&mine)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(ends))
+    }
+
+    /// Whether the cards bring vectors with such rows together.
+    ///
+    /// # Errors
+    /// Those of the devices.
+    pub fn fits(&self, cut: &Cut) -> Result<bool> {
+        let shape = VectorShape { dtype: DType::F64, columns: 1, grid: None };
+        Ok(self.parts.len() > 1 && self.ranges(cut, 0).is_some() && self.make(cut, shape)?.is_some())
+    }
+
+    /// Calls `f` for every card with all rows of `v` and with a job of its own, all at once.
+    fn with<J: Send, R: Send>(
+        &self,
+        v: &BlockVector,
+        jobs: Vec<J>,
+        f: impl Fn(&Device, &BlockVector, &BlockVector, J) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let (cut, own) = (cut_of(v)?, pieces(v)?);
+        let Some(shape) = own.first().map(|piece| VectorShape::of(&piece.block)) else {
+            return Err(cut_differently());
+        };
+        // A kernel that waits for rows holds its card: those of two threads, in another order on each card, would wait for each other.
+        let _turn = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.take().filter(|(of, shaped, _)| of == cut && *shaped == shape);
+        let mut ends = match known {
+            Some((.., ends)) => ends,
+            None => self.make(cut, shape)?.ok_or_else(|| Error::internal("cards that lost each other"))?,
+        };
+        if own.len() != ends.len() || jobs.len() != ends.len() {
+            return Err(cut_differently());
+        }
+        let jobs = ends.iter_mut().zip(own).zip(&self.parts).zip(jobs).collect();
+        let found = each(true, jobs, |(((end, piece), (_, device)), job)| {
+            let all = end.all(&piece.block).inspect_err(|_| end.give_up())?;
+            f(device, &piece.block, &all, job)
+        });
+        // After a failure cards may be passes apart.
+        if found.is_ok() {
+            *kept = Some((cut.clone(), shape, ends));
+        }
+        found
+    }
+}
+
+/// A superblock of whose product every card computes its rows.
+struct SpreadSuperblock {
+    together: Arc<Together>,
+    cut: Arc<Cut>,
+    /// The rows of each card, from all rows of a vector.
+    own: Vec<Arc<dyn Kernel>>,
+    shape: KernelShape,
+    info: KernelInfo,
+}
+
+impl Kernel for SpreadSuperblock {
+    fn shape(&self) -> KernelShape {
+        self.shape
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.info.clone()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        check_update(self, v, w, dots.is_some())?;
+        if *cut_of(v)? != self.cut || *cut_of(w)? != self.cut {
+            return Err(cut_differently());
+        }
+        let taken = dots.is_some();
+        let jobs = self.own.iter().zip(pieces_mut(w)?).collect();
+        let sums = self.together.with(v, jobs, |device, v, all, (own, to): (&Arc<dyn Kernel>, _)| {
+            let w = &mut to.block;
+            own.update(Update { beta: 0.0, ..c }, all, w, None)?;
+            if c.beta != 0.0 {
+                device.axpby(&[C64::new(c.beta, 0.0)], v, &[C64::ONE], w)?;
+            }
+            taken.then(|| Dots::taken(&**device, v, w)).transpose()
+        })?;
+        if let Some(dots) = dots {
+            let sum = |of: fn(&Dots) -> &Vec<f64>| -> Vec<f64> {
+                let parts = sums.iter().flatten().map(|d| of(d).iter().map(|x| C64::from(*x)).collect());
+                total(parts.collect()).iter().map(|z| z.re).collect()
+            };
+            *dots = Dots { vv: sum(|d| &d.vv), wv: sum(|d| &d.wv), partial: false };
+        }
+        Ok(())
+    }
+}
+
+impl Split {
+    /// The part where matrices of superblocks are kept.
+    fn home(&self) -> &Device {
+        &self.parts[self.shares.primary]
+    }
+
+    /// A block of the part where matrices are kept.
+    fn at_home<'a>(&self, v: &'a BlockVector) -> Result<Option<&'a BlockVector>> {
+        Ok(match &v.storage {
+            Storage::Split(_) => match pieces(v)? {
+                [piece] if piece.part == self.shares.primary => Some(&piece.block),
+                _ => None,
+            },
+            // What it has made by itself.
+            _ => Some(v),
+        })
+    }
+
+    /// All rows of a column, on the part where matrices are kept; none where they do not come together there.
+    pub(super) fn rows_at_home(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        if let Some(block) = self.at_home(v)? {
+            return self.home().all_rows(block);
+        }
+        if self.together.ranges(cut_of(v)?, 0).is_none() || pieces(v)?.len() != self.together.parts.len() {
+            return Ok(None);
+        }
+        let at = self.together.parts.iter().position(|(part, _)| *part == self.shares.primary);
+        let jobs = (0..self.together.parts.len()).collect();
+        // What has come together is written over by what comes next.
+        let found = self.together.with(v, jobs, |device, _, all, k| {
+            (Some(k) == at).then(|| device.columns(all, 0..all.columns)).transpose()
+        })?;
+        Ok(found.into_iter().flatten().next())
+    }
+
+    /// Numbers of a real column, where a part has all of them.
+    pub(super) fn reals_at_home(&self, v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        match self.at_home(v)? {
+            Some(block) => self.home().download_real(block),
+            None => Ok(None),
+        }
+    }
+
+    /// Some numbers of a real column.
+    pub(super) fn part_at_home(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
+        match self.at_home(v)? {
+            Some(block) => self.home().download_part(block, range),
+            None => Ok(self.download(v)?[range].iter().map(|z| z.re).collect()),
+        }
+    }
+
+    /// A superblock whose vectors are spread over cards; none where that does not pay.
+    pub(super) fn spread(&self, records: &Records, handling: Handling) -> Result<Option<Arc<dyn Kernel>>> {
+        let (rows, team) = (records.dim(), &self.together.parts);
+        let least = if self.shares.by_hand().is_some() { 0 } else { MANY_ROWS };
+        if team.len() < 2 || self.home().keeper().is_none() || rows < least.max(EACH * team.len()) {
+            return Ok(None);
+        }
+        let cut = self.shares.spread(&self.parts, rows);
+        if !self.together.fits(&cut)? {
+            return Ok(None);
+        }
+        let mut own = Vec::with_capacity(team.len());
+        for (at, (_, device)) in team.iter().enumerate() {
+            let (Some(ranges), Some(peer)) = (self.together.ranges(&cut, at), device.peer_exchange()) else {
+                return Ok(None);
+            };
+            own.push(peer.prepare_rows(records, ranges.own(), handling)?);
+        }
+        let mut info = match records {
+            Records::Real(list) => list.info(),
+            Records::Complex(list) => list.info(),
+        };
+        info.bytes = own.iter().map(|kernel| kernel.info().bytes).sum();
+        let shape = KernelShape::square(Rows::all(rows), own[0].dtype());
+        Ok(Some(Arc::new(SpreadSuperblock { together: self.together.clone(), cut, own, shape, info })))
+    }
+}
+
+impl Superblocks for Split {
+    fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
+        let rows = Rows::all(sums.dim);
+        let cut = self.shares.of_rows(&self.parts, &rows)?;
+        let Some(ranges) = cut.ranges_of_all().filter(|_| range.len() == sums.dim) else { return Ok(None) };
+        let mut list = Vec::new();
+        for part in cut.holders() {
+            let Some(faster) = self.parts[part].superblocks() else { return Ok(None) };
+            let Some(block) = faster.outer(sums, ranges.of(part))? else { return Ok(None) };
+            list.push(Slab { part, block });
+        }
+        let dtype = list.first().map_or(DType::F64, |piece| piece.block.dtype);
+        Ok(Some(BlockVector { dtype, rows, columns: 1, storage: self.stored(cut, list) }))
+    }
+
+    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        self.home().superblocks().map_or(Ok(None), |home| home.turned(turns))
+    }
+}
+
+/// What one card keeps; eigenvectors are found by all cards of its kind.
+pub(super) struct Keeping {
+    home: Device,
+    /// The others, with how many matrices each is at work with; those of the first one come first.
+    cards: Vec<(Device, AtomicUsize)>,
+}
+
+impl Keeping {
+    /// None where the part keeps no matrices.
+    pub fn new(home: &Device, others: impl Iterator<Item = Device>) -> Option<Keeping> {
+        home.keeper()?;
+        let cards = std::iter::once(home.clone()).chain(others);
+        Some(Keeping { home: home.clone(), cards: cards.map(|card| (card, AtomicUsize::new(0))).collect() })
+    }
+
+    fn keeper(&self) -> Result<&dyn Keeper> {
+        self.home.keeper().ok_or_else(|| Error::internal("a part that keeps no matrices any more"))
+    }
+}
+
+impl Keeper for Keeping {
+    fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
+        self.keeper()?.keep(numbers)
+    }
+
+    fn composed(&self, all: &[Composed<'_>]) -> Result<BlockVector> {
+        self.keeper()?.composed(all)
+    }
+
+    fn squares(&self, all: &[(usize, Vec<Square<'_>>)]) -> Result<BlockVector> {
+        self.keeper()?.squares(all)
+    }
+
+    fn replace(&self, block: &BlockVector, first: usize, numbers: &[f64]) -> Result<()> {
+        self.keeper()?.replace(block, first, numbers)
+    }
+
+    /// By the card that has least to do.
+    fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
+        let busy = |card: &(Device, AtomicUsize)| card.1.load(Ordering::Relaxed);
+        let least = (0..self.cards.len()).min_by_key(|k| busy(&self.cards[*k])).unwrap_or(0);
+        let (card, at_work) = &self.cards[least];
+        at_work.fetch_add(1, Ordering::Relaxed);
+        let found = if least == 0 {
+            self.keeper().and_then(|keeper| keeper.eigh(rows, block, first))
+        } else {
+            self.elsewhere(card, rows, block, first)
+        };
+        at_work.fetch_sub(1, Ordering::Relaxed);
+        found
+    }
+}
+
+impl Keeping {
+    /// By another card, by way of the host.
+    fn elsewhere(
+        &self,
+        card: &Device,
+        rows: usize,
+        block: &BlockVector,
+        first: usize,
+    ) -> Result<Option<Vec<f64>>> {
+        let Some(solver) = card.dense_solver() else { return self.keeper()?.eigh(rows, block, first) };
+        let mut numbers = self.home.download_part(block, first..first + rows * rows)?;
+        let values = solver.eigh(rows, DenseMut::Real(&mut numbers))?;
+        self.replace(block, first, &numbers)?;
+        Ok(Some(values))
+    }
+}
