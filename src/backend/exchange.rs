@@ -367,6 +367,9 @@ pub trait Assembly: Send {
 
     /// Queues bringing all rows together, of which `own` are this part's. What comes back is to be read before the next but one.
     fn all(&mut self, own: &BlockVector) -> Result<BlockVector>;
+
+    /// Lets the others go on that wait for rows which will not come.
+    fn give_up(&mut self);
 }
 
 /// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are queued, and the

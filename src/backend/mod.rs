@@ -140,6 +140,11 @@ pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
     /// How many columns side by side a fused pass is fastest with.
     fn preferred_columns(&self) -> usize;
 
+    /// Whether calls that give nothing to the host return before their work is done, which is queued.
+    fn queues(&self) -> bool {
+        false
+    }
+
     /// Waits for all that is queued; for time to be measured.
     fn synchronize(&self) -> Result<()> {
         Ok(())

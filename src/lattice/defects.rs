@@ -198,8 +198,13 @@ impl Model {
         let mut taken: HashSet<usize> = HashSet::new();
         let mut placed = Vec::new();
         if let Places::Cells(cells) = places {
+            let mut seen = HashSet::new();
             for at in cells {
                 let cell = lattice.cell_at(at)?;
+                if !seen.insert(cell) {
+                    return Err(Error::input(format!("cell {at:?} is given twice as a place of defects"))
+                        .hint("a cell has one of them: give each once"));
+                }
                 let kind = kind_of(cell);
                 let (sites, made) = self.sites_of(&kinds[kind], at).ok_or_else(|| {
                     Error::input(format!("a defect at cell {at:?} names a site that is not there"))

@@ -8,6 +8,9 @@ use crate::lattice::Geometry;
 use crate::number::{C64, Matrix, Series, memory};
 use crate::operator::Operator;
 
+/// Eigenvalues of turned states nearer to -1 than this angle have no sign.
+const HALF_TURN: f64 = 1e-6;
+
 /// The `filled` lowest eigenvectors of an operator, as columns of a dense matrix.
 fn occupied(h: &Operator, filled: usize) -> Result<Matrix> {
     let n = h.dim();
@@ -129,6 +132,13 @@ pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
             "projected phases of modulus {least:.1e} are too small for a Bott index"
         ))
         .hint("the sample is too small for its gap"));
+    }
+    // Each eigenvalue turns by less than half a circle. One that is next to half a circle may turn either way.
+    if values.iter().any(|z| PI - z.arg().abs() < HALF_TURN) {
+        return Err(Error::numeric(
+            "the filled states turn by half a circle around the sample: their Bott index is not defined",
+        )
+        .hint("a gap closes nearby, or the sample is too small for its gap"));
     }
     let hand = {
         let v = lattice.vectors();

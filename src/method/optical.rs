@@ -28,6 +28,9 @@ use crate::task;
 /// Angles from where y enters the window within which T_n(y) turns more than four times as fast as T_n(x).
 const FAST: f64 = 1.0 / 32.0;
 
+/// Vectors, or averages of vectors, that an error is taken from at most.
+const MOST_COMPARED: usize = 32;
+
 /// Panels whose shares one thread adds.
 const PIECE: usize = 16;
 
@@ -36,36 +39,58 @@ const REACH: i32 = 20;
 
 impl DoubleMoments {
     /// The absorptive part of the conductivity at the frequencies `omega` (energies above zero), in e^2/h per `volume`, at a
-    /// chemical potential and temperature; and its standard error over the vectors (Student's for few, NaN for one).
+    /// chemical potential and temperature.
     ///
     /// # Errors
     /// Frequencies that are not above zero, temperatures below zero, volumes that are none.
-    pub fn optical(
-        &self,
-        omega: &[f64],
-        potential: f64,
-        temperature: f64,
-        volume: f64,
-        kernel: DampingKernel,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub fn optical(&self, omega: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
+        let panels = self.checked(omega, at)?;
+        self.absorbed(self.values(), omega, &panels, at)
+    }
+
+    /// Its standard error over the vectors (Student's for few, NaN for one). Of many vectors, averages of neighbours are compared.
+    ///
+    /// # Errors
+    /// As [`DoubleMoments::optical`].
+    pub fn optical_error(&self, omega: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
+        let panels = self.checked(omega, at)?;
+        if self.vectors() < 2 {
+            return Ok(vec![f64::NAN; omega.len()]);
+        }
+        let sigma = |mu: &[C64]| self.absorbed(mu, omega, &panels, at);
+        let mean = sigma(self.values())?;
+        let columns: Vec<&[C64]> = self.of_each().collect();
+        let groups = columns.chunks(columns.len().div_ceil(MOST_COMPARED));
+        let (number, all) = (groups.len() as f64, columns.len() as f64);
+        let of = |group: &[&[C64]]| -> Result<Vec<f64>> {
+            let size = group.len() as f64;
+            // Averages of fewer vectors differ by more.
+            let scale = (size * number / all).sqrt();
+            let found = match group {
+                [one] => sigma(one)?,
+                _ => {
+                    let average = |i: usize| group.iter().map(|of| of[i]).sum::<C64>() / size;
+                    sigma(&(0..group[0].len()).map(average).collect::<Vec<C64>>())?
+                }
+            };
+            Ok(found.iter().zip(&mean).map(|(x, mean)| scale * (x - mean)).collect())
+        };
+        let off = groups.map(of).collect::<Result<Vec<_>>>()?;
+        Ok((0..mean.len()).map(|i| standard_error(off.iter().map(|of| of[i]))).collect())
+    }
+
+    /// The panels of frequencies that can be.
+    fn checked(&self, omega: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
         if let Some(w) = omega.iter().find(|w| !(**w > 0.0 && w.is_finite())) {
             return Err(Error::input(format!("a frequency of {w}"))
                 .hint("frequencies are energies above zero; the conductivity at zero frequency has a formula of its own"));
         }
-        check_sample(temperature, volume)?;
-        if !potential.is_finite() {
-            return Err(
-                Error::input(format!("a chemical potential of {potential}")).hint("it is a finite energy")
-            );
+        check_sample(at.temperature, at.volume)?;
+        if !at.potential.is_finite() {
+            return Err(Error::input(format!("a chemical potential of {}", at.potential))
+                .hint("it is a finite energy"));
         }
-        let panels = self.panels(omega.len(), potential, temperature)?;
-        let at = Sample { potential, temperature, volume };
-        let sigma = |mu: &[C64]| self.absorbed(mu, omega, &panels, &at, kernel);
-        let mean = sigma(self.values())?;
-        let each: Vec<Vec<f64>> =
-            if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect::<Result<_>>()? };
-        let errors = (0..mean.len()).map(|i| standard_error(each.iter().map(|of| of[i] - mean[i]))).collect();
-        Ok((mean, errors))
+        self.panels(omega.len(), at.potential, at.temperature)
     }
 
     /// The ends of the panels that all frequencies have in common, ascending angles.
@@ -92,16 +117,9 @@ impl DoubleMoments {
         Ok(panels)
     }
 
-    fn absorbed(
-        &self,
-        mu: &[C64],
-        omega: &[f64],
-        panels: &[f64],
-        at: &Sample,
-        kernel: DampingKernel,
-    ) -> Result<Vec<f64>> {
+    fn absorbed(&self, mu: &[C64], omega: &[f64], panels: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
         let (count, window) = (self.count, self.window);
-        let g = kernel.factors(count);
+        let g = at.kernel.factors(count);
         let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
         let w: Vec<f64> =
             (0..count * count).map(|i| mu[i].re * weight(i / count) * weight(i % count)).collect();
@@ -188,13 +206,19 @@ impl DoubleMoments {
 }
 
 /// What a conductivity is of.
-struct Sample {
-    potential: f64,
-    temperature: f64,
-    volume: f64,
+#[derive(Debug, Clone, Copy)]
+pub struct OpticalSample {
+    /// The chemical potential.
+    pub potential: f64,
+    /// In energy (k_B = 1).
+    pub temperature: f64,
+    /// What the sample measures, in cells say.
+    pub volume: f64,
+    /// What the moments are damped by.
+    pub kernel: DampingKernel,
 }
 
-impl Sample {
+impl OpticalSample {
     /// What absorption moves, f(E) - f(E + omega) as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the difference of two
     /// numbers that are nearly the same.
     fn moved(&self, energy: f64, omega: f64) -> f64 {
@@ -223,7 +247,7 @@ struct Own {
 }
 
 impl Own {
-    fn new(window: Window, omega: f64, count: usize, at: &Sample) -> Own {
+    fn new(window: Window, omega: f64, count: usize, at: &OpticalSample) -> Own {
         let entry = angle(window, window.upper() - omega);
         // T_n(y) turns with the root of the distance from the entry, faster than T_n(x) as long as that is small.
         let root = |k: usize| 4.0 * k as f64 / count as f64;
@@ -368,8 +392,8 @@ mod tests {
                 c.iter().enumerate().map(term).sum()
             };
             let omega = [0.004, 0.9, 1.6, 1.7, 3.0, 4.2, 4.9, 4.996, 5.5, 0.1];
-            let (found, _) =
-                mu.optical(&omega, potential, temperature, 1.0, DampingKernel::Dirichlet).expect("numbers");
+            let at = OpticalSample { potential, temperature, volume: 1.0, kernel: DampingKernel::Dirichlet };
+            let found = mu.optical(&omega, &at).expect("numbers");
             let mut largest = 0.0f64;
             let mut off = Vec::new();
             for (omega, found) in omega.into_iter().zip(found) {
@@ -401,6 +425,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Twice the same vectors, averaged two by two, are those vectors.
+    #[test]
+    fn errors_of_many_vectors_compare_averages() {
+        let window = Window { center: 0.0, half_width: 2.0 };
+        let of = |k: usize| -> Vec<C64> {
+            (0..64).map(|i| C64::new((1.7 * (i * 37 + k * 91) as f64).sin(), 0.0)).collect()
+        };
+        let at = OpticalSample {
+            potential: 0.2,
+            temperature: 0.3,
+            volume: 1.0,
+            kernel: DampingKernel::Jackson,
+        };
+        let error = |all: Vec<Vec<C64>>| {
+            let mu = DoubleMoments::of_vectors(window, 5, 8, all).expect("moments");
+            mu.optical_error(&[0.5, 1.5], &at).expect("errors")
+        };
+        let once = error((0..MOST_COMPARED).map(of).collect());
+        let twice = error((0..2 * MOST_COMPARED).map(|k| of(k / 2)).collect());
+        for (a, b) in once.iter().zip(&twice) {
+            assert!(*a > 0.0 && (a - b).abs() < 1e-12 * a, "{a} {b}");
+        }
+        // Averages of one and of two vectors: no error where all are the same.
+        assert!(error((0..MOST_COMPARED + 9).map(|_| of(1)).collect()).iter().all(|e| *e < 1e-12));
+        assert!(error(vec![of(1)])[0].is_nan());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use cust::sys;
 
 use super::card::{Buffer, Card};
 use super::driver::{check, failure};
-use super::offers::{LINE, Landing, Offer, tell};
+use super::offers::{LINE, Landing, NEVER, Offer, tell};
 use super::pinned::Event;
 use super::{Cuda, DeviceBlock, arguments, buffer};
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};
@@ -127,6 +127,20 @@ impl Assembly for CudaAssembly {
         let numbers = Buffer::lent(card, here, self.half);
         let VectorShape { dtype, columns, .. } = self.shape;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(numbers))) })
+    }
+
+    fn give_up(&mut self) {
+        // What fails here fails for the others, too: their GPUs are the same driver's.
+        let _ = self.tell_never();
+    }
+}
+
+impl CudaAssembly {
+    /// Lets the others go on that wait for rows which will not come.
+    fn tell_never(&self) -> Result<()> {
+        self.gpu.card.enter()?;
+        let never = self.pass.wrapping_add(NEVER);
+        self.others.iter().try_for_each(|other| tell(other.copies.as_inner(), other.number, never))
     }
 }
 

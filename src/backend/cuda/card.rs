@@ -424,6 +424,14 @@ impl Card {
         })
     }
 
+    /// Queues a copy of numbers, of this GPU or of another one that it reaches, to memory here.
+    pub fn copy_there(&self, from: u64, to: u64, bytes: usize) -> Result<()> {
+        self.enter()?;
+        // SAFETY: both places hold as many bytes, says the caller, until the copy is done.
+        let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream()) };
+        check("copying between GPUs", status)
+    }
+
     /// Copies numbers from the GPU, after all that is queued.
     pub fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit + Send>(
         &self,
@@ -526,6 +534,11 @@ impl Buffer {
     /// Memory that somebody else keeps, as long as this lives.
     pub fn lent(card: &Arc<Card>, address: u64, bytes: usize) -> Buffer {
         Buffer { address, bytes, size: 0, card: card.clone() }
+    }
+
+    /// The card whose memory it is.
+    pub fn card(&self) -> &Arc<Card> {
+        &self.card
     }
 
     /// Whether it is memory of this card.

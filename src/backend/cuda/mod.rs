@@ -255,6 +255,10 @@ impl Backend for Cuda {
         32
     }
 
+    fn queues(&self) -> bool {
+        true
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.card.synchronize("a computation on the GPU")
     }

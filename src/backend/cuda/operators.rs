@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::card::{Buffer, Card};
-use super::places::on_card;
+use super::places::{on_card, on_other_card};
 use super::travel::Travelling;
 use crate::backend::BlockVector;
 use crate::backend::matrix::held::Held;
@@ -115,7 +115,16 @@ fn bring(
     if windows.len() == 1 {
         let buffer = card.allocate(8 * numbers)?;
         let (base, mut packed, mut at) = (buffer.address, Vec::new(), 0);
+        // Those of another card come from there, which keeps them until they have.
+        let mut coming = Vec::new();
         for m in matrices {
+            if let Some((there, from)) = on_other_card(card, m)? {
+                let bytes = 8 * m.nrows() * m.ncols();
+                card.copy_there(from, base + at as u64, bytes)?;
+                at += bytes;
+                coming.push(there);
+                continue;
+            }
             packed.clear();
             for column in m.here()?.col_iter() {
                 match column.try_as_col_major() {
@@ -125,6 +134,9 @@ fn bring(
             }
             card.overwrite_at::<f64>(&buffer, at, &packed)?;
             at += 8 * packed.len();
+        }
+        if !coming.is_empty() {
+            card.synchronize("matrices of another GPU")?;
         }
         return Ok((Operators::Resident(buffer), [base; 2]));
     }

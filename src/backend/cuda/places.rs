@@ -33,6 +33,18 @@ pub(super) fn on_card(card: &Arc<Card>, m: &Held<f64>) -> Option<(BlockVector, M
     Some((block, MatrixAddress { address, by_rows }))
 }
 
+/// A matrix that another card has, which this one reaches, column by column: its numbers there, which are complete.
+pub(super) fn on_other_card(card: &Arc<Card>, m: &Held<f64>) -> Result<Option<(BlockVector, u64)>> {
+    let Some((block, first, false)) = m.there() else { return Ok(None) };
+    let Ok(numbers) = buffer(&block) else { return Ok(None) };
+    let (there, address) = (numbers.card(), numbers.address + 8 * first as u64);
+    if !card.reaches(there.context())? {
+        return Ok(None);
+    }
+    there.synchronize("matrices for another GPU")?;
+    Ok(Some((block, address)))
+}
+
 impl CardMatrices {
     /// All of these, each once: those that the card has as they are, if they stand as `by_rows` says, the others brought so.
     pub fn of<'a>(

@@ -364,6 +364,10 @@ impl Keeper for Cuda {
         Ok(reals(out, at))
     }
 
+    fn replace(&self, block: &BlockVector, first: usize, numbers: &[f64]) -> Result<()> {
+        self.card.overwrite_at(buffer(block)?, 8 * first, numbers)
+    }
+
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
         self.card.check_interrupt()?;
         if self.found_solver().is_none() {

@@ -46,6 +46,9 @@ pub trait Keeper: Send + Sync {
     /// Sums of squares `weight M^T M`, each of matrices of so many columns, one after the other.
     fn squares(&self, all: &[(usize, Vec<Square<'_>>)]) -> Result<BlockVector>;
 
+    /// Overwrites numbers of a block that nobody else uses meanwhile, from `first` on.
+    fn replace(&self, block: &BlockVector, first: usize, numbers: &[f64]) -> Result<()>;
+
     /// Eigenvalues, ascending, of a symmetric matrix of so many rows, whose first number in the block is told. Its eigenvectors take
     /// its place, one after the other. Nobody else may use these numbers meanwhile. None where there is no solver.
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>>;

@@ -201,6 +201,22 @@ impl Shares {
         self.cuts(parts, rows, Some(spec))
     }
 
+    /// The parts of one kind with the primary one, with their weights: alike unless they are set by hand.
+    pub fn team(&self, parts: &[Device]) -> Vec<(usize, f64)> {
+        let kind = parts[self.primary].name();
+        let weight = |part: usize| self.weights.as_ref().map_or(1.0, |weights| weights[part]);
+        let all = parts.iter().enumerate().filter(|(_, device)| device.name() == kind);
+        all.map(|(part, _)| (part, weight(part))).filter(|(_, weight)| *weight > 0.0).collect()
+    }
+
+    /// Vectors of so many rows are spread over these parts, if there is none yet.
+    pub fn spread(&self, parts: &[Device], rows: usize) -> Arc<Cut> {
+        let mut weights = vec![0.0; parts.len()];
+        self.team(parts).into_iter().for_each(|(part, weight)| weights[part] = weight);
+        let cut = || Arc::new(by_weight(rows, &weights, None));
+        self.state().cuts.entry((rows, None)).or_insert_with(cut).clone()
+    }
+
     /// Vectors of so many rows live whole, if there is none yet.
     pub fn keep_whole(&self, parts: usize, rows: usize) -> Arc<Cut> {
         let whole = || Arc::new(one(self.primary, rows, parts));

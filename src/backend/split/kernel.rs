@@ -197,7 +197,7 @@ type Added<'a> = Vec<(f64, &'a BlockVector)>;
 
 /// Held while passes over links are queued. A kernel that waits for rows holds its GPU: those of two threads, in another order on
 /// each GPU, would wait for each other for ever.
-static LINKED: Mutex<()> = Mutex::new(());
+pub(super) static LINKED: Mutex<()> = Mutex::new(());
 
 /// `steps` passes over all rows, with or without their products.
 #[derive(Clone, Copy)]

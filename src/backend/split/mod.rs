@@ -1,7 +1,8 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
 //! Lattices are shared out in boxes. Vectors of operators whose rows are not shared out live whole on the fastest part.
-//! Other parts may compute some blocks of a superblock. Walkers are shared out to parts of one kind.
+//! Cards of one kind have parts of a superblock's vectors; other parts may compute some of its blocks. Walkers are shared out to
+//! parts of one kind.
 
 mod cuts;
 mod faces;
@@ -9,6 +10,7 @@ mod kernel;
 mod measure;
 mod records;
 mod speeds;
+mod superblocks;
 mod walkers;
 mod whole;
 
@@ -19,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::backend::cut::{Cut, share};
 use crate::backend::exchange::{Plain, Staging, through_host};
 use crate::backend::matrix::Stencil;
+use crate::backend::matrix::held::Keeper;
+use crate::backend::matrix::outer::Superblocks;
 use crate::backend::shared::{Change, SharedRows, Summand};
 use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
@@ -29,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use cuts::Shares;
 use speeds::Speeds;
+use superblocks::{Keeping, Together};
 
 /// Bytes of a block from which a thread a part pays.
 const WORTH_A_THREAD: usize = 1 << 20;
@@ -57,6 +62,12 @@ pub struct Split {
     shares: Shares,
     /// Of superblocks, once they are measured.
     speeds: Mutex<Option<Arc<Speeds>>>,
+    /// The parts of one kind with the primary one, where they are cards that spread superblocks.
+    together: Together,
+    keeping: Option<Keeping>,
+    helpers: Arc<Helpers>,
+    /// Whether all parts queue their work, so that one thread calls them as fast as several.
+    queue: bool,
 }
 
 impl std::fmt::Debug for Split {
@@ -112,18 +123,36 @@ fn cut_differently() -> Error {
         .hint("make operators and vectors on one backend, after its weights are set")
 }
 
-/// Calls `f` for every piece of work, on a thread each where that pays, and returns what it returns in order.
-fn each<T: Send, R: Send>(large: bool, jobs: Vec<T>, f: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    if !large || jobs.len() < 2 {
-        return jobs.into_iter().map(f).collect();
+/// Threads that call parts at once: one for each but the first, which the caller's own thread calls.
+struct Helpers(rayon::ThreadPool);
+
+impl Helpers {
+    fn new(parts: usize) -> Result<Helpers> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads((parts - 1).max(1)).build();
+        pool.map(Helpers).map_err(|e| Error::backend(format!("threads for the parts of a backend: {e}")))
     }
-    std::thread::scope(|scope| {
-        let f = &f;
-        let jobs: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || f(job))).collect();
-        jobs.into_iter()
-            .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+
+    /// Calls `f` for every piece of work, for all at once or for one after the other, and returns what it returns in order.
+    fn each<T: Send, R: Send>(
+        &self,
+        at_once: bool,
+        jobs: Vec<T>,
+        f: impl Fn(T) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        if !at_once || jobs.len() < 2 {
+            return jobs.into_iter().map(f).collect();
+        }
+        let mut found: Vec<Option<Result<R>>> = jobs.iter().map(|_| None).collect();
+        self.0.in_place_scope(|scope| {
+            let f = &f;
+            let mut all = jobs.into_iter().zip(&mut found);
+            let first = all.next();
+            all.for_each(|(job, to)| scope.spawn(move |_| *to = Some(f(job))));
+            first.into_iter().for_each(|(job, to)| *to = Some(f(job)));
+        });
+        let missing = || Err(Error::internal("a part that was not called"));
+        found.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+    }
 }
 
 /// Host memory that rows pass through, good for both of two parts.
@@ -159,7 +188,15 @@ impl Split {
             return Err(Error::input("rows are shared out to two backends at least"));
         }
         let shares = Shares::new(&parts, weights, Box::new(tell))?;
-        Ok(Split { name: joined(&parts), parts, shares, speeds: Mutex::default() })
+        let team: Vec<usize> = shares.team(&parts).into_iter().map(|(part, _)| part).collect();
+        let others = team.iter().filter(|part| **part != shares.primary).map(|part| parts[*part].clone());
+        let keeping = Keeping::new(&parts[shares.primary], others);
+        let helpers = Arc::new(Helpers::new(parts.len())?);
+        let team = team.iter().map(|&part| (part, parts[part].clone())).collect();
+        let together = Together::new(team, helpers.clone());
+        let (name, speeds) = (joined(&parts), Mutex::default());
+        let queue = parts.iter().all(|part| part.queues());
+        Ok(Split { name, parts, shares, speeds, together, keeping, helpers, queue })
     }
 
     /// How fast the parts are with superblocks, measured when it is first asked.
@@ -178,16 +215,20 @@ impl Split {
         &self,
         (dtype, rows, columns): (DType, Rows, usize),
         cut: Arc<Cut>,
+        queued: bool,
         make: impl Fn(&Device, Rows, &Cut) -> Result<BlockVector> + Sync,
     ) -> Result<BlockVector> {
-        let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD;
-        let list = each(large, cut.holders(), |part| {
+        let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD && !(queued && self.queue);
+        let list = self.helpers.each(large, cut.holders(), |part| {
             let own = cut.of(part);
             let block = make(&self.parts[part], own.held(&rows), &own)?;
             Ok(Slab { part, block })
         })?;
-        let storage = Storage::Split(SplitRows { name: self.name, cut, list });
-        Ok(BlockVector { dtype, rows, columns, storage })
+        Ok(BlockVector { dtype, rows, columns, storage: self.stored(cut, list) })
+    }
+
+    fn stored(&self, cut: Arc<Cut>, list: Vec<Slab>) -> Storage {
+        Storage::Split(SplitRows { name: self.name, cut, list })
     }
 
     /// A block of the same rows, made of another piece by piece.
@@ -196,12 +237,13 @@ impl Split {
         v: &BlockVector,
         f: impl Fn(&Device, &BlockVector) -> Result<BlockVector> + Sync,
     ) -> Result<BlockVector> {
-        let list = each(v.bytes() > WORTH_A_THREAD, pieces(v)?.iter().collect(), |piece: &Slab| {
+        let large = v.bytes() > WORTH_A_THREAD && !self.queue;
+        let list = self.helpers.each(large, pieces(v)?.iter().collect(), |piece: &Slab| {
             Ok(Slab { part: piece.part, block: f(self.part(piece)?, &piece.block)? })
         })?;
         let (dtype, columns) =
             list.first().map_or((v.dtype, v.columns), |piece| (piece.block.dtype, piece.block.columns));
-        let storage = Storage::Split(SplitRows { name: self.name, cut: cut_of(v)?.clone(), list });
+        let storage = self.stored(cut_of(v)?.clone(), list);
         Ok(BlockVector { dtype, rows: v.rows, columns, storage })
     }
 
@@ -217,7 +259,8 @@ impl Split {
     ) -> Result<Vec<R>> {
         let jobs = aligned(blocks)?;
         let large = blocks.iter().map(|v| v.bytes()).sum::<usize>() > WORTH_A_THREAD;
-        each(large, jobs, |(part, list)| f(self.parts.get(part).ok_or_else(cut_differently)?, &list))
+        self.helpers
+            .each(large, jobs, |(part, list)| f(self.parts.get(part).ok_or_else(cut_differently)?, &list))
     }
 }
 
@@ -231,7 +274,7 @@ impl SharedRows for Split {
     }
 
     fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()> {
-        let large = y.bytes() > WORTH_A_THREAD;
+        let large = y.bytes() > WORTH_A_THREAD && !self.queue;
         let mut jobs = Vec::new();
         if blocks.is_empty() {
             jobs.extend(pieces_mut(y)?.iter_mut().map(|to| (Vec::new(), to)));
@@ -242,7 +285,7 @@ impl SharedRows for Split {
             let lists = aligned(blocks)?.into_iter().map(|(_, list)| list);
             jobs.extend(lists.zip(pieces_mut(y)?.iter_mut()));
         }
-        each(large, jobs, |(list, to)| {
+        self.helpers.each(large, jobs, |(list, to)| {
             let device = self.parts.get(to.part).ok_or_else(cut_differently)?;
             f(device, &list, &mut to.block)
         })?;
@@ -320,6 +363,14 @@ impl Backend for Split {
         self.parts.iter().find_map(|part| part.dense_solver())
     }
 
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        self.keeping.as_ref().map(|keeping| keeping as &dyn Keeper)
+    }
+
+    fn superblocks(&self) -> Option<&dyn Superblocks> {
+        self.parts[self.shares.primary].superblocks().map(|_| self as &dyn Superblocks)
+    }
+
     fn parts(&self) -> Vec<Part> {
         let shares = self.shares.known();
         let part = |(i, device): (usize, &Device)| Part {
@@ -337,13 +388,13 @@ impl Backend for Split {
 impl Vectors for Split {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let cut = self.shares.of_rows(&self.parts, &rows)?;
-        self.build((dtype, rows, columns), cut, |device, rows, _| device.zeros(dtype, rows, columns))
+        self.build((dtype, rows, columns), cut, true, |device, rows, _| device.zeros(dtype, rows, columns))
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
         let (rows, cut) = (v.rows, cut_of(v)?.clone());
-        let large = v.bytes() > WORTH_A_THREAD;
-        each(large, pieces_mut(v)?.iter_mut().collect(), |piece: &mut Slab| {
+        let large = v.bytes() > WORTH_A_THREAD && !self.queue;
+        self.helpers.each(large, pieces_mut(v)?.iter_mut().collect(), |piece: &mut Slab| {
             // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
             let Some(start) = cut.of(piece.part).start() else {
                 let (mut starts, length) = cut.even_runs(piece.part)?;
@@ -394,10 +445,22 @@ impl Vectors for Split {
         Ok(together(cut, numbers, v.columns))
     }
 
+    fn download_real(&self, v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        self.reals_at_home(v)
+    }
+
+    fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
+        self.part_at_home(v, range)
+    }
+
+    fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        self.rows_at_home(v)
+    }
+
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         rows.check_numbers(columns, data.len())?;
         let cut = self.shares.of_rows(&self.parts, &rows)?;
-        self.build((dtype, rows, columns), cut, |device, rows, own| match own.start() {
+        self.build((dtype, rows, columns), cut, false, |device, rows, own| match own.start() {
             Some(start) => {
                 device.upload(dtype, rows, columns, &data[start * columns..][..own.local() * columns])
             }
@@ -411,7 +474,12 @@ impl Matrices for Split {
         let Some((rows, cols)) = share::shape(&spec) else {
             let part = self.shares.primary;
             let inner = match spec {
-                MatrixSpec::Records { records, handling } => records::prepare(self, records, handling)?,
+                MatrixSpec::Records { records, handling } => {
+                    if let Some(kernel) = self.spread(&records, handling)? {
+                        return Ok(kernel);
+                    }
+                    records::prepare(self, records, handling)?
+                }
                 spec => self.parts[part].prepare(spec)?,
             };
             self.shares.keep_whole(self.parts.len(), inner.rows().local);

@@ -20,6 +20,11 @@ const FEW: f64 = 2e8;
 /// What another part must save of a product to be asked, as a share of it.
 const GAIN: f64 = 0.02;
 
+/// The same where the part with the vectors keeps matrices in its memory: another one needs copies of them, and measuring takes longer
+/// than a search of small products.
+const FEW_KEPT: f64 = 1e11;
+const GAIN_KEPT: f64 = 0.2;
+
 /// A superblock whose product several parts compute.
 struct SplitSuperblock {
     device: Device,
@@ -83,7 +88,13 @@ fn by_weight(works: &[OperationCounts], weights: &[f64], primary: usize) -> Vec<
 
 /// The same by measured speeds: others compute as long as they end before the part with the vectors, their copies included.
 /// `bytes` is what a block takes on its way, there and back.
-fn by_speed(works: &[OperationCounts], bytes: &[f64], speeds: &Speeds, primary: usize) -> Vec<usize> {
+fn by_speed(
+    works: &[OperationCounts],
+    bytes: &[f64],
+    speeds: &Speeds,
+    primary: usize,
+    gain: f64,
+) -> Vec<usize> {
     let time = |part: usize, block: usize| speeds.seconds(part, &works[block]);
     let mut owners = vec![primary; works.len()];
     let alone: f64 = (0..works.len()).map(|block| time(primary, block)).sum();
@@ -101,7 +112,7 @@ fn by_speed(works: &[OperationCounts], bytes: &[f64], speeds: &Speeds, primary: 
             left -= time(primary, block);
             taken.push(block);
         }
-        if before - left < GAIN * alone {
+        if before - left < gain * alone {
             (left, queue) = (before, first);
         } else {
             taken.into_iter().for_each(|block| owners[block] = part);
@@ -127,9 +138,11 @@ pub(super) fn prepare(split: &Split, records: Records, handling: Handling) -> Re
 fn share<T: Element>(split: &Split, list: Arc<RecordList<T>>, handling: Handling) -> Result<Arc<dyn Kernel>> {
     let primary = split.shares.primary;
     let works = works(&list);
+    let keeps = split.parts[primary].keeper().is_some();
+    let (few, gain) = if keeps { (FEW_KEPT, GAIN_KEPT) } else { (FEW, GAIN) };
     let owners = match split.shares.by_hand() {
         Some(weights) => by_weight(&works, weights, primary),
-        None if works.iter().flatten().sum::<f64>() < FEW => vec![primary; works.len()],
+        None if works.iter().flatten().sum::<f64>() < few => vec![primary; works.len()],
         None => {
             // Most blocks that a block is computed from go to the same part anyway.
             let bytes: Vec<f64> = list
@@ -137,7 +150,7 @@ fn share<T: Element>(split: &Split, list: Arc<RecordList<T>>, handling: Handling
                 .iter()
                 .map(|p| 2.0 * (p.rows * p.columns) as f64 * T::DTYPE.bytes() as f64)
                 .collect();
-            by_speed(&works, &bytes, &*split.speeds()?, primary)
+            by_speed(&works, &bytes, &*split.speeds()?, primary, gain)
         }
     };
     let device = &split.parts[primary];
@@ -345,7 +358,7 @@ mod tests {
             .collect();
         let bytes = vec![1e4; 40];
         let fast = speeds(1e12, 1e-5);
-        let owners = by_speed(&works, &bytes, &fast, 0);
+        let owners = by_speed(&works, &bytes, &fast, 0, GAIN);
         let busy = |part: usize| -> f64 {
             (0..40).filter(|&k| owners[k] == part).map(|k| fast.seconds(part, &works[k])).sum()
         };
@@ -356,8 +369,8 @@ mod tests {
         let largest = (0..40).filter(|&k| owners[k] == 1).map(size).fold(0.0, f64::max);
         assert!((0..40).filter(|&k| owners[k] == 0).all(|k| size(k) >= largest));
         // Where copies take longer than the product, nobody helps.
-        assert_eq!(by_speed(&works, &bytes, &speeds(1e4, 1e-5), 0), vec![0; 40]);
-        assert_eq!(by_speed(&works, &bytes, &speeds(1e12, 1.0), 0), vec![0; 40]);
+        assert_eq!(by_speed(&works, &bytes, &speeds(1e4, 1e-5), 0, GAIN), vec![0; 40]);
+        assert_eq!(by_speed(&works, &bytes, &speeds(1e12, 1.0), 0, GAIN), vec![0; 40]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernel::LINKED;
-use super::{Slab, Split, cut_differently, cut_of, each, pieces, pieces_mut, total};
+use super::{Helpers, Slab, Split, cut_differently, cut_of, pieces, pieces_mut, total};
 use crate::backend::cut::Cut;
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};
 use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
@@ -20,16 +20,20 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
-/// Rows from which a superblock's vectors are spread over cards, unless weights are set by hand.
-const MANY_ROWS: usize = 1 << 19;
+/// Rows from which a superblock's vectors are spread over cards, and from which where weights are set by hand: of 705 432 two cards
+/// gain nothing.
+const MANY_ROWS: usize = 1 << 20;
+const BY_HAND: usize = 1 << 12;
 
-/// Rows a part below which they never are.
-const EACH: usize = 64;
+/// Rows of a matrix from which another card may find its eigenvectors: below, its way there takes as long.
+const LARGE: usize = 1024;
 
 /// Cards that bring together what each has of a vector, with the ends of their exchange, kept for the next vector of the same shape.
+#[derive(Clone)]
 pub(super) struct Together {
     parts: Vec<(usize, Device)>,
-    kept: Mutex<Option<Ends>>,
+    helpers: Arc<Helpers>,
+    kept: Arc<Mutex<Option<Ends>>>,
 }
 
 /// What the ends of an exchange are for, and they themselves, one a card.
@@ -37,8 +41,8 @@ type Ends = (Arc<Cut>, VectorShape, Vec<Box<dyn Assembly>>);
 
 impl Together {
     /// Of these parts, by their numbers.
-    pub fn new(parts: Vec<(usize, Device)>) -> Together {
-        Together { parts, kept: Mutex::default() }
+    pub fn new(parts: Vec<(usize, Device)>, helpers: Arc<Helpers>) -> Together {
+        Together { parts, helpers, kept: Arc::default() }
     }
 
     /// The ranges of the cards, as one of them sees them; none where other parts have rows, or rows are not ranges.
@@ -82,10 +86,11 @@ impl Together {
         Ok(self.parts.len() > 1 && self.ranges(cut, 0).is_some() && self.make(cut, shape)?.is_some())
     }
 
-    /// Calls `f` for every card with all rows of `v` and with a job of its own, all at once.
+    /// Calls `f` for every card with all rows of `v` and with a job of its own: on a thread each if it waits for the card.
     fn with<J: Send, R: Send>(
         &self,
         v: &BlockVector,
+        waits: bool,
         jobs: Vec<J>,
         f: impl Fn(&Device, &BlockVector, &BlockVector, J) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
@@ -104,25 +109,34 @@ impl Together {
         if own.len() != ends.len() || jobs.len() != ends.len() {
             return Err(cut_differently());
         }
-        let jobs = ends.iter_mut().zip(own).zip(&self.parts).zip(jobs).collect();
-        let found = each(true, jobs, |(((end, piece), (_, device)), job)| {
-            let all = end.all(&piece.block).inspect_err(|_| end.give_up())?;
-            f(device, &piece.block, &all, job)
-        });
-        // After a failure cards may be passes apart.
-        if found.is_ok() {
-            *kept = Some((cut.clone(), shape, ends));
+        let mut brought = Vec::with_capacity(ends.len());
+        for at in 0..ends.len() {
+            match ends[at].all(&own[at].block) {
+                Ok(all) => brought.push(all),
+                Err(error) => {
+                    // Those before wait for the rows of all others.
+                    ends[at..].iter_mut().for_each(|end| end.give_up());
+                    return Err(error);
+                }
+            }
         }
+        let jobs = brought.iter().zip(own).zip(&self.parts).zip(jobs).collect();
+        let found = self
+            .helpers
+            .each(waits, jobs, |(((all, piece), (_, device)), job)| f(device, &piece.block, all, job));
+        *kept = Some((cut.clone(), shape, ends));
         found
     }
 }
 
 /// A superblock of whose product every card computes its rows.
 struct SpreadSuperblock {
-    together: Arc<Together>,
+    together: Together,
     cut: Arc<Cut>,
     /// The rows of each card, from all rows of a vector.
     own: Vec<Arc<dyn Kernel>>,
+    /// Whether operators travel, so that a product waits for its card.
+    travels: bool,
     shape: KernelShape,
     info: KernelInfo,
 }
@@ -143,14 +157,19 @@ impl Kernel for SpreadSuperblock {
         }
         let taken = dots.is_some();
         let jobs = self.own.iter().zip(pieces_mut(w)?).collect();
-        let sums = self.together.with(v, jobs, |device, v, all, (own, to): (&Arc<dyn Kernel>, _)| {
-            let w = &mut to.block;
-            own.update(Update { beta: 0.0, ..c }, all, w, None)?;
-            if c.beta != 0.0 {
-                device.axpby(&[C64::new(c.beta, 0.0)], v, &[C64::ONE], w)?;
-            }
-            taken.then(|| Dots::taken(&**device, v, w)).transpose()
-        })?;
+        let sums = self.together.with(
+            v,
+            taken || self.travels,
+            jobs,
+            |device, v, all, (own, to): (&Arc<dyn Kernel>, _)| {
+                let w = &mut to.block;
+                own.update(Update { beta: 0.0, ..c }, all, w, None)?;
+                if c.beta != 0.0 {
+                    device.axpby(&[C64::new(c.beta, 0.0)], v, &[C64::ONE], w)?;
+                }
+                taken.then(|| Dots::taken(&**device, v, w)).transpose()
+            },
+        )?;
         if let Some(dots) = dots {
             let sum = |of: fn(&Dots) -> &Vec<f64>| -> Vec<f64> {
                 let parts = sums.iter().flatten().map(|d| of(d).iter().map(|x| C64::from(*x)).collect());
@@ -191,7 +210,7 @@ impl Split {
         let at = self.together.parts.iter().position(|(part, _)| *part == self.shares.primary);
         let jobs = (0..self.together.parts.len()).collect();
         // What has come together is written over by what comes next.
-        let found = self.together.with(v, jobs, |device, _, all, k| {
+        let found = self.together.with(v, false, jobs, |device, _, all, k| {
             (Some(k) == at).then(|| device.columns(all, 0..all.columns)).transpose()
         })?;
         Ok(found.into_iter().flatten().next())
@@ -216,8 +235,8 @@ impl Split {
     /// A superblock whose vectors are spread over cards; none where that does not pay.
     pub(super) fn spread(&self, records: &Records, handling: Handling) -> Result<Option<Arc<dyn Kernel>>> {
         let (rows, team) = (records.dim(), &self.together.parts);
-        let least = if self.shares.by_hand().is_some() { 0 } else { MANY_ROWS };
-        if team.len() < 2 || self.home().keeper().is_none() || rows < least.max(EACH * team.len()) {
+        let least = if self.shares.by_hand().is_some() { BY_HAND } else { MANY_ROWS };
+        if team.len() < 2 || self.home().keeper().is_none() || rows < least {
             return Ok(None);
         }
         let cut = self.shares.spread(&self.parts, rows);
@@ -237,7 +256,8 @@ impl Split {
         };
         info.bytes = own.iter().map(|kernel| kernel.info().bytes).sum();
         let shape = KernelShape::square(Rows::all(rows), own[0].dtype());
-        Ok(Some(Arc::new(SpreadSuperblock { together: self.together.clone(), cut, own, shape, info })))
+        let (together, travels) = (self.together.clone(), handling.room.is_some());
+        Ok(Some(Arc::new(SpreadSuperblock { together, cut, own, travels, shape, info })))
     }
 }
 
@@ -256,6 +276,7 @@ impl Superblocks for Split {
         Ok(Some(BlockVector { dtype, rows, columns: 1, storage: self.stored(cut, list) }))
     }
 
+    /// By one card: the others would need copies of the matrices, which take as long.
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
         self.home().superblocks().map_or(Ok(None), |home| home.turned(turns))
     }
@@ -301,7 +322,8 @@ impl Keeper for Keeping {
     /// By the card that has least to do.
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
         let busy = |card: &(Device, AtomicUsize)| card.1.load(Ordering::Relaxed);
-        let least = (0..self.cards.len()).min_by_key(|k| busy(&self.cards[*k])).unwrap_or(0);
+        let cards = if rows < LARGE { 1 } else { self.cards.len() };
+        let least = (0..cards).min_by_key(|k| busy(&self.cards[*k])).unwrap_or(0);
         let (card, at_work) = &self.cards[least];
         at_work.fetch_add(1, Ordering::Relaxed);
         let found = if least == 0 {

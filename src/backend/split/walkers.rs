@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::cuts::weighted;
-use super::{Split, each};
+use super::{Helpers, Split};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineBatch, SplineShape, SplineTable, Splines};
 use crate::backend::walkers::{
@@ -49,15 +49,16 @@ fn of_part(table: &Arc<dyn Splines>, at: usize) -> Result<Arc<dyn Splines>> {
 }
 
 /// The walkers of each part, in the order of their numbers.
-struct SplitWalkers(Vec<Box<dyn DeviceWalkers>>);
+struct SplitWalkers {
+    parts: Vec<Box<dyn DeviceWalkers>>,
+    helpers: Arc<Helpers>,
+}
 
 impl SplitWalkers {
     /// What `f` makes of the walkers of every part, all at once.
-    fn at_once<R: Send>(
-        &mut self,
-        f: impl Fn(&mut dyn DeviceWalkers) -> Result<R> + Sync,
-    ) -> Result<Vec<R>> {
-        each(true, self.0.iter_mut().collect(), |walkers: &mut Box<dyn DeviceWalkers>| f(&mut **walkers))
+    fn at_once<R: Send>(&mut self, f: impl Fn(&mut dyn DeviceWalkers) -> Result<R> + Sync) -> Result<Vec<R>> {
+        let all = self.parts.iter_mut().collect();
+        self.helpers.each(true, all, |walkers: &mut Box<dyn DeviceWalkers>| f(&mut **walkers))
     }
 }
 
@@ -81,18 +82,15 @@ impl DeviceWalkers for SplitWalkers {
     }
 
     fn product(&mut self) -> Result<()> {
-        self.0.iter_mut().try_for_each(|walkers| walkers.product())
+        self.parts.iter_mut().try_for_each(|walkers| walkers.product())
     }
 }
 
 impl Split {
-    /// The parts that have walkers, with their weights: those of one kind with the part where vectors live whole, alike unless
-    /// weights are set by hand.
+    /// The parts that have walkers, with their weights.
     fn walking(&self) -> Vec<(&Device, f64)> {
-        let primary = &self.parts[self.shares.primary];
-        let weight = |part: usize| self.shares.by_hand().map_or(1.0, |weights| weights[part]);
-        let all = self.parts.iter().enumerate().map(|(part, device)| (device, weight(part)));
-        all.filter(|(device, weight)| device.name() == primary.name() && *weight > 0.0).collect()
+        let team = self.shares.team(&self.parts).into_iter();
+        team.map(|(part, weight)| (&self.parts[part], weight)).collect()
     }
 }
 
@@ -131,6 +129,6 @@ impl MonteCarlo for Split {
             let Some(walkers) = monte_carlo(device)?.walkers(spec)? else { return Ok(None) };
             parts.push(walkers);
         }
-        Ok(Some(Box::new(SplitWalkers(parts))))
+        Ok(Some(Box::new(SplitWalkers { parts, helpers: self.helpers.clone() })))
     }
 }

@@ -32,6 +32,8 @@ const RESTARTS: usize = 60;
 const LONG: f64 = 1e10;
 /// What a filter takes: products for each row. Between two and fifteen were measured.
 const PRODUCTS: f64 = 4.0;
+/// By how many times more a search by a filter is given up, where factors fit.
+const SLOW: f64 = 4.0;
 /// Operations a second: of factors, and of products and solutions, which wait for memory.
 const RATES: (f64, f64) = (6e9, 1e9);
 /// How many times faster products are on a GPU than on the host, which makes the factors.
@@ -92,18 +94,33 @@ impl Inversion {
         Ok(Inversion { matrix: self.matrix.clone(), plan, h: self.h.clone() })
     }
 
+    /// Seconds that factors and solutions for so many levels take, and a product with one vector.
+    fn seconds(&self, count: usize) -> (f64, f64) {
+        let each = if self.h.dtype().is_complex() { 4.0 } else { 1.0 };
+        let gpu = if self.h.device().name().contains("cuda") { GPU } else { 1.0 };
+        let solutions = 8.0 * (count + 8) as f64 * 4.0 * self.plan.fill() as f64 * each / RATES.1;
+        let product = 2.0 * self.matrix.entries() as f64 * each / RATES.1 / gpu;
+        (3.0 * self.plan.work() * each / RATES.0 + solutions, product)
+    }
+
+    /// Whether factors fit into memory.
+    fn fits(&self) -> bool {
+        let size = if self.h.dtype().is_complex() { 16 } else { 8 };
+        memory::ensure(2 * self.plan.fill() as u128 * size, "the factors of a matrix").is_ok()
+    }
+
     /// Whether factors are made in less time than a filter takes to find so many levels, as far as that can be told before, and
     /// fit into memory.
     pub fn pays(&self, count: usize) -> bool {
-        let (size, each) = if self.h.dtype().is_complex() { (16, 4.0) } else { (8, 1.0) };
-        let fill = self.plan.fill() as f64;
-        let gpu = if self.h.device().name().contains("cuda") { GPU } else { 1.0 };
-        let products = PRODUCTS * self.matrix.dim() as f64 / gpu;
-        let filter = 2.0 * products * self.matrix.entries() as f64 * each / RATES.1;
-        let solutions = 8.0 * (count + 8) as f64 * 4.0 * fill * each / RATES.1;
-        let factors = 3.0 * self.plan.work() * each / RATES.0 + solutions;
-        let bytes = 2 * self.plan.fill() as u128 * size;
-        factors < filter && memory::ensure(bytes, "the factors of a matrix").is_ok()
+        let (factors, product) = self.seconds(count);
+        factors < PRODUCTS * self.matrix.dim() as f64 * product && self.fits()
+    }
+
+    /// Products after which a filter has taken much longer than it should, and than factors would.
+    pub fn enough(&self, count: usize) -> u64 {
+        let (factors, product) = self.seconds(count);
+        let usual = PRODUCTS * self.matrix.dim() as f64;
+        if self.fits() { (SLOW * usual.max(factors / product.max(1e-12))) as u64 } else { u64::MAX }
     }
 
     /// Factors of the matrix minus an energy; none where a pivot vanishes.
@@ -197,7 +214,7 @@ impl InteriorSearch<'_> {
         let mut needed = count;
         for _ in 0..ROUNDS {
             let Some(all) = self.grown(&inverse, found.take(), needed)? else { return Ok(None) };
-            if self.products >= self.options.max_products {
+            if self.products >= self.limit {
                 return self.finish(all, count, Ended::Limit).map(Some);
             }
             if all.worst(count) <= self.tolerance {
@@ -287,7 +304,7 @@ impl InteriorSearch<'_> {
             let worst = found.worst(needed);
             let shown = self.products.min(self.options.max_products);
             self.progress.advance_with(shown, &format!("residual {worst:.1e}"))?;
-            let over = self.products >= self.options.max_products || space.dim() >= free;
+            let over = self.products >= self.limit || space.dim() >= free;
             if worst <= self.tolerance || over {
                 return self.with(known, found).map(Some);
             }

@@ -108,6 +108,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
         progress,
         drawn: FIRST_COLUMN,
         products: 0,
+        limit: options.max_products,
         steps: 0,
     };
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
@@ -156,6 +157,8 @@ struct InteriorSearch<'a> {
     /// The next random column.
     drawn: u32,
     products: usize,
+    /// Most products of this search.
+    limit: usize,
     steps: usize,
 }
 
@@ -191,30 +194,47 @@ impl InteriorSearch<'_> {
         let forced = method == InteriorMethod::ShiftInvert;
         let tried =
             forced || method == InteriorMethod::Auto && self.h.info().entries <= inverse::MOST_ENTRIES;
-        let inversion = if tried { Inversion::of(self.h)? } else { None };
-        if let Some(inversion) = inversion {
-            if forced || ranks::told(inversion.pays(self.options.count))? {
-                if let Some(eigen) = self.inverted(&inversion)? {
-                    return Ok(eigen);
-                }
-                let pairs = inversion.in_pairs()?;
-                if (forced || ranks::told(pairs.pays(self.options.count))?)
-                    && let Some(eigen) = self.inverted(&pairs)?
-                {
-                    return Ok(eigen);
-                }
-                if forced {
-                    return Err(Error::numeric(
-                        "the factors of this operator are not exact enough to tell its levels",
-                    )
-                    .hint("a filter needs none"));
-                }
+        let Some(inversion) = (if tried { Inversion::of(self.h)? } else { None }) else {
+            if forced {
+                return Err(Error::input("levels by factors of an operator whose entries this process does not have in double precision")
+                    .hint("a filter needs products only"));
             }
-        } else if forced {
-            return Err(Error::input("levels by factors of an operator whose entries this process does not have in double precision")
-                .hint("a filter needs products only"));
+            return self.filtered();
+        };
+        let count = self.options.count;
+        if forced || ranks::told(inversion.pays(count))? {
+            if let Some(eigen) = self.by_factors(&inversion, forced)? {
+                return Ok(eigen);
+            }
+            if forced {
+                return Err(Error::numeric(
+                    "the factors of this operator are not exact enough to tell its levels",
+                )
+                .hint("a filter needs none: leave the method to the program, or take the filter"));
+            }
+            return self.filtered();
         }
-        self.filtered()
+        // Of levels with many copies, or close together, a filter may take hundreds of times what it should.
+        self.limit = (ranks::told(inversion.enough(count))? as usize).min(self.options.max_products);
+        let eigen = self.filtered()?;
+        if eigen.converged() || self.limit == self.options.max_products {
+            return Ok(eigen);
+        }
+        self.limit = self.options.max_products;
+        match self.by_factors(&inversion, true)? {
+            Some(found) => Ok(found),
+            None if eigen.ended == Ended::Stalled => Ok(eigen),
+            None => self.filtered(),
+        }
+    }
+
+    /// By factors, of the rows in one order or in another; none where they are not exact enough, or do not pay.
+    fn by_factors(&mut self, inversion: &Inversion, forced: bool) -> Result<Option<Eigen>> {
+        if let Some(eigen) = self.inverted(inversion)? {
+            return Ok(Some(eigen));
+        }
+        let pairs = inversion.in_pairs()?;
+        if forced || ranks::told(pairs.pays(self.options.count))? { self.inverted(&pairs) } else { Ok(None) }
     }
 
     fn filtered(&mut self) -> Result<Eigen> {
@@ -235,7 +255,7 @@ impl InteriorSearch<'_> {
                 Outcome::Done(found, Ended::Converged) => match self.missed(&filter, &found)? {
                     Look::Nothing => return self.finish(found, count, Ended::Converged),
                     Look::Unfinished(ended) => return self.finish(found, count, ended),
-                    Look::More(_) if self.products >= self.options.max_products => {
+                    Look::More(_) if self.products >= self.limit => {
                         return self.finish(found, count, Ended::Limit);
                     }
                     Look::More(more) => {
@@ -402,13 +422,13 @@ impl InteriorSearch<'_> {
                 if radius < filter.bound {
                     return Ok(Outcome::Done(found, Ended::Converged));
                 }
-                if self.products >= self.options.max_products {
+                if self.products >= self.limit {
                     return Ok(Outcome::Done(found, Ended::Limit));
                 }
                 let next = self.clipped(self.stretched(radius, 1.5), radius);
                 return Ok(Outcome::Refilter(found, next));
             }
-            if self.products >= self.options.max_products {
+            if self.products >= self.limit {
                 return Ok(Outcome::Done(found, Ended::Limit));
             }
             idle = if worst < 0.7 * best { 0 } else { idle + 1 };
@@ -505,7 +525,7 @@ impl InteriorSearch<'_> {
             }
             let shown = self.products.min(self.options.max_products);
             self.progress.advance_with(shown, "second look")?;
-            if self.products >= self.options.max_products {
+            if self.products >= self.limit {
                 return Ok(Look::Unfinished(Ended::Limit));
             }
             next = if added == 0 { self.random(columns)? } else { space.last_image()? };

@@ -187,8 +187,12 @@ impl Sample {
     /// The scattering states that come in through these leads. None where a lead is not resolved.
     fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<Option<States>> {
         let Some(openings) = self.openings(energy)? else { return Ok(None) };
-        let extra: Vec<(&[usize], usize)> =
-            self.leads.iter().zip(&*openings).map(|(lead, opening)| (&lead.rows[..], opening.extra)).collect();
+        let extra: Vec<(&[usize], usize)> = self
+            .leads
+            .iter()
+            .zip(&*openings)
+            .map(|(lead, opening)| (&lead.rows[..], opening.extra))
+            .collect();
         let (slices, rows) = self.slices.with(&extra, self.h.rows);
         let mut blocks = Blocks::new(&slices, &self.h, energy);
         for (rows, opening) in rows.iter().zip(&*openings) {
@@ -352,7 +356,11 @@ impl Sample {
             limits.extend([2.0 * near[1] - near[0], 2.0 * near[2] - near[1]]);
         }
         if limits.iter().any(|limit| (limit - limits[0]).abs() > SAME) {
-            return Err(unresolved(energy));
+            return Err(Error::numeric(format!(
+                "at energy {energy} bands of a lead touch or begin, and the transmission has no limit: just below it is {:.6}, just above {:.6}",
+                limits[3], limits[1]
+            ))
+            .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it"));
         }
         Ok((0.5 * (limits[1] + limits[3])).max(0.0))
     }

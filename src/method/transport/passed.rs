@@ -53,7 +53,8 @@ impl Passed {
         let Some(all) = &self.from[from] else {
             return Err(Error::internal("a lead that was not asked for"));
         };
-        Ok(sent.flat_map(|s| taken.clone().map(move |t| all[to][s][t])).sum())
+        // The sum of nothing is -0.
+        Ok(sent.flat_map(|s| taken.clone().map(move |t| all[to][s][t])).sum::<f64>() + 0.0)
     }
 
     /// Takes over what states say that come in through these leads.

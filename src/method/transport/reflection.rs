@@ -101,7 +101,7 @@ const ROUNDED: f64 = 10.0;
 /// Most doublings of a piece.
 const MOST_DOUBLINGS: usize = 100;
 /// Doublings after which it is looked at how many waves still pass, of so many at least; what is less than this does not.
-const DOUBLED: usize = 3;
+const LOOKED: std::ops::Range<usize> = 3..8;
 const MANY_WAVES: usize = 12;
 const PASSED: f64 = 1e-17;
 /// Elements of a cell's Green's function above which it is asked for orbitals that no wave reaches.
@@ -295,7 +295,7 @@ impl LeadSlab {
             if largest(self.inward.as_ref()) * largest(self.outward.as_ref()) <= 1e-18 {
                 break;
             }
-            if doublings >= DOUBLED && self.left.nrows() >= MANY_WAVES {
+            if LOOKED.contains(&doublings) && self.left.nrows() >= MANY_WAVES {
                 let (outward, inward) = (Lasting::new(&self.outward), Lasting::new(&self.inward));
                 if 2 * outward.to.ncols().max(inward.to.ncols()) <= self.left.nrows() {
                     let behind = self.between_lasting(&outward, &inward)?.end()?;
@@ -524,7 +524,7 @@ mod tests {
             assert!(off < 1e-10, "{flux} {energy}: {off}");
         }
         // Some are left out indeed.
-        let passing = (0..6).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
+        let passing = (0..8).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
         let passing = passing.unwrap();
         assert!(Lasting::new(&passing.outward).to.ncols() < 12);
         let lasting = Lasting::new(&passing.inward);

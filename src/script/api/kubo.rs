@@ -9,7 +9,7 @@ use super::kpm::{kernel, orders, some_of};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{Averaged, DoubleMoments, Provenance, Window};
+use crate::method::{Averaged, DoubleMoments, OpticalSample, Provenance, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -41,11 +41,10 @@ fn volume_of(mu: &DoubleMoments, o: &Options) -> Result<f64> {
     })
 }
 
-/// The optical conductivity and its error, as the options say.
-fn optical_of(mu: &DoubleMoments, frequencies: &Series, o: Options) -> Fallible<(Vec<f64>, Vec<f64>)> {
+/// What an optical conductivity is of, as the options say.
+fn optical_sample(mu: &DoubleMoments, o: &Options) -> Fallible<OpticalSample> {
     let (potential, temperature) = (o.float("potential")?, o.float("temperature")?);
-    let (volume, kernel) = (volume_of(mu, &o)?, kernel(&o)?);
-    Ok(mu.optical(frequencies.as_real("frequencies")?, potential, temperature, volume, kernel)?)
+    Ok(OpticalSample { potential, temperature, volume: volume_of(mu, o)?, kernel: kernel(o)? })
 }
 
 #[export_module(root = "crate::script::native")]
@@ -203,10 +202,12 @@ mod kubo_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn optical(mu: &mut SharedDouble, frequencies: Series, o: Options) -> Fallible<Series> {
-        optical_of(mu, &frequencies, o).map(|(sigma, _)| Series::Real(sigma))
+        let at = optical_sample(mu, &o)?;
+        Ok(Series::Real(mu.optical(frequencies.as_real("frequencies")?, &at)?))
     }
 
-    /// The standard error of `optical` over the vectors, Student's for few of them; NaN for a single vector.
+    /// The standard error of `optical` over the vectors, Student's for few of them; NaN for a single vector. Of more than 32
+    /// vectors averages of neighbours are compared.
     ///
     /// # Options
     /// - those of `optical`.
@@ -220,7 +221,8 @@ mod kubo_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn optical_error(mu: &mut SharedDouble, frequencies: Series, o: Options) -> Fallible<Series> {
-        optical_of(mu, &frequencies, o).map(|(_, error)| Series::Real(error))
+        let at = optical_sample(mu, &o)?;
+        Ok(Series::Real(mu.optical_error(frequencies.as_real("frequencies")?, &at)?))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
