@@ -59,7 +59,7 @@ impl DoubleMoments {
             );
         }
         let panels = self.panels(omega.len(), potential, temperature)?;
-        let at = Sample { potential, temperature, volume };
+        let at = Conditions { potential, temperature, volume };
         let sigma = |mu: &[C64]| self.absorbed(mu, omega, &panels, &at, kernel);
         let mean = sigma(self.values())?;
         let each: Vec<Vec<f64>> =
@@ -97,7 +97,7 @@ impl DoubleMoments {
         mu: &[C64],
         omega: &[f64],
         panels: &[f64],
-        at: &Sample,
+        at: &Conditions,
         kernel: DampingKernel,
     ) -> Result<Vec<f64>> {
         let (count, window) = (self.count, self.window);
@@ -188,13 +188,13 @@ impl DoubleMoments {
 }
 
 /// What a conductivity is of.
-struct Sample {
+struct Conditions {
     potential: f64,
     temperature: f64,
     volume: f64,
 }
 
-impl Sample {
+impl Conditions {
     /// What absorption moves, f(E) - f(E + omega) as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the difference of two
     /// numbers that are nearly the same.
     fn moved(&self, energy: f64, omega: f64) -> f64 {
@@ -223,7 +223,7 @@ struct Own {
 }
 
 impl Own {
-    fn new(window: Window, omega: f64, count: usize, at: &Sample) -> Own {
+    fn new(window: Window, omega: f64, count: usize, at: &Conditions) -> Own {
         let entry = angle(window, window.upper() - omega);
         // T_n(y) turns with the root of the distance from the entry, faster than T_n(x) as long as that is small.
         let root = |k: usize| 4.0 * k as f64 / count as f64;

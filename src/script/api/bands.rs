@@ -214,13 +214,13 @@ mod band_functions {
         let total = momenta_of(&counts, d)?;
         let task = o.task()?;
         let calls = Callback::new(&ctx);
-        let run = || -> Result<Sum> {
+        let run = || -> Result<MomentumSum> {
             let steps = task.start("Brillouin zone", total as usize);
-            let mut sum: Option<Sum> = None;
+            let mut sum: Option<MomentumSum> = None;
             for p in 0..total {
                 steps.advance(p as usize)?;
                 let k = momentum_at(&counts, p);
-                let term = Sum::of(&calls.call(&f, (floats(&k),))?)?;
+                let term = MomentumSum::of(&calls.call(&f, (floats(&k),))?)?;
                 sum = Some(match sum {
                     None => term,
                     Some(sum) => sum.plus(&term)?,
@@ -398,41 +398,45 @@ fn momentum_at(counts: &[i64], p: i64) -> Vec<FLOAT> {
 }
 
 /// A value of a function of the momentum, and sums of such values.
-enum Sum {
+enum MomentumSum {
     Number(Number),
     Series(Series),
     Matrix(Matrix),
 }
 
-impl Sum {
-    fn of(value: &Dynamic) -> Result<Sum> {
+impl MomentumSum {
+    fn of(value: &Dynamic) -> Result<MomentumSum> {
         if let Some(x) = as_number(value) {
-            return Ok(Sum::Number(x));
+            return Ok(MomentumSum::Number(x));
         }
         if let Some(x) = value.read_lock::<Series>() {
-            return Ok(Sum::Series(x.clone()));
+            return Ok(MomentumSum::Series(x.clone()));
         }
         match value.read_lock::<Matrix>() {
-            Some(x) => Ok(Sum::Matrix(x.clone())),
+            Some(x) => Ok(MomentumSum::Matrix(x.clone())),
             None => Err(Error::input(format!("the function gives {}", type_of(value)))
                 .hint("it must give a number, a Series or a Matrix")),
         }
     }
 
-    fn plus(self, other: &Sum) -> Result<Sum> {
+    fn plus(self, other: &MomentumSum) -> Result<MomentumSum> {
         Ok(match (self, other) {
-            (Sum::Number(a), Sum::Number(b)) => Sum::Number(Arithmetic::Add.number(a, *b)),
-            (Sum::Series(a), Sum::Series(b)) => Sum::Series(a.zip(Arithmetic::Add, b)?),
-            (Sum::Matrix(a), Sum::Matrix(b)) => Sum::Matrix(a.add(b)?),
+            (MomentumSum::Number(a), MomentumSum::Number(b)) => {
+                MomentumSum::Number(Arithmetic::Add.number(a, *b))
+            }
+            (MomentumSum::Series(a), MomentumSum::Series(b)) => {
+                MomentumSum::Series(a.zip(Arithmetic::Add, b)?)
+            }
+            (MomentumSum::Matrix(a), MomentumSum::Matrix(b)) => MomentumSum::Matrix(a.add(b)?),
             _ => return Err(Error::input("the function gives values of several types")),
         })
     }
 
     fn over(self, count: f64) -> Dynamic {
         match self {
-            Sum::Number(x) => to_dynamic(Arithmetic::Div.number(x, count.into())),
-            Sum::Series(x) => Dynamic::from(x.with(Arithmetic::Div, count.into())),
-            Sum::Matrix(x) => Dynamic::from(x.divide(count.into())),
+            MomentumSum::Number(x) => to_dynamic(Arithmetic::Div.number(x, count.into())),
+            MomentumSum::Series(x) => Dynamic::from(x.with(Arithmetic::Div, count.into())),
+            MomentumSum::Matrix(x) => Dynamic::from(x.divide(count.into())),
         }
     }
 }
