@@ -1,5 +1,5 @@
 //! Compares what host and device agree on (`build/layouts.rs`), compiles the CUDA kernels into one binary that the program
-//! embeds, where there is an nvcc; embeds none otherwise, and notes the commit.
+//! embeds, where there is an nvcc; embeds none otherwise, lists the scripts that come with the program, and notes the commit.
 
 #[path = "build/layouts.rs"]
 mod layouts;
@@ -36,9 +36,28 @@ fn main() {
         }
         None => std::fs::write(&image, []).expect("OUT_DIR can be written"),
     }
+    std::fs::write(out.join("scripts.rs"), scripts()).expect("OUT_DIR can be written");
     if let Some(commit) = commit() {
         println!("cargo::rustc-env=UMKLAPP_GIT={commit}");
     }
+}
+
+/// The scripts that come with the program, as an array of places and texts. Each has a line in the index of its folder, which is
+/// watched: the folder itself also holds what the scripts print.
+fn scripts() -> String {
+    let mut list = String::from("[\n");
+    for folder in ["scripts", "examples"] {
+        println!("cargo::rerun-if-changed={folder}/README.md");
+        let entries = std::fs::read_dir(folder).expect("the folders of scripts can be read");
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".rhai")).collect();
+        names.sort();
+        for path in names.iter().map(|name| format!("{folder}/{name}")) {
+            let text = format!("include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{path}\"))");
+            list.push_str(&format!("    (\"{path}\", {text}),\n"));
+        }
+    }
+    list + "]\n"
 }
 
 /// Writes the header that the kernels include; one that has not changed is left alone, and the objects with it.

@@ -19,10 +19,6 @@ const SIGNS: [&str; 8] = [
 ];
 
 impl Place {
-    fn new(name: &str) -> Place {
-        Place(Folder::new(name))
-    }
-
     /// Exit code, standard output, standard error.
     fn run(&self, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
@@ -42,7 +38,7 @@ impl Place {
 
 #[test]
 fn a_job_knows_what_it_was_given() {
-    let place = Place::new("info");
+    let place = Place(Folder::new("info"));
     let info = ["info", "--backend", "cpu", "--threads", "2"];
     let (code, said, _) = place.run(&info, &[]);
     assert!(code == 0 && !said.contains("\njob "), "{said}");
@@ -71,7 +67,7 @@ fn a_job_knows_what_it_was_given() {
 
 #[test]
 fn an_array_of_jobs_becomes_one_result() {
-    let place = Place::new("merge");
+    let place = Place(Folder::new("merge"));
     let script = "
         let disordered = |seed| tight_binding(lattice::square(8, 8), #{ disorder: 2.0, seed: seed });
         let o = #{ moments: 16, vectors: 2, seed: args.task, window: window(-5.5, 5.5), progress: false };
@@ -135,7 +131,7 @@ fn an_array_of_jobs_becomes_one_result() {
 
 #[test]
 fn a_job_that_is_begun_anew_goes_on() {
-    let place = Place::new("anew");
+    let place = Place(Folder::new("anew"));
     let script = "
         let h = tight_binding(lattice::chain(64), #{ hopping: -1.0 });
         let mu = kpm::moments(h, #{ moments: 32, vectors: args.vectors, seed: 1, checkpoint: \"mu.npz\", progress: false });
@@ -161,7 +157,7 @@ fn a_job_that_is_begun_anew_goes_on() {
 #[test]
 fn the_scripts_for_clusters_run() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/batch");
-    let place = Place::new("examples");
+    let place = Place(Folder::new("examples"));
     let script = folder.join("dos.rhai");
     let args = |task: &'static str| ["run", script.to_str().unwrap(), "--set", task, "--set", "size=16"];
     for task in ["task=1", "task=2"] {

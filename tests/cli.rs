@@ -8,15 +8,6 @@ use crate::common::Folder;
 struct Place(Folder);
 
 impl Place {
-    fn new(name: &str) -> Place {
-        Place(Folder::new(name))
-    }
-
-    fn with(self, name: &str, content: &str) -> Place {
-        self.0.file(name, content);
-        self
-    }
-
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).unwrap()
     }
@@ -52,14 +43,15 @@ impl Said {
 
 #[test]
 fn a_byte_order_mark_is_no_part_of_a_script() {
-    let place = Place::new("mark").with("marked.rhai", "\u{feff}print(1 + 1);");
+    let place = Place(Folder::new("mark").with("marked.rhai", "\u{feff}print(1 + 1);"));
     place.run(&["run", "marked.rhai"]).exactly(0, "2\n", "");
 }
 
 #[test]
 fn results_go_to_standard_output_and_trouble_to_standard_error() {
-    let place =
-        Place::new("run").with("a.rhai", "print(args.n + 1);\nlet x = 1/2;\nprint(args.rest);\nsqr(2);\n");
+    let place = Place(
+        Folder::new("run").with("a.rhai", "print(args.n + 1);\nlet x = 1/2;\nprint(args.rest);\nsqr(2);\n"),
+    );
     let said = place.run(&["run", "a.rhai", "--set", "n=41", "--", "left"]);
     let err = "\
 warning: `1/2` divides whole numbers and gives 0
@@ -89,13 +81,13 @@ error: no function `sqr(int)`
 
 #[test]
 fn a_product_that_is_divided_is_no_trap() {
-    let place = Place::new("product").with("a.rhai", "let n = 1000;\nprint(n * 2237 / 1000);\n");
+    let place = Place(Folder::new("product").with("a.rhai", "let n = 1000;\nprint(n * 2237 / 1000);\n"));
     place.run(&["run", "a.rhai"]).exactly(0, "2237\n", "");
 }
 
 #[test]
 fn wrong_usage_is_code_2() {
-    let place = Place::new("usage").with("a.rhai", "");
+    let place = Place(Folder::new("usage").with("a.rhai", ""));
     for args in [
         &["run"][..],
         &["fly"],
@@ -115,7 +107,7 @@ fn wrong_usage_is_code_2() {
 
 #[test]
 fn options_may_stand_before_the_command() {
-    let place = Place::new("before").with("a.rhai", "table(#{ x: [1.0] }).save(\"x.csv\");");
+    let place = Place(Folder::new("before").with("a.rhai", "table(#{ x: [1.0] }).save(\"x.csv\");"));
     for args in [
         &["--out", "here", "run", "a.rhai"][..],
         &["--out", "there", "--threads", "1", "run", "a.rhai", "--out", "here"],
@@ -135,10 +127,12 @@ fn options_may_stand_before_the_command() {
 
 #[test]
 fn a_script_needs_no_command_and_sets_the_exit_code() {
-    let place = Place::new("exit")
-        .with("a.rhai", "print(args.rest);\nfn end() { exit(3); }\nend();\nprint(2);")
-        .with("b.rhai", "exit();\nprint(2);")
-        .with("c.rhai", "exit(256);");
+    let place = Place(
+        Folder::new("exit")
+            .with("a.rhai", "print(args.rest);\nfn end() { exit(3); }\nend();\nprint(2);")
+            .with("b.rhai", "exit();\nprint(2);")
+            .with("c.rhai", "exit(256);"),
+    );
     place.run(&["run", "a.rhai", "--", "x"]).exactly(3, "[\"x\"]\n", "");
     place.run(&["a.rhai", "--", "x"]).exactly(3, "[\"x\"]\n", "");
     place.run(&["b.rhai"]).exactly(0, "", "");
@@ -155,7 +149,7 @@ fn a_script_needs_no_command_and_sets_the_exit_code() {
 
 #[test]
 fn a_backend_that_is_not_there_is_an_error() {
-    let place = Place::new("backend").with("a.rhai", "print(1);");
+    let place = Place(Folder::new("backend").with("a.rhai", "print(1);"));
     let said = place.run(&["run", "a.rhai", "--backend", "cuda"]);
     // Where there is a GPU the script runs on it; nowhere does it fall back in silence.
     assert!(
@@ -175,7 +169,7 @@ print(v);
 print(backend().name);
 if \"parts\" in backend() { print(backend().parts.map(|p| p.share)); }
 ";
-    let place = Place::new("shared").with("a.rhai", script);
+    let place = Place(Folder::new("shared").with("a.rhai", script));
     let alone = place.run(&["run", "a.rhai", "--backend", "cpu"]);
     let shared = place.run(&["run", "a.rhai", "--backend", "cpu+cpu", "--weights", "1:3"]);
     assert_eq!((alone.code, shared.code), (0, 0), "{alone:?} {shared:?}");
@@ -194,7 +188,7 @@ if \"parts\" in backend() { print(backend().parts.map(|p| p.share)); }
 
 #[test]
 fn scaling_is_measured_over_equal_backends() {
-    let place = Place::new("scale");
+    let place = Place(Folder::new("scale"));
     let args = ["bench", "scale", "--only", "cubic", "--seconds", "0.01", "--threads", "2"];
     let said = place.run(&[&args[..], &["--backend", "cpu+cpu", "--weights", "1:1"]].concat());
     assert_eq!(said.code, 0, "{}", said.err);
@@ -218,9 +212,11 @@ h.daggr();
 twise(1);
 chebyshev(h);
 ";
-    let place = Place::new("check")
-        .with("bad.rhai", script)
-        .with("good.rhai", "let f = |x| x + 1;\nprint(f.call(1.0 / 2.0));\n");
+    let place = Place(
+        Folder::new("check")
+            .with("bad.rhai", script)
+            .with("good.rhai", "let f = |x| x + 1;\nprint(f.call(1.0 / 2.0));\n"),
+    );
     place.run(&["check", "good.rhai"]).exactly(0, "", "");
     let said = place.run(&["check", "bad.rhai"]);
     let titles: Vec<&str> = said
@@ -246,15 +242,13 @@ chebyshev(h);
     assert_eq!(titles[..expected.len()], expected, "{}", said.err);
     assert!(said.err.ends_with("4 errors, 3 warnings\n"), "{}", said.err);
     assert_eq!(said.code, 1);
-    let place = place
-        .with("warn.rhai", "print(1/2);")
-        .with("name.rhai", "print(qq);")
-        .with("syntax.rhai", "let = 3;");
+    place.0.file("warn.rhai", "print(1/2);");
+    place.0.file("name.rhai", "print(qq);");
+    place.0.file("syntax.rhai", "let = 3;");
     assert_eq!(place.run(&["check", "warn.rhai"]).code, 0);
     assert_eq!(place.run(&["check", "--strict", "warn.rhai"]).code, 1);
     // All mistakes in one run, those of syntax and of types among them.
-    let place =
-        place.with("many.rhai", "let a = ;\nfn f(x) { x.sites }\nf(1.5);\nlet b = (1 + 2;\nprint(b + c);\n");
+    place.0.file("many.rhai", "let a = ;\nfn f(x) { x.sites }\nf(1.5);\nlet b = (1 + 2;\nprint(b + c);\n");
     let many = place.run(&["check", "many.rhai"]);
     let places: Vec<&str> =
         many.err.lines().filter_map(|l| l.trim().strip_prefix("--> many.rhai:")).collect();
@@ -271,10 +265,9 @@ chebyshev(h);
     );
     assert_eq!(place.run(&["check", "syntax.rhai"]).code, 1);
     // A variable that functions do not see has its hint before it runs, and what a comment swallows is told.
-    let place = place
-        .with("outer.rhai", "let a = 1;\nfn f(x) { x + a }\nprint(f(2));\n")
-        .with("late.rhai", "fn f(x) { x }\nprint(f(b));\nlet b = 1;\n")
-        .with("open.rhai", "print(\"/*\");\n  /* no end\nprint(2);\n");
+    place.0.file("outer.rhai", "let a = 1;\nfn f(x) { x + a }\nprint(f(2));\n");
+    place.0.file("late.rhai", "fn f(x) { x }\nprint(f(b));\nlet b = 1;\n");
+    place.0.file("open.rhai", "print(\"/*\");\n  /* no end\nprint(2);\n");
     let outer = place.run(&["check", "outer.rhai"]);
     assert!(
         outer.code == 1 && outer.err.contains("hint: a function sees only what it is given"),
@@ -302,13 +295,13 @@ fn no_script_of_the_project_is_called_wrong() {
     }
     assert!(scripts.len() > 100, "{scripts:?}");
     let arguments: Vec<&str> = std::iter::once("check").chain(scripts.iter().map(String::as_str)).collect();
-    let said = Place::new("all").run(&arguments);
+    let said = Place(Folder::new("all")).run(&arguments);
     assert_eq!(said.code, 0, "{}", said.err);
 }
 
 #[test]
 fn definitions_are_written() {
-    let place = Place::new("definitions");
+    let place = Place(Folder::new("definitions"));
     let said = place.run(&["doc", "--definitions", "defs"]);
     assert!(said.code == 0 && said.out.ends_with(" files of definitions in defs\n"), "{said:?}");
     assert!(place.read("defs/kpm.d.rhai").starts_with("module kpm;\n"));
@@ -329,7 +322,7 @@ print(#{ momens: 3 });
 print(nowhere);
 gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
 ";
-    let said = Place::new("options").with("a.rhai", script).run(&["check", "a.rhai"]);
+    let said = Place(Folder::new("options").with("a.rhai", script)).run(&["check", "a.rhai"]);
     for (what, hint, at) in
         [("hoping", "hopping", "1:45"), ("vetcors", "vectors", "3:28"), ("titel", "title", "4:21")]
     {
@@ -357,7 +350,7 @@ fn excitations_above_a_superposition_are_told() {
         dmrg::uniform_excitations(gs, h, #{ charge: #{ NfParity: 1 }, progress: false });";
     for (mu, told) in [("-3.0", 1), ("6.0", 0)] {
         let script = format!("let mu = {mu};\n{script}");
-        let said = Place::new("above").with("a.rhai", &script).run(&["run", "a.rhai"]);
+        let said = Place(Folder::new("above").with("a.rhai", &script)).run(&["run", "a.rhai"]);
         assert_eq!(said.code, 0, "{}", said.err);
         let notes = said.err.matches("note: the state is a superposition of several ground states").count();
         assert_eq!(notes, told, "mu = {mu}: {}", said.err);
@@ -369,7 +362,7 @@ fn too_few_states_of_a_temperature_are_told() {
     let script = "let chain = sites(\"S=1/2\", 8);\nlet h = models::heisenberg(chain);
         dmrg::thermal(h, chain, #{ beta: 1.0, progress: false });
         dmrg::thermal(h, chain, #{ beta: 1.0, states: 2, progress: false });";
-    let said = Place::new("loss").with("a.rhai", script).run(&["run", "a.rhai"]);
+    let said = Place(Folder::new("loss").with("a.rhai", script)).run(&["run", "a.rhai"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(
         said.err.matches("note: the weights that were left out add up to ").count(),
@@ -382,11 +375,11 @@ fn too_few_states_of_a_temperature_are_told() {
 
 #[test]
 fn too_few_moments_of_a_greens_function_are_told() {
-    let place = Place::new("green").with(
+    let place = Place(Folder::new("green").with(
         "a.rhai",
         "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, 2.02) };
         kpm::green(h, 0, 0, o);\nkpm::green(h, 0, 0, o + #{ moments: 64 });",
-    );
+    ));
     let said = place.run(&["run", "a.rhai"]);
     let note =
         "note: 64 moments are too few for the Green's function at energy 2.03: its series takes 240 there\n";
@@ -398,10 +391,12 @@ fn too_few_moments_of_a_greens_function_are_told() {
 
 #[test]
 fn golden_tests_pass_fail_and_are_blessed() {
-    let place = Place::new("test")
-        .with("tests/sum.rhai", "print(0.1 + 0.2);\nprint(\"done\");\n")
-        .with("tests/fails.rhai", "// error\nprint(\"before\");\nassert(false, \"as it must\");\n")
-        .with("tests/deep/silent.rhai", "assert(true, \"fine\");\nseries([1.0]).save(\"x.csv\");\n");
+    let place = Place(
+        Folder::new("test")
+            .with("tests/sum.rhai", "print(0.1 + 0.2);\nprint(\"done\");\n")
+            .with("tests/fails.rhai", "// error\nprint(\"before\");\nassert(false, \"as it must\");\n")
+            .with("tests/deep/silent.rhai", "assert(true, \"fine\");\nseries([1.0]).save(\"x.csv\");\n"),
+    );
     let fresh = place.run(&["test"]);
     assert_eq!(fresh.code, 1);
     assert!(
@@ -421,21 +416,21 @@ fn golden_tests_pass_fail_and_are_blessed() {
     assert!(!place.0.join("x.csv").exists(), "files of tests go elsewhere");
     assert_eq!(place.run(&["test"]).code, 0);
     // Within the tolerance, then beyond it, then with a wider one.
-    let place = place.with("tests/sum.out", "0.30000000000001\ndone\n");
+    place.0.file("tests/sum.out", "0.30000000000001\ndone\n");
     place.run(&["test", "tests/sum.rhai"]).exactly(
         0,
         "ok       tests/sum.rhai\n1 passed, 0 failed\nclosest to its tolerance: tests/sum.rhai line 1, 0.30000000000000004 for 0.30000000000001, 0.00 of what is allowed\n",
         "",
     );
-    let place = place.with("tests/sum.out", "0.3001\ndone\n");
+    place.0.file("tests/sum.out", "0.3001\ndone\n");
     place.run(&["test", "tests/sum.rhai"]).exactly(
         1,
         "FAILED   tests/sum.rhai\n    the output is not that of `tests/sum.out`\n    line 1: 0.30000000000000004 instead of 0.3001, 3.3e5 times the tolerance\n    - 1 0.3001\n    + 1 0.30000000000000004\n      2 done\n0 passed, 1 failed\n",
         "",
     );
-    let place = place.with("tests/sum.rhai", "// golden: rtol=1e-2\nprint(0.1 + 0.2);\nprint(\"done\");\n");
+    place.0.file("tests/sum.rhai", "// golden: rtol=1e-2\nprint(0.1 + 0.2);\nprint(\"done\");\n");
     assert_eq!(place.run(&["test", "tests/sum.rhai"]).code, 0);
-    let place = place.with("tests/fails.rhai", "// error\nprint(\"before\");\n");
+    place.0.file("tests/fails.rhai", "// error\nprint(\"before\");\n");
     let said = place.run(&["test", "tests/fails.rhai"]);
     assert!(said.code == 1 && said.out.contains("the script must fail, and did not"), "{said:?}");
     place.run(&["test", "nowhere"]).exactly(1, "", "error: there is no `nowhere`\n");
@@ -443,11 +438,13 @@ fn golden_tests_pass_fail_and_are_blessed() {
 
 #[test]
 fn tests_that_failed_run_again_and_other_programs_read_the_results() {
-    let place = Place::new("again")
-        .with("tests/good.rhai", "print(1);\n")
-        .with("tests/good.out", "1\n")
-        .with("tests/bad.rhai", "print(\"<2>\");\n")
-        .with("tests/bad.out", "3\n");
+    let place = Place(
+        Folder::new("again")
+            .with("tests/good.rhai", "print(1);\n")
+            .with("tests/good.out", "1\n")
+            .with("tests/bad.rhai", "print(\"<2>\");\n")
+            .with("tests/bad.out", "3\n"),
+    );
     let state = place.0.join("state");
     let test = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
@@ -472,7 +469,7 @@ fn tests_that_failed_run_again_and_other_programs_read_the_results() {
 #[test]
 fn records_are_json_lines() {
     let script = "print(\"x\");\nlet t = table(#{ a: [1, 2] });\nprint(t);\nt.save(\"t.csv\");\nassert(false, \"end\");\n";
-    let place = Place::new("json").with("a.rhai", script);
+    let place = Place(Folder::new("json").with("a.rhai", script));
     let said = place.run(&["run", "--json", "--out", ".", "a.rhai"]);
     let records: Vec<serde_json::Value> =
         said.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
@@ -486,7 +483,7 @@ fn records_are_json_lines() {
 
 #[test]
 fn the_manual_explains_names() {
-    let place = Place::new("doc");
+    let place = Place(Folder::new("doc"));
     let said = place.run(&["doc", "exact::basis"]);
     assert_eq!(said.code, 0);
     for part in [
@@ -504,8 +501,9 @@ fn the_manual_explains_names() {
 
 #[test]
 fn papers_of_a_script() {
-    let place =
-        Place::new("cite").with("a.rhai", "let h = sparse([0], [0], [1.0]);\nprint(davidson(h).values);\n");
+    let place = Place(
+        Folder::new("cite").with("a.rhai", "let h = sparse([0], [0], [1.0]);\nprint(davidson(h).values);\n"),
+    );
     let said = place.run(&["cite", "a.rhai"]);
     let keys: Vec<&str> = said.out.lines().filter(|l| l.starts_with('@')).collect();
     assert_eq!(keys, ["@software{Umklapp,", "@article{Davidson1975,", "@article{Olsen1990,"]);
@@ -513,7 +511,7 @@ fn papers_of_a_script() {
 
 #[test]
 fn information_and_completions() {
-    let place = Place::new("info");
+    let place = Place(Folder::new("info"));
     let said = place.run(&["info", "--threads", "1"]);
     assert!(
         said.code == 0 && said.out.contains("\nthreads   1\n") && said.out.starts_with("version"),
@@ -556,7 +554,7 @@ fn threads_hold_for_work_that_no_backend_does() {
 #[test]
 fn a_strange_script_stays_in_its_folder() {
     let reads = |name: &str| format!("print(load(\"{name}\").rows);");
-    let place = Place::new("confine")
+    let place = Place(Folder::new("confine")
         .with("secret.csv", "x\n1\n")
         .with("box/own.csv", "x\n1\n2\n")
         .with("box/good.rhai", "print(load(\"own.csv\").rows);\ntable(#{ y: [1.0] }).save(\"new.csv\");\n")
@@ -571,7 +569,7 @@ fn a_strange_script_stays_in_its_folder() {
             "let h = tight_binding(lattice::chain(8));\nkpm::moments(h, #{ moments: 8, checkpoint: \"../run.npz\" });",
         )
         .with("box/imports.rhai", "import \"../other\" as other;\nprint(other::x);")
-        .with("other.rhai", "export const x = 1;");
+        .with("other.rhai", "export const x = 1;"));
     let run = |script: &str| place.run(&["run", script, "--confine", "box", "-q"]);
     run("box/good.rhai").exactly(0, "2\n", "");
     assert!(place.read("box/new.csv").contains('1'));
@@ -596,7 +594,7 @@ fn a_strange_script_stays_in_its_folder() {
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("../secret.csv", place.0.join("box/link.csv")).unwrap();
-        let place = place.with("box/link.rhai", &reads("link.csv"));
+        place.0.file("box/link.rhai", reads("link.csv"));
         assert_eq!(place.run(&["run", "box/link.rhai", "--confine", "box", "-q"]).code, 1);
         let said = place.run(&["run", "box/good.rhai", "--confine", "nowhere"]);
         said.exactly(1, "", "error: `nowhere` is no folder\n |\n = hint: make it first\n");
@@ -616,12 +614,14 @@ dmrg::uniform_growth(dmrg::cell_mpo(h, cell, #{}), start).grown();
 
 #[test]
 fn memory_and_time_are_limited() {
-    let place = Place::new("limits")
-        .with("large.rhai", "let x = linspace(0.0, 1.0, 100000000);\nprint(x.len);")
-        .with("grows.rhai", "let s = \"abcdefgh\";\nloop { s += s; }")
-        .with("small.rhai", "print(linspace(0.0, 1.0, 1000).len);")
-        .with("endless.rhai", ENDLESS)
-        .with("long.rhai", "print(1);\nlet n = 0;\nloop { n += 1; }");
+    let place = Place(
+        Folder::new("limits")
+            .with("large.rhai", "let x = linspace(0.0, 1.0, 100000000);\nprint(x.len);")
+            .with("grows.rhai", "let s = \"abcdefgh\";\nloop { s += s; }")
+            .with("small.rhai", "print(linspace(0.0, 1.0, 1000).len);")
+            .with("endless.rhai", ENDLESS)
+            .with("long.rhai", "print(1);\nlet n = 0;\nloop { n += 1; }"),
+    );
     let limited = |script: &str| place.run(&["run", script, "--memory", "300MB", "--threads", "1", "-q"]);
     limited("small.rhai").exactly(0, "1000\n", "");
     for (script, why) in [("large.rhai", "does not fit in memory"), ("grows.rhai", " are free")] {

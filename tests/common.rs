@@ -16,6 +16,12 @@ impl Folder {
         Folder(path)
     }
 
+    /// With a file of this name.
+    pub fn with(self, name: &str, content: &str) -> Folder {
+        self.file(name, content);
+        self
+    }
+
     /// Writes a file there.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.0.join(name);

@@ -12,15 +12,6 @@ use crate::common::Folder;
 struct Place(Folder);
 
 impl Place {
-    fn new(name: &str) -> Place {
-        Place(Folder::new(name))
-    }
-
-    fn with(self, name: &str, content: &str) -> Place {
-        self.0.file(name, content);
-        self
-    }
-
     /// A command of the shell, where `$UMKLAPP` is the program; its exit code and what it says.
     fn shell(&self, command: &str) -> (i32, String) {
         let output = Command::new("sh")
@@ -82,7 +73,7 @@ fn end(child: &mut Child) -> ExitStatus {
 #[test]
 fn a_script_goes_on_when_nobody_reads() {
     let script = "for i in 0..20000 { print(i); }\nseries([1.0]).save(\"end.csv\");\n";
-    let place = Place::new("pipe").with("a.rhai", script);
+    let place = Place(Folder::new("pipe").with("a.rhai", script));
     for (command, code) in [
         ("$UMKLAPP run a.rhai | head -1", 0),
         ("$UMKLAPP run a.rhai >&-", 0),
@@ -98,7 +89,7 @@ fn a_script_goes_on_when_nobody_reads() {
 #[test]
 fn full_outputs_are_no_panic() {
     let script = "note(\"a\");\nprint(1);\nseries([1.0]).save(\"end.csv\");\nprint(2);\n";
-    let place = Place::new("full").with("a.rhai", script).with("b.rhai", "nothing(1);");
+    let place = Place(Folder::new("full").with("a.rhai", script).with("b.rhai", "nothing(1);"));
     let (code, said) = place.shell("$UMKLAPP run a.rhai >/dev/full");
     assert!(code == 1 && said.matches("standard output cannot be written").count() == 1, "{code} {said}");
     assert!(place.files().contains(&"end.csv".to_string()));
@@ -115,11 +106,11 @@ fn full_outputs_are_no_panic() {
 
 #[test]
 fn signals_end_the_program_at_once() {
-    let place = Place::new("signals")
+    let place = Place(Folder::new("signals")
         .with("sleep.rhai", "print(1);\nsleep(30);\n")
         // A library's work that polls nothing.
         .with("long.rhai", "let m = tight_binding(lattice::chain(1500), #{ disorder: 1.0, seed: 1 }).to_matrix();\nprint(1);\nloop { m.eigvals(); }\n")
-        .with("try.rhai", "print(1);\nloop { try { sleep(30); } catch (e) {} }\n");
+        .with("try.rhai", "print(1);\nloop { try { sleep(30); } catch (e) {} }\n"));
     for (script, signal, code) in [
         ("sleep.rhai", libc::SIGINT, 130),
         ("sleep.rhai", libc::SIGTERM, 143),
@@ -160,7 +151,7 @@ fn too_much_memory_is_a_sentence() {
         "load(\"/dev/zero\")",
         "load(\"/dev/zero.csv\")",
     ];
-    let place = Place::new("memory");
+    let place = Place(Folder::new("memory"));
     for (k, case) in cases.iter().enumerate() {
         let file = format!("{k}.rhai");
         std::fs::write(place.0.join(&file), format!("print(1);\n{case};\n")).unwrap();
@@ -178,10 +169,12 @@ fn too_much_memory_is_a_sentence() {
 
 #[test]
 fn deep_values_and_rings_of_files() {
-    let place = Place::new("deep")
-        .with("self.rhai", "import \"self\" as s;\n")
-        .with("ring_a.rhai", "import \"ring_b\" as b;\n")
-        .with("ring_b.rhai", "import \"ring_a\" as a;\n");
+    let place = Place(
+        Folder::new("deep")
+            .with("self.rhai", "import \"self\" as s;\n")
+            .with("ring_a.rhai", "import \"ring_b\" as b;\n")
+            .with("ring_b.rhai", "import \"ring_a\" as a;\n"),
+    );
     for script in ["self.rhai", "ring_a.rhai"] {
         let (code, said) = place.shell(&format!("$UMKLAPP run {script}"));
         assert!(code == 1 && said.contains("imports itself"), "{code} {said}");
@@ -205,7 +198,7 @@ fn deep_values_and_rings_of_files() {
 fn one_run_a_checkpoint() {
     let script = "let h = tight_binding(lattice::square(64, 64));\n\
         print(1);\nkpm::moments(h, #{ moments: 512, vectors: 2000, checkpoint: \"mu.npz\", seed: 1 });\n";
-    let place = Place::new("two").with("a.rhai", script);
+    let place = Place(Folder::new("two").with("a.rhai", script));
     let mut first = place.start(&["run", "a.rhai"]);
     let began = Instant::now();
     while !place.files().contains(&".mu.npz.lock".to_string()) {
@@ -236,7 +229,7 @@ fn a_full_disk_does_not_end_a_run() {
         vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 20, checkpoint: \"walk.json\", seed: 3, progress: false });
         print(\"end\");";
     for script in [kpm, vmc] {
-        let place = Place::new("disk").with("a.rhai", script);
+        let place = Place(Folder::new("disk").with("a.rhai", script));
         let (code, said) = place.shell("ulimit -f 1; $UMKLAPP run a.rhai");
         assert_eq!(code, 0, "{said}");
         assert!(
@@ -251,7 +244,7 @@ fn a_full_disk_does_not_end_a_run() {
 #[test]
 fn a_full_disk_takes_no_part_of_a_text() {
     let script = "append_text(\"log.txt\", \"whole\\n\"); let long = \"\"; long.pad(4000, \"x\"); append_text(\"log.txt\", long);";
-    let place = Place::new("append").with("a.rhai", script);
+    let place = Place(Folder::new("append").with("a.rhai", script));
     let (code, said) = place.shell("ulimit -f 1; $UMKLAPP run a.rhai");
     assert!(code == 1 && said.contains("log.txt"), "{code} {said}");
     assert_eq!(std::fs::read_to_string(place.0.join("log.txt")).unwrap(), "whole\n");
@@ -266,7 +259,7 @@ fn a_run_that_is_killed_goes_on() {
         let r = vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 400, checkpoint: \"walk.json\", seed: 3, progress: false });
         print(r.energy); print(r.error);";
     for (name, script, file) in [("kpm", kpm, "mu.npz"), ("vmc", vmc, "walk.json")] {
-        let place = Place::new(&format!("kill-{name}")).with("a.rhai", script);
+        let place = Place(Folder::new(&format!("kill-{name}")).with("a.rhai", script));
         let (code, undisturbed) = place.shell("$UMKLAPP run a.rhai");
         assert_eq!(code, 0, "{undisturbed}");
         std::fs::remove_file(place.0.join(file)).unwrap();
@@ -309,7 +302,7 @@ fn threads_and_parts_give_the_same_numbers() {
         let x = wilson::reference_spinor(lattice::hypercubic(4, 4, 4, 4), 2);
         print(norm(overlap::sign(q, #{ delta: 1e-8, seed: 1, progress: false }) * x));
     ";
-    let place = Place::new("threads").with("a.rhai", script);
+    let place = Place(Folder::new("threads").with("a.rhai", script));
     let run = |options: &str| {
         let (code, said) = place.shell(&format!("$UMKLAPP run -q {options} a.rhai"));
         assert_eq!(code, 0, "{options}: {said}");

@@ -16,23 +16,31 @@ struct Editor {
 
 impl Editor {
     fn open() -> Editor {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_umklapp"))
-            .arg("lsp")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let to = child.stdin.take();
-        let from = BufReader::new(child.stdout.take().unwrap());
-        let mut editor = Editor { child, to, from, asked: 0 };
+        let mut editor = Editor::start();
         let able = editor.ask("initialize", json!({ "capabilities": {} }));
         assert_eq!(able["capabilities"]["hoverProvider"], json!(true));
         editor.tell("initialized", json!({}));
         editor
     }
 
+    fn start() -> Editor {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_umklapp"))
+            .arg("lsp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let to = child.stdin.take();
+        let from = BufReader::new(child.stdout.take().unwrap());
+        Editor { child, to, from, asked: 0 }
+    }
+
     fn send(&mut self, message: &Value) {
-        let text = message.to_string();
+        self.send_text(&message.to_string());
+    }
+
+    fn send_text(&mut self, text: &str) {
         let to = self.to.as_mut().unwrap();
         write!(to, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
         to.flush().unwrap();
@@ -131,4 +139,44 @@ fn an_editor_is_served() {
     editor.tell("exit", Value::Null);
     editor.to = None;
     assert_eq!(editor.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn malformed_messages_are_answered() {
+    let mut editor = Editor::start();
+    let ask = |id: u64, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method }).to_string();
+    let refused = |editor: &mut Editor, text: &str, id: Value, code: i64| {
+        editor.send_text(text);
+        let answer = editor.hear();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{text}: {answer}");
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty(), "{answer}");
+    };
+    refused(&mut editor, &ask(1, "textDocument/hover"), json!(1), -32002);
+    editor.ask("initialize", json!({ "capabilities": {} }));
+    editor.tell("initialized", json!({}));
+    refused(&mut editor, "{ nonsense", Value::Null, -32700);
+    refused(&mut editor, "", Value::Null, -32700);
+    refused(&mut editor, "[]", Value::Null, -32600);
+    refused(&mut editor, "{\"id\": 5, \"params\": {}}", json!(5), -32600);
+    refused(&mut editor, "{\"id\": [5], \"method\": \"shutdown\"}", Value::Null, -32600);
+    refused(&mut editor, &ask(6, "textDocument/hover"), json!(6), -32602);
+    refused(&mut editor, &ask(7, "initialize"), json!(7), -32600);
+    // Changes without a document, and answers to nothing, are passed over.
+    editor.tell("textDocument/didOpen", json!([1, 2]));
+    editor.send(&json!({ "jsonrpc": "2.0", "id": 3, "result": 1 }));
+    assert_eq!(editor.write("let a = 1 + 2;").len(), 0);
+    assert_eq!(editor.ask("shutdown", Value::Null), Value::Null);
+    refused(&mut editor, &ask(8, "textDocument/hover"), json!(8), -32600);
+    editor.tell("exit", Value::Null);
+    assert_eq!(editor.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_header_without_a_length_ends_the_server_with_a_sentence() {
+    let mut editor = Editor::start();
+    editor.to.as_mut().unwrap().write_all(b"Content-Type: x\r\n\r\n{}").unwrap();
+    let mut said = String::new();
+    editor.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("a message that does not tell its length") && !said.contains("panicked"), "{said}");
+    assert_ne!(editor.child.wait().unwrap().code(), Some(0));
 }

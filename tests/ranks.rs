@@ -43,15 +43,6 @@ fn dealt<T: Copy>(runs: &[T]) -> Vec<(&'static PathBuf, Vec<T>)> {
 struct Place(Folder);
 
 impl Place {
-    fn new(name: &str) -> Place {
-        Place(Folder::new(name))
-    }
-
-    fn with(self, name: &str, content: &str) -> Place {
-        self.0.file(name, content);
-        self
-    }
-
     fn command(&self, launcher: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
         command.args(args).current_dir(&self.0).env("NO_COLOR", "1").env("UMKLAPP_MPIEXEC", launcher);
@@ -113,7 +104,7 @@ fn close(a: &str, b: &str, what: &str) {
 
 #[test]
 fn one_rank_speaks() {
-    let place = Place::new("speaks").with(
+    let place = Place(Folder::new("speaks").with(
         "a.rhai",
         "print(`${backend().ranks} ranks, this is ${backend().rank}`);
          write_text(\"note.txt\", \"first\\n\");
@@ -121,7 +112,7 @@ fn one_rank_speaks() {
          print(file_exists(\"note.txt\") && !file_exists(\"other.txt\"));
          let h = tight_binding(lattice::chain(20), #{ hopping: 1.0 });
          print(random_block(h, 1, #{ seed: 3 }).to_series().sum());",
-    );
+    ));
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &[]);
         for ranks in ["2", "3"] {
@@ -136,7 +127,7 @@ fn one_rank_speaks() {
 
 #[test]
 fn standard_input_is_read_for_all() {
-    let place = Place::new("input");
+    let place = Place(Folder::new("input"));
     for launcher in launchers() {
         let mut command = place.command(launcher, &["--ranks", "2", "--threads", "1", "--quiet"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -150,10 +141,12 @@ fn standard_input_is_read_for_all() {
 
 #[test]
 fn errors_are_told_once_or_name_their_rank() {
-    let place = Place::new("errors")
-        .with("all.rhai", "let x = 1;\nthrow \"all of us\";")
-        .with("one.rhai", "if backend().rank == 1 { throw \"only me\"; }\nsleep(60.0);")
-        .with("code.rhai", "exit(3);");
+    let place = Place(
+        Folder::new("errors")
+            .with("all.rhai", "let x = 1;\nthrow \"all of us\";")
+            .with("one.rhai", "if backend().rank == 1 { throw \"only me\"; }\nsleep(60.0);")
+            .with("code.rhai", "exit(3);"),
+    );
     for launcher in launchers() {
         let said = place.run(launcher, &["run", "all.rhai", "--ranks", "2", "--threads", "1"]);
         assert_eq!((said.code, said.err.matches("all of us").count()), (Some(1), 2), "{said:?}");
@@ -171,7 +164,7 @@ fn errors_are_told_once_or_name_their_rank() {
 
 #[test]
 fn measurements_are_made_by_all() {
-    let place = Place::new("bench");
+    let place = Place(Folder::new("bench"));
     for launcher in launchers() {
         for what in [["scale", "--only", "cubic"], ["kpm", "--only", "cubic 64^3 disordered stencil R=1"]] {
             let args = ["--seconds", "0.01", "--ranks", "2", "--threads", "1"];
@@ -231,7 +224,7 @@ const LATTICES: [(&str, &str); 10] = [
 #[test]
 fn moments_are_those_of_one_process() {
     for (name, h) in LATTICES {
-        let place = Place::new(&format!("moments-{name}")).with(
+        let place = Place(Folder::new(&format!("moments-{name}")).with(
             "a.rhai",
             &format!(
                 "let h = {h};
@@ -253,7 +246,7 @@ fn moments_are_those_of_one_process() {
                  print(w.lower); print(w.upper);
                  for x in (h + 0.5 * h * h).to_matrix().diagonal() {{ print(abs(x)); }}"
             ),
-        );
+        ));
         let Some(launcher) = launchers().first() else { return };
         let alone = place.prints(launcher, "1", &[]);
         for (launcher, numbers_of_ranks) in dealt(&["2", "3"]) {
@@ -278,7 +271,7 @@ fn moments_are_those_of_one_process() {
 /// with symmetries, and of a sum that is not Hermitian.
 #[test]
 fn sectors_are_those_of_one_process() {
-    let place = Place::new("sectors").with(
+    let place = Place(Folder::new("sectors").with(
         "a.rhai",
         "let c = sites(\"S=1/2\", 10);
          let ring = models::heisenberg(c, #{ periodic: true });
@@ -297,7 +290,7 @@ fn sectors_are_those_of_one_process() {
              print(h.is_hermitian());
              print(h.entries);
          }",
-    );
+    ));
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &[]);
         for ranks in ["2", "3"] {
@@ -310,13 +303,13 @@ fn sectors_are_those_of_one_process() {
 
 #[test]
 fn grids_of_ranks_compute_the_same() {
-    let place = Place::new("grids").with(
+    let place = Place(Folder::new("grids").with(
         "a.rhai",
         "let h = tight_binding(lattice::cubic(6, 5, 7), #{ hopping: -1.0, disorder: 1.0, seed: 2 });
          let v = random_block(h, 2, #{ seed: 1 });
          for x in (h * v).norm() { print(x); }
          for x in kpm::moments(h, #{ moments: 24, vectors: 2, seed: 3, progress: false }).values { print(x); }",
-    );
+    ));
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &[]);
         for grid in ["1x1x4", "2x2x1", "4x1x1", "1x2x2"] {
@@ -330,7 +323,7 @@ fn grids_of_ranks_compute_the_same() {
 
 #[test]
 fn walkers_do_not_depend_on_ranks() {
-    let place = Place::new("walkers").with(
+    let place = Place(Folder::new("walkers").with(
         "a.rhai",
         "let psi = slater_jastrow(orbitals::oscillator(3, #{ dimension: 3 }), #{ up: 3, down: 2, jastrow: jastrow::pade(#{ b: 0.4 }) });
          let walk = walkers(psi, #{ count: 5, seed: 1 });
@@ -344,7 +337,7 @@ fn walkers_do_not_depend_on_ranks() {
          print(again.sweeps);
          for x in local_energy(again, electrons(vmc::trap(1.0))) { print(x); }
          for k in 0..5 { print(walk.positions(k).norm()); }",
-    );
+    ));
     let Some(launcher) = launchers().first() else { return };
     let alone = place.prints(launcher, "1", &[]);
     for (launcher, numbers_of_ranks) in dealt(&["2", "3", "7"]) {
@@ -385,7 +378,7 @@ for z in late.expect("Sz") { print(z); }
 
 #[test]
 fn superblocks_do_not_depend_on_ranks() {
-    let place = Place::new("superblocks").with("a.rhai", SUPERBLOCKS);
+    let place = Place(Folder::new("superblocks").with("a.rhai", SUPERBLOCKS));
     let Some(launcher) = launchers().first() else { return };
     let alone = place.prints(launcher, "1", &[]);
     for (launcher, numbers_of_ranks) in dealt(&["2", "3", "7"]) {
@@ -402,7 +395,7 @@ fn superblocks_are_spread_over_cards() {
     // What is linear in the error of a search is known to fewer digits.
     let energies = SUPERBLOCKS.split("let late").next().unwrap_or_default();
     let energies = energies.replace(" ${g.expect(\"Sz\")[0]}", "");
-    let place = Place::new("cards").with("a.rhai", &energies);
+    let place = Place(Folder::new("cards").with("a.rhai", &energies));
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &["--backend", "cuda"]);
         let spread = place.prints(launcher, "2", &["--backend", "cuda"]);
@@ -420,7 +413,7 @@ fn spinors_are_those_of_one_process() {
         ("2, 2, 3, 2", "reconstruct-8"),
         ("6, 4, 2, 3", "full"),
     ] {
-        let place = Place::new("spinors").with(
+        let place = Place(Folder::new("spinors").with(
             "a.rhai",
             &format!(
                 "let u = gauge::reference_field(lattice::hypercubic({sizes}), 0.3).boundary(\"antiperiodic\");
@@ -437,7 +430,7 @@ fn spinors_are_those_of_one_process() {
                  let v = wilson::gamma5(lattice::hypercubic({sizes})) * unit_block(q, [5]);
                  print(dot(v, q * v).re);"
             ),
-        );
+        ));
         let Some(launcher) = launchers().first() else { return };
         let alone = place.prints(launcher, "1", &[]);
         for (launcher, cuts) in dealt(&[("2", &[][..]), ("3", &[]), ("4", &["--grid", "2x1x1x2"])]) {
@@ -518,7 +511,7 @@ fn gauge_fields_do_not_depend_on_ranks() {
         let script =
             FIELDS.replace("MORE", more).replace("LATTICE", &format!("lattice::hypercubic({sizes})"));
         let script = script.replace("SIDE", &side.to_string()).replace("SITE", site);
-        let place = Place::new("fields").with("a.rhai", &script);
+        let place = Place(Folder::new("fields").with("a.rhai", &script));
         let files =
             || ["u.nersc", "u.lime", "half.nersc"].map(|name| std::fs::read(place.0.join(name)).unwrap());
         let Some(launcher) = launchers().first() else { return };
@@ -537,7 +530,7 @@ fn gauge_fields_do_not_depend_on_ranks() {
 
 #[test]
 fn long_halos_travel_in_pieces() {
-    let place = Place::new("long").with(
+    let place = Place(Folder::new("long").with(
         "a.rhai",
         "let u = gauge::reference_field(lattice::hypercubic(12, 12, 12, 4), 0.3);
          print(gauge::topological_charge(u));
@@ -545,7 +538,7 @@ fn long_halos_travel_in_pieces() {
          let far = 0.0;
          for site in [0, 63, 64, 1727, 1728, 6911] { far += u.link(site, 1).at(0, 2).im; }
          print(far);",
-    );
+    ));
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &[]);
         assert_eq!(alone, place.prints(launcher, "2", &[]));
@@ -556,7 +549,7 @@ fn long_halos_travel_in_pieces() {
 #[test]
 fn one_rank_may_have_all_sites() {
     let script = "print(wilson::time_slices(wilson::reference_spinor(lattice::hypercubic(1, 2, 2, 4), 1)));";
-    let place = Place::new("slices").with("a.rhai", script);
+    let place = Place(Folder::new("slices").with("a.rhai", script));
     for launcher in launchers() {
         let alone = place.prints(launcher, "1", &[]);
         assert_eq!(alone, place.prints(launcher, "2", &["--grid", "2x1x1x1"]));
@@ -565,13 +558,12 @@ fn one_rank_may_have_all_sites() {
 
 #[test]
 fn gauge_files_are_refused_by_all_ranks() {
-    let place = Place::new("damaged").with("a.rhai", "print(gauge::plaquette(load(\"bad.nersc\")));");
-    let place = place.with(
+    let place = Place(Folder::new("damaged").with("a.rhai", "print(gauge::plaquette(load(\"bad.nersc\")));"));
+    place.0.file(
         "b.rhai",
         "gauge::reference_field(lattice::hypercubic(4, 2, 2, 4), 0.3).save(\"none/a.lime\");",
     );
-    let place = place
-        .with("c.rhai", "gauge::reference_field(lattice::hypercubic(4, 2, 2, 4), 0.3).save(\"u.nersc\");");
+    place.0.file("c.rhai", "gauge::reference_field(lattice::hypercubic(4, 2, 2, 4), 0.3).save(\"u.nersc\");");
     for launcher in launchers() {
         let run = |script: &str| {
             place.run(launcher, &["run", script, "--threads", "1", "--ranks", "3", "--share-from", "0"])
@@ -606,7 +598,7 @@ fn gauge_files_are_refused_by_all_ranks() {
 
 #[test]
 fn overlap_fermions_are_those_of_one_process() {
-    let place = Place::new("overlap").with(
+    let place = Place(Folder::new("overlap").with(
         "a.rhai",
         "let lat = lattice::hypercubic(4, 2, 2, 2);
          let u = gauge::heatbath(lat, #{ beta: 5.7, sweeps: 3, seed: 4, progress: false }).boundary(\"antiperiodic\");
@@ -619,7 +611,7 @@ fn overlap_fermions_are_those_of_one_process() {
              let x = solve::bicgstab(w, b, #{ tol: 1e-11, even_odd: even_odd, progress: false }).x;
              print(x.norm());
          }",
-    );
+    ));
     for launcher in launchers() {
         let alone = numbers(&place.prints(launcher, "1", &[]));
         let shared = numbers(&place.prints(launcher, "3", &[]));
@@ -660,7 +652,7 @@ fn golden_files_hold_on_ranks() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let files: Vec<String> =
         GOLDEN.iter().map(|name| folder.join(format!("{name}.rhai")).display().to_string()).collect();
-    let place = Place::new("golden");
+    let place = Place(Folder::new("golden"));
     for (launcher, numbers_of_ranks) in dealt(&["2", "3"]) {
         for ranks in numbers_of_ranks {
             let mut args = vec!["test", "--threads", "1", "--quiet", "--ranks", ranks, "--share-from", "0"];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::block::OrbitalBlock;
-use super::lattice::{Bond, Kept, Lattice, Site};
+use super::lattice::{Bond, Lattice, Renumbering, Site};
 use super::model::{Hop, HopValue, Model};
 use super::table::{Builder, Table};
 use crate::error::{Error, Result};
@@ -54,7 +54,7 @@ impl Lattice {
     fn numbered(&self, full: Vec<usize>, all: usize, draws: u32) -> Lattice {
         let mut number = vec![usize::MAX; all];
         full.iter().enumerate().for_each(|(site, &full)| number[full] = site);
-        Lattice { kept: Some(Arc::new(Kept { full, number, draws, grown: true })), ..self.clone() }
+        Lattice { kept: Some(Arc::new(Renumbering { full, number, draws, grown: true })), ..self.clone() }
     }
 }
 

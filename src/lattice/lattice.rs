@@ -52,12 +52,12 @@ pub struct Lattice {
     pub(super) cells: Vec<usize>,
     pub(super) wrap: Vec<Wrap>,
     pub(super) bonds: Arc<Vec<Bond>>,
-    pub(super) kept: Option<Arc<Kept>>,
+    pub(super) kept: Option<Arc<Renumbering>>,
 }
 
 /// The numbering after a removal.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct Renumbering {
     /// Number before removal of each site.
     pub full: Vec<usize>,
     /// Number after removal of each former site, `usize::MAX` where it is gone.
@@ -69,7 +69,7 @@ pub(super) struct Kept {
 }
 
 /// Where a displacement from a cell arrives.
-pub(super) struct Landing {
+pub(super) struct Arrival {
     /// Number of the cell, within the lattice.
     pub cell: usize,
     /// How often each boundary was crossed, upwards positive.
@@ -458,8 +458,8 @@ impl Lattice {
 
     /// Where `sign * shift` leads from a cell; none beyond an open boundary.
     #[inline]
-    pub(super) fn land(&self, at: &[i64], shift: &[i64], sign: i64) -> Option<Landing> {
-        let mut landing = Landing { cell: 0, crossings: [0; MAX_DIMENSION], wrapped: false };
+    pub(super) fn land(&self, at: &[i64], shift: &[i64], sign: i64) -> Option<Arrival> {
+        let mut landing = Arrival { cell: 0, crossings: [0; MAX_DIMENSION], wrapped: false };
         let mut stride = 1;
         for (d, &n) in self.cells.iter().enumerate() {
             let n = n as i64;
@@ -480,7 +480,7 @@ impl Lattice {
 
     /// The boundary phase of a matrix element whose column was displaced as `landing` says.
     #[inline]
-    pub(super) fn phase(&self, landing: &Landing) -> C64 {
+    pub(super) fn phase(&self, landing: &Arrival) -> C64 {
         let mut phase = C64::ONE;
         for (wrap, &n) in self.wrap.iter().zip(&landing.crossings) {
             if let Wrap::Phase(p) = wrap

@@ -395,7 +395,7 @@ impl Model {
         lat.each_bond(bond, task, |_, span| {
             table.push(match span {
                 None => None,
-                Some(Span { a, b }) => {
+                Some(BondEnds { a, b }) => {
                     let block = term(a, b)?;
                     block.check(particles, what).map_err(|e| e.context(format!("from {a:?} to {b:?}")))?;
                     Some(make(&block))
@@ -542,7 +542,7 @@ impl Model {
 }
 
 /// One bond of the lattice.
-pub(super) struct Span<'a> {
+pub(super) struct BondEnds<'a> {
     /// Position of the site it leaves.
     pub a: &'a [f64],
     /// Position that it reaches, beyond the boundary where it crosses one.
@@ -555,7 +555,7 @@ impl Lattice {
         &self,
         bond: &Bond,
         task: &Task,
-        mut visit: impl FnMut(usize, Option<Span<'_>>) -> Result<()>,
+        mut visit: impl FnMut(usize, Option<BondEnds<'_>>) -> Result<()>,
     ) -> Result<()> {
         let (cells, basis, d) = (self.cell_count(), self.basis().len(), self.dimension());
         let (mut a, mut b) = (vec![0.0; self.space()], vec![0.0; self.space()]);
@@ -577,7 +577,7 @@ impl Lattice {
             let mut end = at;
             end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
             self.position_into(&end[..d], bond.to, &mut b);
-            visit(cell, Some(Span { a: &a, b: &b }))?;
+            visit(cell, Some(BondEnds { a: &a, b: &b }))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::lattice::{CHUNK, Kept, Lattice};
+use super::lattice::{CHUNK, Lattice, Renumbering};
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::number::philox::{self, Stream};
@@ -111,6 +111,6 @@ impl Lattice {
             here.for_each(|(site, full)| number[full - begin] = site);
         });
         let grown = self.kept.as_ref().is_some_and(|kept| kept.grown);
-        Ok(Lattice { kept: Some(Arc::new(Kept { full, number, draws, grown })), ..self.clone() })
+        Ok(Lattice { kept: Some(Arc::new(Renumbering { full, number, draws, grown })), ..self.clone() })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::lattice::{Bond, Landing, Lattice, MAX_DIMENSION};
+use super::lattice::{Arrival, Bond, Lattice, MAX_DIMENSION};
 use super::model::Model;
 use super::strained::{Strained, content};
 use crate::error::{Error, Kind, Result};
@@ -210,7 +210,7 @@ fn ends_beyond(
     let (mut from, mut x) = (Vec::new(), vec![Vec::new(); space]);
     let mut position = vec![0.0; space];
     each_crossing(lattice, bond, |cell, at| {
-        let there = |landing: &Landing| {
+        let there = |landing: &Arrival| {
             lattice.number(cell * basis + bond.from).is_some()
                 && lattice.number(landing.cell * basis + bond.to).is_some()
         };

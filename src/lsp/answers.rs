@@ -6,7 +6,7 @@ use super::place;
 use crate::output::folders;
 use crate::repl::complete::{self, Names, Proposals};
 use crate::repl::scan::{self, Sort};
-use crate::script::lex::{self, Kind, Token};
+use crate::script::lex::{self, Token, TokenKind};
 use crate::script::manual::{self, Style};
 use crate::script::registry::{self, Entry, Form};
 use crate::script::{Engine, stdlib};
@@ -176,7 +176,7 @@ impl Answers {
 
 /// The last definition of a variable before a byte.
 fn variable(text: &str, name: &str, byte: usize) -> Option<std::ops::Range<usize>> {
-    let tokens: Vec<Token> = lex::tokens(text).into_iter().filter(|t| t.kind != Kind::Space).collect();
+    let tokens: Vec<Token> = lex::tokens(text).into_iter().filter(|t| t.kind != TokenKind::Space).collect();
     let word = |t: &Token| &text[t.range.clone()];
     let defines = |w: &&[Token]| matches!(word(&w[0]), "let" | "const" | "for") && word(&w[1]) == name;
     let found: Vec<_> = tokens.windows(2).filter(defines).map(|w| w[1].range.clone()).collect();

@@ -3,25 +3,36 @@
 
 mod answers;
 mod place;
+mod wire;
 
 use std::collections::HashMap;
 
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use lsp_types as lsp;
 use lsp_types::notification::Notification as _;
 use lsp_types::request::Request as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::script::{Engine, Settings};
 use crate::task::Interrupt;
 use answers::Answers;
+use wire::{Answer, Code, Heard};
 
 /// The scripts that the editor has open, and what is known of the language.
 struct Server {
     engine: Engine,
     answers: Answers,
     texts: HashMap<lsp::Uri, String>,
+    stage: Stage,
+}
+
+/// How far the talk with the editor has come.
+enum Stage {
+    /// It has not been told what the server can do.
+    Before,
+    Open,
+    /// It is about to leave.
+    Over,
 }
 
 /// Serves one editor until it leaves.
@@ -32,33 +43,22 @@ pub fn run() -> Result<()> {
     let settings = Settings { backend: "cpu".into(), quiet: true, ..Settings::default() };
     let engine = Engine::with(settings, Interrupt::default())?;
     let answers = Answers::new(&engine);
-    let mut server = Server { engine, answers, texts: HashMap::new() };
-    let (connection, threads) = Connection::stdio();
-    let able = serde_json::to_value(abilities()).map_err(|e| broken(&e))?;
-    connection.initialize(able).map_err(|e| broken(&e))?;
-    for message in &connection.receiver {
-        match message {
-            Message::Request(request) => {
-                if connection.handle_shutdown(&request).map_err(|e| broken(&e))? {
-                    break;
-                }
-                let response = server.answer(request);
-                connection.sender.send(response.into()).map_err(|e| broken(&e))?;
-            }
-            Message::Notification(told) => {
-                if let Some(found) = server.hear(told) {
-                    connection.sender.send(found.into()).map_err(|e| broken(&e))?;
-                }
-            }
-            Message::Response(_) => {}
+    let mut server = Server { engine, answers, texts: HashMap::new(), stage: Stage::Before };
+    let (mut from, mut to) = (std::io::stdin().lock(), std::io::stdout());
+    let broke = |e: Error| e.context("the connection to the editor broke");
+    while let Some(heard) = wire::read(&mut from).map_err(broke)? {
+        let said = match heard {
+            Heard::Asked { id, method, params } => Some(wire::answer(&id, server.answer(&method, params))),
+            Heard::Told { method, .. } if method == lsp::notification::Exit::METHOD => break,
+            Heard::Told { method, params } => server.hear(&method, params),
+            Heard::Answered => None,
+            Heard::Wrong { id, code, why } => Some(wire::answer(&id, Err((code, why)))),
+        };
+        if let Some(said) = said {
+            wire::send(&mut to, &said).map_err(broke)?;
         }
     }
-    drop(connection);
-    threads.join().map_err(|e| broken(&e))
-}
-
-fn broken(e: &dyn std::fmt::Display) -> Error {
-    Error::file(format!("the connection to the editor broke: {e}"))
+    Ok(())
 }
 
 fn abilities() -> lsp::ServerCapabilities {
@@ -80,22 +80,25 @@ fn abilities() -> lsp::ServerCapabilities {
 }
 
 impl Server {
-    /// Follows the editor's changes; the mistakes of a script that changed.
-    fn hear(&mut self, told: Notification) -> Option<Notification> {
-        let uri = match told.method.as_str() {
+    /// Follows the editor's changes; tells the mistakes of a script that changed.
+    fn hear(&mut self, method: &str, params: Value) -> Option<Value> {
+        if !matches!(self.stage, Stage::Open) {
+            return None;
+        }
+        let uri = match method {
             lsp::notification::DidOpenTextDocument::METHOD => {
-                let opened: lsp::DidOpenTextDocumentParams = serde_json::from_value(told.params).ok()?;
+                let opened: lsp::DidOpenTextDocumentParams = serde_json::from_value(params).ok()?;
                 self.texts.insert(opened.text_document.uri.clone(), opened.text_document.text);
                 opened.text_document.uri
             }
             lsp::notification::DidChangeTextDocument::METHOD => {
-                let changed: lsp::DidChangeTextDocumentParams = serde_json::from_value(told.params).ok()?;
+                let changed: lsp::DidChangeTextDocumentParams = serde_json::from_value(params).ok()?;
                 let text = changed.content_changes.into_iter().last()?.text;
                 self.texts.insert(changed.text_document.uri.clone(), text);
                 changed.text_document.uri
             }
             lsp::notification::DidCloseTextDocument::METHOD => {
-                let closed: lsp::DidCloseTextDocumentParams = serde_json::from_value(told.params).ok()?;
+                let closed: lsp::DidCloseTextDocumentParams = serde_json::from_value(params).ok()?;
                 self.texts.remove(&closed.text_document.uri);
                 closed.text_document.uri
             }
@@ -104,30 +107,40 @@ impl Server {
         let text = self.texts.get(&uri).map_or("", String::as_str);
         let diagnostics = answers::mistakes(&mut self.engine, text);
         let found = lsp::PublishDiagnosticsParams { uri, diagnostics, version: None };
-        Some(Notification::new(lsp::notification::PublishDiagnostics::METHOD.into(), found))
+        let found = serde_json::to_value(found).ok()?;
+        Some(wire::notice(lsp::notification::PublishDiagnostics::METHOD, &found))
     }
 
-    fn answer(&self, request: Request) -> Response {
-        let id = request.id.clone();
-        match self.find(request) {
-            Ok(Some(result)) => Response::new_ok(id, result),
-            Ok(None) => Response::new_ok(id, Value::Null),
-            Err((code, why)) => Response::new_err(id, code as i32, why),
+    /// What a request is answered, at this stage of the talk.
+    fn answer(&mut self, method: &str, params: Value) -> Answer {
+        match (method, &self.stage) {
+            (lsp::request::Initialize::METHOD, Stage::Before) => {
+                self.stage = Stage::Open;
+                Ok(json!({ "capabilities": abilities() }))
+            }
+            (_, Stage::Before) => Err((Code::TooEarly, "`initialize` comes first".into())),
+            (lsp::request::Initialize::METHOD, _) => Err((Code::NoRequest, "`initialize` comes once".into())),
+            (_, Stage::Over) => Err((Code::NoRequest, "behind `shutdown` comes `exit` only".into())),
+            (lsp::request::Shutdown::METHOD, Stage::Open) => {
+                self.stage = Stage::Over;
+                Ok(Value::Null)
+            }
+            (_, Stage::Open) => self.find(method, params),
         }
     }
 
-    fn find(&self, request: Request) -> std::result::Result<Option<Value>, (ErrorCode, String)> {
-        let method = request.method.as_str();
+    fn find(&self, method: &str, params: Value) -> Answer {
         let at: lsp::TextDocumentPositionParams = match method {
             lsp::request::HoverRequest::METHOD
             | lsp::request::Completion::METHOD
             | lsp::request::SignatureHelpRequest::METHOD
-            | lsp::request::GotoDefinition::METHOD => serde_json::from_value(request.params.clone())
-                .map_err(|e| (ErrorCode::InvalidParams, e.to_string()))?,
-            _ => return Err((ErrorCode::MethodNotFound, format!("no request `{method}`"))),
+            | lsp::request::GotoDefinition::METHOD => {
+                serde_json::from_value(params).map_err(|e| (Code::WrongParams, e.to_string()))?
+            }
+            _ => return Err((Code::NoMethod, format!("no request `{method}`"))),
         };
         let uri = &at.text_document.uri;
-        let Some(text) = self.texts.get(uri) else { return Ok(None) };
+        let Some(text) = self.texts.get(uri) else { return Ok(Value::Null) };
         let byte = place::byte(text, at.position);
         let found = match method {
             lsp::request::HoverRequest::METHOD => self.answers.hover(text, byte).map(serde_json::to_value),
@@ -139,6 +152,7 @@ impl Server {
             }
             _ => self.answers.definition(uri, text, byte).map(serde_json::to_value),
         };
-        found.transpose().map_err(|e| (ErrorCode::InternalError, e.to_string()))
+        let found = found.transpose().map_err(|e| (Code::Internal, e.to_string()))?;
+        Ok(found.unwrap_or_default())
     }
 }

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::basis::Basis;
-use super::opsum::{OpSum, changes};
+use super::opsum::{OpSum, ROUNDING, changes};
 use super::product::Product;
 use crate::error::{Error, Result};
 use crate::number::C64;
 
 /// The most joint states of the sites of one term.
 const MAX_JOINT: usize = 1 << 20;
-/// Sums below this, relative to the moduli of what was added, count as zero.
-const ROUNDING: f64 = 1e-13;
 
 /// All terms on one set of sites with one string of signs, as one sparse matrix of their joint states.
 pub(super) struct LocalTerms {

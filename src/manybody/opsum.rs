@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::format::{complex, real};
 
+/// Sums below this, relative to the moduli of what was added, count as zero.
+pub(super) const ROUNDING: f64 = 1e-13;
+
 /// A coefficient times a product of operators, the rightmost acting first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {

@@ -58,7 +58,7 @@ pub use krylov::{Exponential, exponential};
 pub use markers::{bott_index, chern_marker, entanglement, level_ratio};
 pub use minmax::MinMax;
 pub use moments::Moments;
-pub use optical::OpticalSample;
+pub use optical::OpticalConditions;
 pub use plane_wave::{geometry, k_path, momenta_fit, plane_waves};
 pub use record::{Averaged, Draw, Provenance};
 pub use recorded::RecordedClenshaw;

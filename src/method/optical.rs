@@ -43,7 +43,7 @@ impl DoubleMoments {
     ///
     /// # Errors
     /// Frequencies that are not above zero, temperatures below zero, volumes that are none.
-    pub fn optical(&self, omega: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
+    pub fn optical(&self, omega: &[f64], at: &OpticalConditions) -> Result<Vec<f64>> {
         let panels = self.checked(omega, at)?;
         self.absorbed(self.values(), omega, &panels, at)
     }
@@ -52,7 +52,7 @@ impl DoubleMoments {
     ///
     /// # Errors
     /// As [`DoubleMoments::optical`].
-    pub fn optical_error(&self, omega: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
+    pub fn optical_error(&self, omega: &[f64], at: &OpticalConditions) -> Result<Vec<f64>> {
         let panels = self.checked(omega, at)?;
         if self.vectors() < 2 {
             return Ok(vec![f64::NAN; omega.len()]);
@@ -80,7 +80,7 @@ impl DoubleMoments {
     }
 
     /// The panels of frequencies that can be.
-    fn checked(&self, omega: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
+    fn checked(&self, omega: &[f64], at: &OpticalConditions) -> Result<Vec<f64>> {
         if let Some(w) = omega.iter().find(|w| !(**w > 0.0 && w.is_finite())) {
             return Err(Error::input(format!("a frequency of {w}"))
                 .hint("frequencies are energies above zero; the conductivity at zero frequency has a formula of its own"));
@@ -117,7 +117,13 @@ impl DoubleMoments {
         Ok(panels)
     }
 
-    fn absorbed(&self, mu: &[C64], omega: &[f64], panels: &[f64], at: &OpticalSample) -> Result<Vec<f64>> {
+    fn absorbed(
+        &self,
+        mu: &[C64],
+        omega: &[f64],
+        panels: &[f64],
+        at: &OpticalConditions,
+    ) -> Result<Vec<f64>> {
         let (count, window) = (self.count, self.window);
         let g = at.kernel.factors(count);
         let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
@@ -207,7 +213,7 @@ impl DoubleMoments {
 
 /// What a conductivity is of.
 #[derive(Debug, Clone, Copy)]
-pub struct OpticalSample {
+pub struct OpticalConditions {
     /// The chemical potential.
     pub potential: f64,
     /// In energy (k_B = 1).
@@ -218,7 +224,7 @@ pub struct OpticalSample {
     pub kernel: DampingKernel,
 }
 
-impl OpticalSample {
+impl OpticalConditions {
     /// What absorption moves, f(E) - f(E + omega) as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the difference of two
     /// numbers that are nearly the same.
     fn moved(&self, energy: f64, omega: f64) -> f64 {
@@ -247,7 +253,7 @@ struct Own {
 }
 
 impl Own {
-    fn new(window: Window, omega: f64, count: usize, at: &OpticalSample) -> Own {
+    fn new(window: Window, omega: f64, count: usize, at: &OpticalConditions) -> Own {
         let entry = angle(window, window.upper() - omega);
         // T_n(y) turns with the root of the distance from the entry, faster than T_n(x) as long as that is small.
         let root = |k: usize| 4.0 * k as f64 / count as f64;
@@ -392,7 +398,8 @@ mod tests {
                 c.iter().enumerate().map(term).sum()
             };
             let omega = [0.004, 0.9, 1.6, 1.7, 3.0, 4.2, 4.9, 4.996, 5.5, 0.1];
-            let at = OpticalSample { potential, temperature, volume: 1.0, kernel: DampingKernel::Dirichlet };
+            let at =
+                OpticalConditions { potential, temperature, volume: 1.0, kernel: DampingKernel::Dirichlet };
             let found = mu.optical(&omega, &at).expect("numbers");
             let mut largest = 0.0f64;
             let mut off = Vec::new();
@@ -434,7 +441,7 @@ mod tests {
         let of = |k: usize| -> Vec<C64> {
             (0..64).map(|i| C64::new((1.7 * (i * 37 + k * 91) as f64).sin(), 0.0)).collect()
         };
-        let at = OpticalSample {
+        let at = OpticalConditions {
             potential: 0.2,
             temperature: 0.3,
             volume: 1.0,

@@ -92,7 +92,7 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         Some(start) => Some(a.device().columns(start, 0..start.columns().min(width))?),
         None => None,
     };
-    let mut span = Span::new(&units.h, x, width, options)?;
+    let mut span = RitzVectors::new(&units.h, x, width, options)?;
     span.tolerance = tolerance;
     let ended = match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
@@ -115,7 +115,7 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
 }
 
 /// Orthonormal Ritz vectors with their values and residuals.
-struct Span {
+struct RitzVectors {
     a: Operator,
     x: BlockVector,
     /// How many vectors there should be.
@@ -132,9 +132,9 @@ struct Span {
     cycles: usize,
 }
 
-impl Span {
+impl RitzVectors {
     /// A span of `width` vectors: those given, and random ones for the rest.
-    fn new(a: &Operator, x: Option<BlockVector>, width: usize, options: &RitzOptions) -> Result<Span> {
+    fn new(a: &Operator, x: Option<BlockVector>, width: usize, options: &RitzOptions) -> Result<RitzVectors> {
         let distribution = Distribution::Gaussian;
         let mut random = Random { seed: options.seed, stream: Stream::Start, first_column: 0, distribution };
         let x = match x {
@@ -146,7 +146,7 @@ impl Span {
                 x
             }
         };
-        let mut span = Span {
+        let mut span = RitzVectors {
             a: a.clone(),
             x,
             width,
@@ -242,7 +242,7 @@ impl Stall {
 }
 
 /// Conjugate gradients for one vector after the other, in cycles.
-fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended> {
+fn gradients(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<Ended> {
     let progress = task.start("Ritz functional", options.max_products);
     let mut stall = Stall::default();
     let mut looks = 0;
@@ -284,7 +284,7 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ende
 
 /// With a rough tolerance a vector may settle on a level above another one close by, of which it happened to have
 /// little. Lowers the vector beside those wanted, where there is one; false if it has settled already.
-fn look_below(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<bool> {
+fn look_below(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<bool> {
     let k = options.sure;
     if span.tolerance <= LOOSE || span.x.columns() <= k || span.products >= options.max_products {
         return Ok(false);
@@ -299,7 +299,7 @@ fn look_below(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<boo
 
 /// Lowers the Ritz functional of vector `k`, orthogonal to those below, until its gradient is small; false if no step was
 /// made.
-fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &Task) -> Result<bool> {
+fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, task: &Task) -> Result<bool> {
     let a = span.a.clone();
     let device = a.device().clone();
     let below = if k > 0 { Some(device.columns(&span.x, 0..k)?) } else { None };
@@ -392,7 +392,7 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
 
 /// Subspace iteration with a Chebyshev filter: each sweep damps the spectrum above the largest Ritz value of the
 /// span.
-fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended> {
+fn filters(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<Ended> {
     let a = span.a.clone();
     let device = a.device().clone();
     let mut upper = Window::lanczos(&a, 40, 0.02, options.seed, &task.quiet())?.upper();

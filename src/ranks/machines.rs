@@ -47,7 +47,7 @@ pub(super) fn is_cut() -> bool {
 }
 
 /// Where rank 0 listens, as it tells the others. What each end says first tells it from strangers.
-struct Place {
+struct ListenerAddress {
     /// What rank 0 says first.
     answer: String,
     /// What the other ranks say first.
@@ -56,19 +56,24 @@ struct Place {
     addresses: Vec<IpAddr>,
 }
 
-impl Place {
+impl ListenerAddress {
     fn written(&self) -> Vec<u8> {
-        let Place { answer, key, port, addresses } = self;
+        let ListenerAddress { answer, key, port, addresses } = self;
         let mut words = vec![answer.clone(), key.clone(), port.to_string()];
         words.extend(addresses.iter().map(IpAddr::to_string));
         words.join(" ").into_bytes()
     }
 
-    fn read(bytes: &[u8]) -> Option<Place> {
+    fn read(bytes: &[u8]) -> Option<ListenerAddress> {
         let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
         let (answer, key) = (words.next()?.to_string(), words.next()?.to_string());
         let port = words.next()?.parse().ok()?;
-        Some(Place { answer, key, port, addresses: words.map_while(|word| word.parse().ok()).collect() })
+        Some(ListenerAddress {
+            answer,
+            key,
+            port,
+            addresses: words.map_while(|word| word.parse().ok()).collect(),
+        })
     }
 
     /// The connection of a rank, at the first address where rank 0 answers.
@@ -117,7 +122,7 @@ fn addresses() -> Vec<IpAddr> {
 
 /// Rank 0's side of the connections.
 struct Hub {
-    place: Place,
+    place: ListenerAddress,
     listener: TcpListener,
     ready: Epoll,
     lines: Vec<Line<TcpStream>>,
@@ -139,7 +144,7 @@ impl Hub {
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).ok()?;
         ready.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, 0)).ok()?;
         let word = || format!("{:032x}", rand::random::<u128>());
-        let place = Place { answer: word(), key: word(), port, addresses: addresses() };
+        let place = ListenerAddress { answer: word(), key: word(), port, addresses: addresses() };
         Some(Hub { place, listener, ready, lines: Vec::new(), size })
     }
 
@@ -225,7 +230,7 @@ pub(super) fn begin(world: &World, tell: impl Fn(&Error) + Send + 'static) -> Re
     let hub = if world.rank() == 0 && several { Hub::open(world.size()) } else { None };
     let place = world.broadcast(hub.as_ref().map(|hub| hub.place.written()).unwrap_or_default())?;
     let rank = world.rank();
-    let work = move || match (hub, Place::read(&place)) {
+    let work = move || match (hub, ListenerAddress::read(&place)) {
         (Some(hub), _) => hub.watch(tell),
         (None, Some(place)) if rank > 0 => {
             let Some(stream) = place.connect(rank) else { return };
@@ -285,7 +290,7 @@ mod tests {
     #[test]
     fn a_rank_that_ends_without_a_word_is_known_and_strangers_are_not() {
         let mut hub = Hub::open(4).unwrap();
-        let place = Place::read(&hub.place.written()).unwrap();
+        let place = ListenerAddress::read(&hub.place.written()).unwrap();
         // Nobody answers at once: the greeting comes when the connection is accepted.
         let others = std::thread::scope(|scope| {
             let place = &place;

@@ -7,7 +7,7 @@ use super::input::COMMANDS;
 use crate::script::declared::OptionDoc;
 use crate::script::device::BACKENDS;
 use crate::script::kinds;
-use crate::script::lex::{self, Kind};
+use crate::script::lex::{self, TokenKind};
 use crate::script::registry::{self, Entry, Form};
 use crate::script::signature::Field;
 
@@ -65,8 +65,8 @@ pub fn proposals(names: &Names, line: &str) -> Proposals {
     }
     let all = lex::tokens(line);
     match all.last().map(|t| t.kind) {
-        Some(Kind::Text { closed: false }) => return words(names, line).unwrap_or(Proposals::Files),
-        Some(Kind::Comment | Kind::Number | Kind::Text { .. }) => {
+        Some(TokenKind::Text { closed: false }) => return words(names, line).unwrap_or(Proposals::Files),
+        Some(TokenKind::Comment | TokenKind::Number | TokenKind::Text { .. }) => {
             return Proposals::Words(line.len(), vec![]);
         }
         _ => {}
@@ -294,11 +294,14 @@ fn words(names: &Names, line: &str) -> Option<Proposals> {
 /// Where the word begins that is being written at the end of a line, and the tokens before it.
 fn before(line: &str) -> (usize, Vec<String>) {
     let mut tokens = lex::tokens(line);
-    let word = tokens.last().filter(|t| matches!(t.kind, Kind::Word | Kind::Keyword)).map(|t| t.range.start);
+    let word = tokens
+        .last()
+        .filter(|t| matches!(t.kind, TokenKind::Word | TokenKind::Keyword))
+        .map(|t| t.range.start);
     if word.is_some() {
         tokens.pop();
     }
-    tokens.retain(|t| t.kind != Kind::Space && t.kind != Kind::Comment);
+    tokens.retain(|t| t.kind != TokenKind::Space && t.kind != TokenKind::Comment);
     let texts = tokens.iter().map(|t| line[t.range.clone()].to_string());
     (word.unwrap_or(line.len()), texts.collect())
 }
@@ -307,7 +310,7 @@ fn before(line: &str) -> (usize, Vec<String>) {
 pub fn parameters(names: &Names, line: &str) -> Option<String> {
     let tokens: Vec<String> = lex::tokens(line)
         .into_iter()
-        .filter(|t| t.kind != Kind::Space)
+        .filter(|t| t.kind != TokenKind::Space)
         .map(|t| line[t.range].to_string())
         .collect();
     if tokens.last()? != "(" {

@@ -14,7 +14,7 @@ use rustyline::{
 
 use super::complete::{self, Names, Proposals};
 use super::{input, paint};
-use crate::script::lex::{self, Kind};
+use crate::script::lex::{self, TokenKind};
 
 /// Everything the editor asks.
 pub(super) struct Assistant {
@@ -140,11 +140,11 @@ fn coloured(line: &str, pos: usize) -> String {
         let text = &line[token.range.clone()];
         let last = token.range.end - 1;
         match token.kind {
-            Kind::Keyword => out.push_str(&paint::keyword(text)),
-            Kind::Text { .. } => out.push_str(&paint::text(text)),
-            Kind::Number => out.push_str(&paint::number(text)),
-            Kind::Comment => out.push_str(&paint::faint(text)),
-            Kind::Mark if marked.contains(&last) => out.push_str(&paint::partner(text)),
+            TokenKind::Keyword => out.push_str(&paint::keyword(text)),
+            TokenKind::Text { .. } => out.push_str(&paint::text(text)),
+            TokenKind::Number => out.push_str(&paint::number(text)),
+            TokenKind::Comment => out.push_str(&paint::faint(text)),
+            TokenKind::Mark if marked.contains(&last) => out.push_str(&paint::partner(text)),
             _ => out.push_str(text),
         }
     }

@@ -41,7 +41,7 @@ pub(super) enum Input<'a> {
 pub(super) fn read(line: &str) -> Input<'_> {
     let text = line.trim();
     if text.is_empty()
-        || lex::tokens(text).iter().all(|t| matches!(t.kind, lex::Kind::Space | lex::Kind::Comment))
+        || lex::tokens(text).iter().all(|t| matches!(t.kind, lex::TokenKind::Space | lex::TokenKind::Comment))
     {
         return Input::Nothing;
     }
@@ -133,9 +133,9 @@ pub(super) fn parser() -> rhai::Engine {
 
 /// Whether a text ends with a comment `///`, which belongs to the function that follows.
 fn documents(text: &str) -> bool {
-    let last = lex::tokens(text).into_iter().rfind(|t| t.kind != lex::Kind::Space);
+    let last = lex::tokens(text).into_iter().rfind(|t| t.kind != lex::TokenKind::Space);
     last.is_some_and(|t| {
-        t.kind == lex::Kind::Comment
+        t.kind == lex::TokenKind::Comment
             && text[t.range.clone()].starts_with("///")
             && !text[t.range].starts_with("////")
     })
@@ -156,7 +156,7 @@ pub(super) fn incomplete(parser: &rhai::Engine, text: &str) -> bool {
         ParseErrorType::BadInput(rhai::LexError::UnterminatedString) => {
             // Only texts in back-ticks run over lines.
             lex::tokens(text).last().is_some_and(|t| {
-                t.kind == (lex::Kind::Text { closed: false }) && text[t.range.clone()].starts_with('`')
+                t.kind == (lex::TokenKind::Text { closed: false }) && text[t.range.clone()].starts_with('`')
             })
         }
         ParseErrorType::BadInput(_) => false,

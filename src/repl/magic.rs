@@ -251,7 +251,7 @@ fn script(done: &[Done]) -> String {
         let text = d.text.trim();
         let statement = text.trim_end_matches(';');
         // A comment at the end of an input must not hide what follows it.
-        let comment = lex::tokens(text).last().is_some_and(|t| t.kind == lex::Kind::Comment);
+        let comment = lex::tokens(text).last().is_some_and(|t| t.kind == lex::TokenKind::Comment);
         // A comment ends with its line.
         let end = if comment { "\n" } else { "" };
         let line = match (d.value, uses_ans) {

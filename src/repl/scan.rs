@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::ops::Range;
 
 use super::complete::{self, Names, Proposal, Variable};
-use crate::script::lex::{self, Kind, Token};
+use crate::script::lex::{self, Token, TokenKind};
 use crate::script::registry::{Entry, Form};
 
 /// What a proposal stands for.
@@ -41,13 +41,15 @@ pub fn sort<'a>(entries: &'a [Entry], proposal: &Proposal) -> (Sort, Option<&'a 
 
 /// Names that are known with the variables and functions of a text.
 pub fn with_text(mut names: Names, text: &str) -> Names {
-    let tokens: Vec<Token> =
-        lex::tokens(text).into_iter().filter(|t| !matches!(t.kind, Kind::Space | Kind::Comment)).collect();
+    let tokens: Vec<Token> = lex::tokens(text)
+        .into_iter()
+        .filter(|t| !matches!(t.kind, TokenKind::Space | TokenKind::Comment))
+        .collect();
     let word = |k: usize| tokens.get(k).map_or("", |t| &text[t.range.clone()]);
     for k in 0..tokens.len() {
         let new = matches!(word(k), "let" | "const" | "for")
-            && tokens.get(k + 1).is_some_and(|t| t.kind == Kind::Word);
-        if word(k) == "fn" && tokens.get(k + 1).is_some_and(|t| t.kind == Kind::Word) {
+            && tokens.get(k + 1).is_some_and(|t| t.kind == TokenKind::Word);
+        if word(k) == "fn" && tokens.get(k + 1).is_some_and(|t| t.kind == TokenKind::Word) {
             names.variables.push(Variable {
                 name: word(k + 1).into(),
                 id: TypeId::of::<()>(),
@@ -75,7 +77,7 @@ pub fn with_text(mut names: Names, text: &str) -> Names {
 pub fn call_at(text: &str, byte: usize) -> Option<(String, usize)> {
     let tokens: Vec<String> = lex::tokens(&text[..byte])
         .into_iter()
-        .filter(|t| !matches!(t.kind, Kind::Space | Kind::Comment))
+        .filter(|t| !matches!(t.kind, TokenKind::Space | TokenKind::Comment))
         .map(|t| text[t.range].to_string())
         .collect();
     complete::call(&tokens)
@@ -84,11 +86,12 @@ pub fn call_at(text: &str, byte: usize) -> Option<(String, usize)> {
 /// The name at a byte with the module before it, and the bytes of its last word.
 pub fn name_at(text: &str, byte: usize) -> Option<(String, Range<usize>)> {
     let tokens = lex::tokens(text);
-    let at =
-        tokens.iter().position(|t| t.kind == Kind::Word && t.range.start <= byte && byte <= t.range.end)?;
+    let at = tokens
+        .iter()
+        .position(|t| t.kind == TokenKind::Word && t.range.start <= byte && byte <= t.range.end)?;
     let word = |k: usize| &text[tokens[k].range.clone()];
     let path = match at.checked_sub(2) {
-        Some(module) if word(at - 1) == "::" && tokens[module].kind == Kind::Word => {
+        Some(module) if word(at - 1) == "::" && tokens[module].kind == TokenKind::Word => {
             format!("{}::{}", word(module), word(at))
         }
         _ => word(at).to_string(),

@@ -17,7 +17,7 @@ use crate::output::files::Data;
 use crate::output::{colours, end_alone, folders, tell};
 use crate::ranks;
 use crate::script::diagnostics::{Report, Section};
-use crate::script::lex::{self, Kind as Piece};
+use crate::script::lex::{self, TokenKind as Piece};
 use crate::script::manual::Style;
 use crate::script::registry;
 use crate::script::signature::Field;

@@ -1,10 +1,13 @@
 //! What the declaration of an option allows: types, words, numbers between bounds, and which options go together.
 
-use rhai::{Array, Dynamic, FLOAT};
+use std::ops::{Range, RangeInclusive};
+
+use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::declared::{OptionDoc, literal, shown};
 use super::kinds::{self, Kind, in_words, words};
 use crate::error::{Error, Result, nearest};
+use crate::number::Series;
 
 impl OptionDoc {
     /// A value given for the option, as the function reads it; `of_type` is its type as scripts name it.
@@ -34,9 +37,25 @@ impl OptionDoc {
                 Error::input(format!("option `{}` is {value}", self.key)).hint("it takes a finite number")
             );
         }
+        if let Some(error) = empty_list(&format!("option `{}`", self.key), &self.kind, &value) {
+            return Err(error);
+        }
         within(self, &value, of_type)?;
         Ok(value)
     }
+}
+
+/// The error for a list of numbers, an array where a Series would do too, that has none: results for no energy or no temperature would
+/// be tables without rows. `what` is given, like "option `energies`".
+pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Error> {
+    let takes =
+        |wanted: &str| kinds::all(kind).any(|k| matches!(k, Kind::Type { name, .. } if name == wanted));
+    let empty = value.read_lock::<Array>().is_some_and(|all| all.is_empty())
+        || value.read_lock::<Series>().is_some_and(|all| all.is_empty())
+        || value.read_lock::<Range<INT>>().is_some_and(|all| all.is_empty())
+        || value.read_lock::<RangeInclusive<INT>>().is_some_and(|all| all.is_empty());
+    (empty && takes("array") && takes("Series"))
+        .then(|| Error::input(format!("{what} is empty")).hint("give one number at least, like `[0.5]`"))
 }
 
 /// Refuses words that the option does not know, and numbers out of its bounds; of an array all its numbers.
@@ -229,6 +248,17 @@ mod tests {
         assert_eq!((said(either, 2_i64, "int"), said(either, "auto", "string")), Default::default());
         // A text as the default leaves all texts open.
         assert_eq!(said("`file` (\"a.svg\"): where", "b.svg", "string"), "");
+    }
+
+    #[test]
+    fn lists_of_numbers_have_one() {
+        let energies = "`energies` (array or Series or range): where.";
+        let refused = "option `energies` is empty; give one number at least, like `[0.5]`";
+        assert_eq!(said(energies, Array::new(), "array"), refused);
+        assert_eq!(said(energies, Dynamic::from(Series::Real(Vec::new())), "Series"), refused);
+        assert_eq!(said(energies, Dynamic::from(3..3_i64), "range"), refused);
+        assert_eq!(said(energies, Dynamic::from(3..=3_i64), "range"), "");
+        assert_eq!(said("`sites` (array or range): which.", Array::new(), "array"), "", "a list of places");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rhai::{Dynamic, FLOAT, INT, Map};
 
-use super::lex::{Kind, tokens};
+use super::lex::{TokenKind, tokens};
 use crate::error::{Error, Result, nearest};
 
 /// The value of `key=value`: a number or truth value if it reads as one, else a text.
@@ -47,20 +47,20 @@ pub fn arguments<'a>(pairs: impl IntoIterator<Item = &'a str>, script: &str) -> 
 
 /// The keys of `args` that a script names. None where it does more with `args` than that, so that they are not known.
 fn keys(script: &str) -> Option<BTreeSet<String>> {
-    let all: Vec<(Kind, &str)> = tokens(script)
+    let all: Vec<(TokenKind, &str)> = tokens(script)
         .into_iter()
-        .filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment))
+        .filter(|token| !matches!(token.kind, TokenKind::Space | TokenKind::Comment))
         .map(|token| (token.kind, &script[token.range]))
         .collect();
     let word = |at: usize| all.get(at).map_or("", |(_, word)| *word);
     // The text of a literal without anything to be filled in.
     let text = |at: usize| {
-        let (Kind::Text { .. }, literal) = all.get(at)? else { return None };
+        let (TokenKind::Text { .. }, literal) = all.get(at)? else { return None };
         Some(literal.trim_matches(['"', '`']).to_string())
     };
     let mut found = BTreeSet::new();
     for (at, (kind, here)) in all.iter().enumerate() {
-        if matches!(kind, Kind::Text { .. }) && here.starts_with('`') && here.contains("args") {
+        if matches!(kind, TokenKind::Text { .. }) && here.starts_with('`') && here.contains("args") {
             return None;
         }
         if *here != "args" {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use rhai::{Dynamic, Engine, Map};
 
-use super::allowed::{Given, at_odds};
+use super::allowed::{Given, at_odds, empty_list};
 use super::declared::{OptionDoc, items, resolve, shown, unknown_key};
 use super::kinds::{self, in_words, is_or_are};
 use super::registry;
@@ -41,6 +41,9 @@ impl Declared {
                 let text =
                     format!("the argument `{name}` takes {}, not {given}", kinds::types_in_words(kind));
                 return Err(Error::input(text).hint(remedy(engine, types, name, &of_type)));
+            }
+            if let Some(error) = empty_list(&format!("the argument `{name}`"), kind, value) {
+                return Err(error);
             }
         }
         Ok(())

@@ -4,52 +4,8 @@ use super::manual::{Style, columns, plain, stem};
 use super::registry::first_sentence;
 use super::terms;
 
-/// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 43] = [
-    ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
-    ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
-    ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
-    ("scripts/critical_scaling.rhai", include_str!("../../scripts/critical_scaling.rhai")),
-    ("scripts/davidson.rhai", include_str!("../../scripts/davidson.rhai")),
-    ("scripts/davidson_by_hand.rhai", include_str!("../../scripts/davidson_by_hand.rhai")),
-    ("scripts/defects.rhai", include_str!("../../scripts/defects.rhai")),
-    ("scripts/density_of_states.rhai", include_str!("../../scripts/density_of_states.rhai")),
-    ("scripts/dmrg_by_hand.rhai", include_str!("../../scripts/dmrg_by_hand.rhai")),
-    ("scripts/dmrg_finite.rhai", include_str!("../../scripts/dmrg_finite.rhai")),
-    ("scripts/driven.rhai", include_str!("../../scripts/driven.rhai")),
-    ("scripts/edge_state.rhai", include_str!("../../scripts/edge_state.rhai")),
-    ("scripts/haldane_gap.rhai", include_str!("../../scripts/haldane_gap.rhai")),
-    ("scripts/hall_bar.rhai", include_str!("../../scripts/hall_bar.rhai")),
-    ("scripts/kpm_by_hand.rhai", include_str!("../../scripts/kpm_by_hand.rhai")),
-    ("scripts/kpm_dos.rhai", include_str!("../../scripts/kpm_dos.rhai")),
-    ("scripts/kreutzer2015.rhai", include_str!("../../scripts/kreutzer2015.rhai")),
-    ("scripts/metropolis_by_hand.rhai", include_str!("../../scripts/metropolis_by_hand.rhai")),
-    ("scripts/metts.rhai", include_str!("../../scripts/metts.rhai")),
-    ("scripts/nemes2014.rhai", include_str!("../../scripts/nemes2014.rhai")),
-    ("scripts/overlap_by_hand.rhai", include_str!("../../scripts/overlap_by_hand.rhai")),
-    ("scripts/overlap_index.rhai", include_str!("../../scripts/overlap_index.rhai")),
-    ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
-    ("scripts/plasmon.rhai", include_str!("../../scripts/plasmon.rhai")),
-    ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
-    ("scripts/second_harmonic.rhai", include_str!("../../scripts/second_harmonic.rhai")),
-    ("scripts/silicon.rhai", include_str!("../../scripts/silicon.rhai")),
-    ("scripts/spinons.rhai", include_str!("../../scripts/spinons.rhai")),
-    ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),
-    ("scripts/thermal.rhai", include_str!("../../scripts/thermal.rhai")),
-    ("scripts/topological_insulator.rhai", include_str!("../../scripts/topological_insulator.rhai")),
-    ("scripts/uejima2012.rhai", include_str!("../../scripts/uejima2012.rhai")),
-    ("scripts/uejima2012_schemes.rhai", include_str!("../../scripts/uejima2012_schemes.rhai")),
-    ("scripts/valley_filter.rhai", include_str!("../../scripts/valley_filter.rhai")),
-    ("scripts/valley_hall.rhai", include_str!("../../scripts/valley_hall.rhai")),
-    ("scripts/vmc_by_hand.rhai", include_str!("../../scripts/vmc_by_hand.rhai")),
-    ("scripts/vmc_crystal.rhai", include_str!("../../scripts/vmc_crystal.rhai")),
-    ("scripts/walk2010.rhai", include_str!("../../scripts/walk2010.rhai")),
-    ("scripts/zhang2013.rhai", include_str!("../../scripts/zhang2013.rhai")),
-    ("examples/chern_insulator.rhai", include_str!("../../examples/chern_insulator.rhai")),
-    ("examples/graphene_vacancies.rhai", include_str!("../../examples/graphene_vacancies.rhai")),
-    ("examples/spin_chain.rhai", include_str!("../../examples/spin_chain.rhai")),
-    ("examples/wave_packet.rhai", include_str!("../../examples/wave_packet.rhai")),
-];
+/// The scripts of the folders `scripts` and `examples`, by their places: the list that `build.rs` makes of what lies there.
+const SCRIPTS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/scripts.rs"));
 
 /// What a script says it is about: the comments that it begins with, without the line for its test.
 fn heading(text: &str) -> String {
@@ -102,7 +58,7 @@ fn ranked(question: &str) -> (Vec<(usize, &'static str, String)>, usize) {
         .map(|term| plain(term.scripts))
         .collect();
     let mut found: Vec<(usize, &str, String)> = Vec::new();
-    for (path, text) in SCRIPTS {
+    for &(path, text) in SCRIPTS {
         let (name, about, all) = (plain(path), plain(&heading(text)), plain(text));
         let worth = |word: &str| {
             4 * usize::from(name.contains(word))
@@ -129,13 +85,31 @@ mod tests {
     fn every_script_is_there() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         for folder in ["scripts", "examples"] {
-            for entry in std::fs::read_dir(root.join(folder)).unwrap() {
-                let name = entry.unwrap().file_name().into_string().unwrap();
-                let path = format!("{folder}/{name}");
-                assert!(!name.ends_with(".rhai") || script(&path).is_some(), "{path} is not in the list");
-            }
+            let entries = std::fs::read_dir(root.join(folder)).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut there: Vec<String> =
+                names.filter_map(|name| name.strip_suffix(".rhai").map(str::to_string)).collect();
+            there.sort();
+            let here = SCRIPTS.iter().filter_map(|(path, _)| path.strip_prefix(folder)?.strip_prefix('/'));
+            let here: Vec<&str> = here.map(|name| name.trim_end_matches(".rhai")).collect();
+            assert_eq!(
+                here, there,
+                "a new script has a line in {folder}/README.md, which has the list made anew"
+            );
+            // The tables of scripts are those whose names stand in no folder and are no programs.
+            let index = std::fs::read_to_string(root.join(folder).join("README.md")).unwrap();
+            let rows = index.lines().filter(|line| line.starts_with("| `"));
+            let named = rows.filter_map(|line| line.split('|').nth(1)).flat_map(|cell| cell.split('`'));
+            let program = |name: &str| root.join(folder).join(format!("{name}.rs")).exists();
+            let mut told: Vec<&str> = named
+                .filter(|name| {
+                    name.starts_with(char::is_alphanumeric) && !name.contains('/') && !program(name)
+                })
+                .collect();
+            told.sort_unstable();
+            assert_eq!(told, there, "{folder}/README.md has a line for each script");
         }
-        for (path, text) in SCRIPTS {
+        for &(path, text) in SCRIPTS {
             assert!(!first_sentence(&heading(text)).is_empty(), "{path} says not what it is about");
         }
     }

@@ -127,6 +127,13 @@ pub(super) fn may_be(kinds: &str, of_type: &str) -> bool {
         })
 }
 
+/// Whether whole numbers may be given that are never negative.
+pub(super) fn counts(kinds: &str) -> bool {
+    let bounded =
+        |kind| matches!(kind, Kind::Type { name: "int", least: Some(least), .. } if least.at >= 0.0);
+    all(kinds).any(bounded)
+}
+
 /// Whether whole numbers stay whole, and do not become floats.
 pub(super) fn keeps_whole(kinds: &str) -> bool {
     all(kinds).any(|kind| matches!(kind, Kind::Type { name: "int" | "any", .. }))

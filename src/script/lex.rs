@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What a piece of a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     Space,
     Comment,
     /// A text or character; `closed` if its end is there.
@@ -22,7 +22,7 @@ pub enum Kind {
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub range: Range<usize>,
 }
 
@@ -64,24 +64,24 @@ pub fn tokens(line: &str) -> Vec<Token> {
     while let Some(c) = line[at..].chars().next() {
         let rest = &line[at..];
         let (kind, length) = if c.is_whitespace() {
-            (Kind::Space, run(rest, char::is_whitespace))
+            (TokenKind::Space, run(rest, char::is_whitespace))
         } else if rest.starts_with("//") {
-            (Kind::Comment, rest.find('\n').unwrap_or(rest.len()))
+            (TokenKind::Comment, rest.find('\n').unwrap_or(rest.len()))
         } else if rest.starts_with("/*") {
-            (Kind::Comment, block_comment(rest).unwrap_or(rest.len()))
+            (TokenKind::Comment, block_comment(rest).unwrap_or(rest.len()))
         } else if matches!(c, '"' | '`' | '\'') {
             let (length, closed) = text(rest, c);
-            (Kind::Text { closed }, length)
+            (TokenKind::Text { closed }, length)
         } else if c.is_ascii_digit() {
-            (Kind::Number, number(rest))
+            (TokenKind::Number, number(rest))
         } else if c.is_alphabetic() || c == '_' {
             let length = run(rest, |c| c.is_alphanumeric() || c == '_');
-            let kind = if KEYWORDS.contains(&&rest[..length]) { Kind::Keyword } else { Kind::Word };
+            let kind = if KEYWORDS.contains(&&rest[..length]) { TokenKind::Keyword } else { TokenKind::Word };
             (kind, length)
         } else if rest.starts_with("::") || rest.starts_with("#{") {
-            (Kind::Mark, 2)
+            (TokenKind::Mark, 2)
         } else {
-            (Kind::Mark, c.len_utf8())
+            (TokenKind::Mark, c.len_utf8())
         };
         found.push(Token { kind, range: at..at + length });
         at += length;
@@ -168,18 +168,18 @@ fn block_comment(rest: &str) -> Option<usize> {
 pub fn open_comment(line: &str) -> bool {
     tokens(line).pop().is_some_and(|t| {
         let text = &line[t.range];
-        t.kind == Kind::Comment && text.starts_with("/*") && block_comment(text).is_none()
+        t.kind == TokenKind::Comment && text.starts_with("/*") && block_comment(text).is_none()
     })
 }
 
 /// How many brackets are open at the end of a text; none within a text or comment, where blanks would belong to it.
 pub fn depth(line: &str) -> Option<usize> {
     let tokens = tokens(line);
-    let open = tokens.last().is_some_and(|t| t.kind == Kind::Text { closed: false });
+    let open = tokens.last().is_some_and(|t| t.kind == TokenKind::Text { closed: false });
     if open || open_comment(line) {
         return None;
     }
-    let marks = tokens.iter().filter(|t| t.kind == Kind::Mark).map(|t| &line[t.range.clone()]);
+    let marks = tokens.iter().filter(|t| t.kind == TokenKind::Mark).map(|t| &line[t.range.clone()]);
     Some(marks.fold(0usize, |depth, mark| match mark {
         "(" | "[" | "{" | "#{" => depth + 1,
         ")" | "]" | "}" => depth.saturating_sub(1),
@@ -190,7 +190,7 @@ pub fn depth(line: &str) -> Option<usize> {
 /// The place of the bracket that belongs to the one at `at`, if both are there.
 pub fn partner(line: &str, at: usize) -> Option<usize> {
     let mut open: Vec<usize> = Vec::new();
-    for token in tokens(line).iter().filter(|t| t.kind == Kind::Mark) {
+    for token in tokens(line).iter().filter(|t| t.kind == TokenKind::Mark) {
         let place = token.range.end - 1;
         match &line[token.range.clone()] {
             "(" | "[" | "{" | "#{" => open.push(place),
@@ -249,15 +249,15 @@ pub fn definition(text: &str, name: &str) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn shown(line: &str) -> Vec<(Kind, &str)> {
+    fn shown(line: &str) -> Vec<(TokenKind, &str)> {
         let all = tokens(line);
         assert_eq!(all.iter().map(|t| &line[t.range.clone()]).collect::<String>(), line);
-        all.into_iter().filter(|t| t.kind != Kind::Space).map(|t| (t.kind, &line[t.range])).collect()
+        all.into_iter().filter(|t| t.kind != TokenKind::Space).map(|t| (t.kind, &line[t.range])).collect()
     }
 
     #[test]
     fn words_numbers_and_texts() {
-        use Kind::*;
+        use TokenKind::*;
         assert_eq!(
             shown("let x = 1.5e-3 * s[0..2].len; // all"),
             [

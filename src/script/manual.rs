@@ -325,7 +325,10 @@ mod tests {
         let start = page.lines().find(|line| line.trim_start().starts_with("start "));
         assert!(start.is_some_and(|line| line.contains("(BlockVector)")), "{page}");
         let basis = page.lines().find(|line| line.trim_start().starts_with("basis "));
-        assert!(basis.is_some_and(|line| line.contains("(int, default: 20, at least 5 count)")), "{page}");
+        assert!(
+            basis.is_some_and(|line| line.contains("(int >= 2, default: 20, at least 5 count)")),
+            "{page}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rhai::{Dynamic, Engine, FnPtr, Map, Position};
 use super::declaration::{Declared, missing};
 use super::declared::OptionDoc;
 use super::failure::failure;
+use super::kinds::{counts, words};
 use super::session::{hash, session};
 use crate::error::{Error, Result};
 use crate::task::Task;
@@ -94,14 +95,19 @@ impl Options {
         as_float(&value).map(Some).ok_or_else(|| self.otherwise(key))
     }
 
-    /// A whole number of at least `least`.
-    pub fn count(&self, key: &str, least: usize) -> Result<usize> {
-        at_least(key, &self.value(key)?, least)
+    /// A whole number that is declared to be at least 0, or at least another number above.
+    pub fn count(&self, key: &str) -> Result<usize> {
+        self.as_count(key, &self.value(key)?)
     }
 
-    /// A whole number of at least `least`, if the call gives one.
-    pub fn maybe_count(&self, key: &str, least: usize) -> Result<Option<usize>> {
-        self.given(key).map(|value| at_least(key, &value, least)).transpose()
+    /// Such a number, if the call gives one.
+    pub fn maybe_count(&self, key: &str) -> Result<Option<usize>> {
+        self.given(key).map(|value| self.as_count(key, &value)).transpose()
+    }
+
+    fn as_count(&self, key: &str, value: &Dynamic) -> Result<usize> {
+        let whole = value.as_int().ok().and_then(|n| usize::try_from(n).ok());
+        whole.filter(|_| counts(&self.option(key).kind)).ok_or_else(|| self.otherwise(key))
     }
 
     /// A text.
@@ -114,9 +120,12 @@ impl Options {
         self.given(key).map(|value| value.into_string().map_err(|_| self.otherwise(key))).transpose()
     }
 
-    /// What a text stands for, of `(name, meaning)`.
-    pub fn one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Result<T> {
-        named(key, &self.text(key)?, names)
+    /// What the word given stands for, of `(word, meaning)`: all words that are declared are there.
+    pub fn one_of<T: Clone>(&self, key: &str, meanings: &[(&str, T)]) -> Result<T> {
+        let meaning = |word: &str| meanings.iter().find(|(known, _)| *known == word);
+        let all = words(&self.option(key).kind).into_iter().all(|word| meaning(word).is_some());
+        let found = meaning(&self.text(key)?).filter(|_| all);
+        found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| self.otherwise(key))
     }
 
     /// True or false.
@@ -171,14 +180,4 @@ pub fn named<T: Clone>(what: &str, name: &str, names: &[(&str, T)]) -> Result<T>
 
 fn as_float(value: &Dynamic) -> Option<f64> {
     value.as_float().or_else(|_| value.as_int().map(|i| i as f64)).ok()
-}
-
-fn at_least(key: &str, value: &Dynamic, least: usize) -> Result<usize> {
-    match value.as_int().map(|n| (n, usize::try_from(n))) {
-        Ok((_, Ok(n))) if n >= least => Ok(n),
-        Ok((n, _)) => {
-            Err(Error::input(format!("option `{key}` is {n}")).hint(format!("it must be at least {least}")))
-        }
-        Err(_) => Err(Error::internal(format!("the option `{key}` is no whole number"))),
-    }
 }

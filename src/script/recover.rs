@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rhai::{AST, Dynamic, Engine, ParseErrorType, Position, Scope};
 
-use super::lex::{self, Kind, Token};
+use super::lex::{self, Token, TokenKind};
 
 /// Mistakes that are reported of one script.
 const MOST: usize = 20;
@@ -91,10 +91,10 @@ fn tokens(text: &str) -> Vec<Token> {
                 .filter(|&end| written.starts_with(['"', '\'']) && !written[..end].ends_with('\\'));
             if let Some(end) = line {
                 from = token.range.start + end;
-                found.push(Token { kind: Kind::Text { closed: false }, range: token.range.start..from });
+                found.push(Token { kind: TokenKind::Text { closed: false }, range: token.range.start..from });
                 continue 'again;
             }
-            if !matches!(token.kind, Kind::Space | Kind::Comment) {
+            if !matches!(token.kind, TokenKind::Space | TokenKind::Comment) {
                 found.push(token);
             }
         }
@@ -133,7 +133,7 @@ impl Nest {
 
     /// Follows token `k`; whether it ends a statement of the block that is open then.
     fn follow(&mut self, text: &str, tokens: &[Token], k: usize) -> bool {
-        let open_text = tokens[k].kind == Kind::Text { closed: false };
+        let open_text = tokens[k].kind == TokenKind::Text { closed: false };
         match &text[tokens[k].range.clone()] {
             "(" => self.open.push(Open::Paren),
             "[" => self.open.push(Open::Bracket),
@@ -248,7 +248,7 @@ fn names(text: &str) -> Vec<String> {
     let word = |k: usize| tokens.get(k).map_or("", |t| &text[t.range.clone()]);
     let defines = |k: usize| {
         let before = if k > 0 { word(k - 1) } else { "" };
-        tokens[k].kind == Kind::Word
+        tokens[k].kind == TokenKind::Word
             && (before == "fn" || before != "." && !matches!(word(k + 1), "(" | "::"))
     };
     (0..tokens.len()).filter(|&k| defines(k)).map(|k| word(k).to_string()).collect()

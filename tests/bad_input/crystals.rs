@@ -279,7 +279,11 @@ fn polarisabilities_that_cannot_be() {
                 "a grid [4] in 2",
                 "for each",
             ),
-            ("bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: [4, -4] })", "a grid", ""),
+            (
+                "bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: [4, -4] })",
+                "option `grid` is -4",
+                "",
+            ),
             (
                 "bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], eta: 0.0 })",
                 "eta is 0",

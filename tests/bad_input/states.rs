@@ -159,7 +159,7 @@ fn states_as_vectors_and_in_time() {
             ),
             ("dmrg::thermal(h, c, #{ beta: [2.0, 1.0] })", "inverse temperatures", "ascend"),
             ("dmrg::thermal(h, c, #{ beta: -1.0 })", "inverse temperatures", "not negative"),
-            ("dmrg::thermal(h, c, #{ beta: [] })", "no inverse temperature", "beta"),
+            ("dmrg::thermal(h, c, #{ beta: [] })", "option `beta` is empty", "one number at least"),
             ("dmrg::thermal(h, c, #{ beta: 1.0, sector: #{ Sz: 5 } })", "Sz", ""),
             ("dmrg::purified(sites(\"Boson\", 2, #{ nmax: 20 }), #{})", "beside its copy", "nmax"),
             (

@@ -64,6 +64,9 @@ const TEXTS: [&str; 19] = [
     "\"jackson\"",
 ];
 
+/// What stands for a number in an example, or for an option that is a whole number.
+const COUNTS: [&str; 5] = ["9223372036854775807", "4294967296", "65536", "0", "-1"];
+
 /// Functions that end the process, wait, or change the session for those that follow.
 const SKIPPED: [&str; 10] = [
     "exit",
@@ -77,6 +80,11 @@ const SKIPPED: [&str; 10] = [
     "bench",
     "time",
 ];
+
+/// Whether an example calls none of these.
+fn usable(example: &str) -> bool {
+    !SKIPPED.iter().any(|name| example.contains(&format!("{name}(")))
+}
 
 /// What scripts are made of.
 pub struct Material {
@@ -92,8 +100,8 @@ impl Material {
                 !SKIPPED.contains(&e.name.as_str()) && e.name.starts_with(|c: char| c.is_alphabetic())
             })
             .collect();
-        let usable = |text: &String| !SKIPPED.iter().any(|name| text.contains(&format!("{name}(")));
-        let examples: Vec<String> = entries.iter().flat_map(|e| examples(&e.doc)).filter(usable).collect();
+        let examples: Vec<String> =
+            entries.iter().flat_map(|e| examples(&e.doc)).filter(|e| usable(e)).collect();
         assert!(entries.len() > 300 && examples.len() > 200, "{} {}", entries.len(), examples.len());
         Material { entries, examples }
     }
@@ -132,7 +140,7 @@ pub fn each_number(material: &Material) -> impl Iterator<Item = (String, String)
         let mut all = Vec::new();
         for (k, piece) in pieces.iter().enumerate() {
             let values: &[&str] = match kind(piece) {
-                Piece::Int => &["4294967296", "65536", "0", "-1"],
+                Piece::Int => &COUNTS,
                 Piece::Float => &["1e300", "0.0", "-1.0", "(0.0 / 0.0)"],
                 _ => &[],
             };
@@ -140,6 +148,44 @@ pub fn each_number(material: &Material) -> impl Iterator<Item = (String, String)
         }
         all
     })
+}
+
+/// Every example once for each whole number that its function has among its options and each of a few values of it.
+pub fn each_count(material: &Material) -> impl Iterator<Item = (String, String)> {
+    material.entries.iter().flat_map(|entry| {
+        let whole = |kind: &str| kind.split(" or ").any(|one| one.split(' ').any(|word| word == "int"));
+        let keys: Vec<String> =
+            entry.options().into_iter().filter(|o| whole(&o.kind)).map(|o| o.key).collect();
+        let mut all = Vec::new();
+        for example in examples(&entry.doc).iter().filter(|text| usable(text)) {
+            for (key, value) in keys.iter().flat_map(|key| COUNTS.map(|value| (key, value))) {
+                let given = with_option(example, &entry.name, key, value);
+                all.extend(given.map(|script| (format!("{}: {key}: {value}", entry.path()), script)));
+            }
+        }
+        all
+    })
+}
+
+/// An example whose first call of a function gives an option another value; none where it has no such call.
+fn with_option(example: &str, name: &str, key: &str, value: &str) -> Option<String> {
+    let pieces = pieces(example);
+    let begin = (1..pieces.len()).find(|&k| pieces[k] == "(" && pieces[k - 1] == name)?;
+    let mut depth = 0;
+    let end = (begin..pieces.len()).find(|&k| {
+        depth += i32::from(matches!(pieces[k].as_str(), "(" | "[" | "{"));
+        depth -= i32::from(matches!(pieces[k].as_str(), ")" | "]" | "}"));
+        depth == 0
+    })?;
+    let call = &pieces[begin + 1..end];
+    let map = (1..call.len()).rev().find(|&k| call[k] == "{" && call[k - 1] == "#");
+    let with = match map {
+        // What is named twice would be an error of syntax: the option goes behind the map as another one.
+        Some(_) => format!("{} + #{{ {key}: {value} }}", call.concat()),
+        None if call.concat().trim().is_empty() => format!("#{{ {key}: {value} }}"),
+        None => format!("{}, #{{ {key}: {value} }}", call.concat()),
+    };
+    Some(format!("{}{with}{}", pieces[..=begin].concat(), pieces[end..].concat()))
 }
 
 /// The names that a script gives values.

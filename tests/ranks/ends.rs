@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{NONE_STARTED, Place, Said, launchers};
+use crate::common::Folder;
 
 /// Processes that run a script of this name, and are not their own launchers.
 pub(super) fn ranks_of(script: &str) -> Vec<i32> {
@@ -78,8 +79,10 @@ fn a_rank_that_dies_ends_the_others() {
                 (Signal::SIGINT, "all"),
             ] {
                 let script = format!("dies-{}-{at}-{busy}-{to}-{signal}.rhai", std::process::id());
-                let place = Place::new(&format!("dies-{busy}-{to}-{signal}-{at}"))
-                    .with(&script, &format!("write_text(\"ready\", \"\");\n{work}"));
+                let place = Place(
+                    Folder::new(&format!("dies-{busy}-{to}-{signal}-{at}"))
+                        .with(&script, &format!("write_text(\"ready\", \"\");\n{work}")),
+                );
                 let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
                 let mut command = place.command(launcher, &args);
                 command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -137,7 +140,7 @@ fn a_rank_without_memory_ends_the_others() {
                  if backend().rank == 1 {{ {work} }}
                  loop {{ kpm::moments(h, #{{ moments: 512, vectors: 2, seed: 1, progress: false }}); }}"
             );
-            let place = Place::new(&format!("hungry-{how}-{at}")).with(&script, &text);
+            let place = Place(Folder::new(&format!("hungry-{how}-{at}")).with(&script, &text));
             let more = ["--threads", "1", "--share-from", "0", "--memory", "300MB"];
             let mut command =
                 place.command(launcher, &[&["run", &script, "--ranks", "3"], &more[..]].concat());
@@ -158,9 +161,11 @@ fn a_rank_without_memory_ends_the_others() {
 /// Ranks whose scripts part would wait for one another.
 #[test]
 fn ranks_that_go_different_ways_end() {
-    let place = Place::new("ways")
-        .with("exit.rhai", "if backend().rank == 1 { exit(3); }\nsleep(60.0);")
-        .with("rows.rhai", "let l = lattice::cubic(20, 20, 20 + backend().rank);\ntight_binding(l);");
+    let place = Place(
+        Folder::new("ways")
+            .with("exit.rhai", "if backend().rank == 1 { exit(3); }\nsleep(60.0);")
+            .with("rows.rhai", "let l = lattice::cubic(20, 20, 20 + backend().rank);\ntight_binding(l);"),
+    );
     for launcher in launchers() {
         let said = place.run(launcher, &["run", "exit.rhai", "--ranks", "3", "--threads", "1"]);
         assert!(said.code == Some(1) && said.err.contains("on rank 1 of 3: `exit(3)` has ended"), "{said:?}");
@@ -173,7 +178,7 @@ fn ranks_that_go_different_ways_end() {
 /// Ranks that a launcher starts with different options, which none of them sees by itself.
 #[test]
 fn ranks_of_different_options_end() {
-    let place = Place::new("options").with("a.rhai", "print(backend().ranks);");
+    let place = Place(Folder::new("options").with("a.rhai", "print(backend().ranks);"));
     for launcher in launchers() {
         // As `--ranks` finds it: a wheel has its library beside the launcher.
         let folder = launcher.parent().and_then(|bin| bin.parent()).unwrap().join("lib");

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::ends::{begun, ranks_of, until};
 use super::{Place, Said, launchers};
+use crate::common::Folder;
 
 /// The address of the first and of the second machine.
 const ADDRESSES: [&str; 2] = ["10.99.7.1", "10.99.7.2"];
@@ -92,17 +93,19 @@ fn a_network_that_is_cut_ends_all_ranks() {
         ADDRESSES[0]
     );
     for (at, launcher) in launchers().iter().enumerate() {
-        let place = Place::new(&format!("cut-{at}"))
-            .with(
-                &script,
-                "let h = tight_binding(lattice::cubic(12, 12, 12), #{ hopping: -1.0 });
+        let place = Place(
+            Folder::new(&format!("cut-{at}"))
+                .with(
+                    &script,
+                    "let h = tight_binding(lattice::cubic(12, 12, 12), #{ hopping: -1.0 });
                  let first = kpm::moments(h, #{ moments: 8, vectors: 2, seed: 1, progress: false });
                  write_text(\"ready\", \"\");
                  loop { kpm::moments(h, #{ moments: 512, vectors: 2, seed: 1, progress: false }); }",
-            )
-            .with("shell", &shell)
-            .with("hydra", &format!("{}:1\n{}:2\n", ADDRESSES[0], ADDRESSES[1]))
-            .with("open", &format!("{} slots=1\n{} slots=2\n", ADDRESSES[0], ADDRESSES[1]));
+                )
+                .with("shell", &shell)
+                .with("hydra", &format!("{}:1\n{}:2\n", ADDRESSES[0], ADDRESSES[1]))
+                .with("open", &format!("{} slots=1\n{} slots=2\n", ADDRESSES[0], ADDRESSES[1])),
+        );
         let file = |name: &str| place.0.join(name).to_str().unwrap().to_string();
         std::fs::set_permissions(file("shell"), PermissionsExt::from_mode(0o755)).unwrap();
         machines.set("up");

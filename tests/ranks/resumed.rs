@@ -1,6 +1,7 @@
 //! Runs that go on, on another number of ranks, from what an earlier one has saved: one file each, whoever wrote it.
 
 use super::{Place, close, dealt};
+use crate::common::Folder;
 
 /// What is saved, and a script that goes some way (`args.stage`, from 1 to 4), prints what it has at the end, and saves that.
 const RUNS: [(&str, &str); 8] = [
@@ -86,7 +87,7 @@ fn runs_go_on_with_other_ranks() {
     for (launcher, runs) in dealt(&RUNS) {
         for (kind, script) in runs {
             let through = |ranks: [&str; 4]| {
-                let place = Place::new("resumed").with("a.rhai", script);
+                let place = Place(Folder::new("resumed").with("a.rhai", script));
                 let stage = |(at, ranks)| {
                     place.prints(launcher, ranks, &["--quiet", "--set", &format!("stage={}", at + 1)])
                 };

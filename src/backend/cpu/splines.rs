@@ -181,7 +181,7 @@ pub(super) struct Job<'a, F, O> {
 }
 
 /// What a point reads: where its 16 chunks of four rows begin, and its weights.
-struct Place<F> {
+struct GridPlace<F> {
     columns: [usize; 16],
     along: [usize; 4],
     /// Of the four rows of a chunk: value, derivative, second derivative times the metric.
@@ -190,9 +190,9 @@ struct Place<F> {
     xy: [[F; 5]; 16],
 }
 
-impl<F: Real> Place<F> {
+impl<F: Real> GridPlace<F> {
     #[inline(always)]
-    fn new<O>(job: &Job<'_, F, O>, point: &[f64; 3], all: bool) -> Place<F> {
+    fn new<O>(job: &Job<'_, F, O>, point: &[f64; 3], all: bool) -> GridPlace<F> {
         let (cell, beyond) = job.shape.locate(point);
         let [nx, ny, nz] = job.shape.grid;
         // The four grid points around, wrapped; a grid may have fewer than four.
@@ -215,7 +215,7 @@ impl<F: Real> Place<F> {
             [value, dx, dy, flat, 2.0 * (g[0][2] * dx + g[1][2] * dy)].map(F::from_f64)
         });
         let z_weights = [wz[0], wz[1], wz[2].map(|w| g[2][2] * w)].map(|w| w.map(F::from_f64));
-        Place { columns, along: z.map(|z| z * job.stride), z: z_weights, xy }
+        GridPlace { columns, along: z.map(|z| z * job.stride), z: z_weights, xy }
     }
 }
 
@@ -228,8 +228,8 @@ impl<F: Real> Place<F> {
 unsafe fn point<P: Register, const ALL: bool>(
     table: *const P::Real,
     stride: usize,
-    place: &Place<P::Real>,
-    next: &Place<P::Real>,
+    place: &GridPlace<P::Real>,
+    next: &GridPlace<P::Real>,
     room: *mut P::Real,
 ) {
     // SAFETY: the caller's promises.
@@ -285,10 +285,10 @@ unsafe fn range<P: Register, O: Real>(job: &Job<'_, P::Real, O>, order: &[u32], 
     let lanes = job.shape.lanes;
     let all = job.planes.len() > 1;
     let Some(&first) = order.first() else { return };
-    let mut place = Place::new(job, &job.points[first as usize], all);
+    let mut place = GridPlace::new(job, &job.points[first as usize], all);
     for (k, &p) in order.iter().enumerate() {
         let after = order.get(k + 1).copied().unwrap_or(p);
-        let next = Place::new(job, &job.points[after as usize], all);
+        let next = GridPlace::new(job, &job.points[after as usize], all);
         let (table, room_at) = (job.table.as_ptr(), room.as_mut_ptr());
         // SAFETY: the caller's promises.
         unsafe {

@@ -102,7 +102,7 @@ impl Together {
 }
 
 /// A superblock of whose product every rank computes its rows.
-struct Spread {
+struct SpreadSuperblock {
     team: Team,
     device: Device,
     together: Arc<Together>,
@@ -129,10 +129,10 @@ pub(super) fn prepare(
         Records::Complex(list) => list.info(),
     };
     let (device, together) = (device.clone(), together.clone());
-    Ok(Some(Arc::new(Spread { team, device, together, cut, own, info })))
+    Ok(Some(Arc::new(SpreadSuperblock { team, device, together, cut, own, info })))
 }
 
-impl Kernel for Spread {
+impl Kernel for SpreadSuperblock {
     fn shape(&self) -> KernelShape {
         KernelShape::square(Rows::all(self.cut.rows), self.own.dtype())
     }

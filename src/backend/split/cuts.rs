@@ -34,16 +34,20 @@ const LINKED: Duration = Duration::from_micros(20);
 const LEAST_SHARE: f64 = 0.01;
 
 /// The lattice that rows live on: its cells, the rows of each, and how far a product looks in each direction.
-pub(super) struct Lattice {
+pub(super) struct RowLattice {
     cells: Vec<usize>,
     each: usize,
     reach: Vec<usize>,
 }
 
-impl Lattice {
-    fn of(spec: Option<&MatrixSpec>) -> Option<Lattice> {
+impl RowLattice {
+    fn of(spec: Option<&MatrixSpec>) -> Option<RowLattice> {
         let Some(MatrixSpec::Stencil(stencil)) = spec else { return None };
-        Some(Lattice { cells: stencil.cells.clone(), each: stencil.orbitals, reach: share::reach(stencil) })
+        Some(RowLattice {
+            cells: stencil.cells.clone(),
+            each: stencil.orbitals,
+            reach: share::reach(stencil),
+        })
     }
 
     /// Boxes by weight: those of least surface if all parts weigh the same, else slabs across one direction.
@@ -97,7 +101,7 @@ pub(super) fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
 }
 
 /// Rows by weight, on a lattice in boxes.
-fn by_weight(rows: usize, weights: &[f64], lattice: Option<&Lattice>) -> Cut {
+fn by_weight(rows: usize, weights: &[f64], lattice: Option<&RowLattice>) -> Cut {
     match lattice {
         Some(lattice) if !lattice.cells.is_empty() => lattice.cut(weights),
         _ => Cut::at(weighted(rows, weights), (0, weights.len())),
@@ -185,7 +189,7 @@ impl Shares {
             return Ok(cuts.clone());
         }
         // Boxes of parts that lay spinors out alike; without weights these count as equally fast. Products look one site far.
-        let lattice = Lattice { cells: grid.dims.to_vec(), each: grid.per_site, reach: vec![1; 4] };
+        let lattice = RowLattice { cells: grid.dims.to_vec(), each: grid.per_site, reach: vec![1; 4] };
         let alike = parts.iter().all(|part| part.name() == parts[self.primary].name());
         let cuts = match &self.weights {
             _ if !alike => one(self.primary, rows.local, parts.len()),
@@ -227,7 +231,7 @@ impl Shares {
         if let Some(cuts) = self.state().cuts.get(&(rows, None)) {
             return Ok(cuts.clone());
         }
-        let lattice = Lattice::of(spec);
+        let lattice = RowLattice::of(spec);
         let cuts = match &self.weights {
             Some(weights) => by_weight(rows, weights, lattice.as_ref()),
             None if rows < FEW_ROWS => one(self.primary, rows, parts.len()),
@@ -242,7 +246,7 @@ impl Shares {
         parts: &[Device],
         rows: usize,
         spec: Option<&MatrixSpec>,
-        lattice: Option<&Lattice>,
+        lattice: Option<&RowLattice>,
     ) -> Result<Cut> {
         let (kind, entries) = kind(spec);
         let known = self.state().rates.get(&kind).cloned();
@@ -361,7 +365,7 @@ mod tests {
     }
 
     fn boxes(cells: &[usize], reach: &[usize], weights: &[f64]) -> Cut {
-        Lattice { cells: cells.to_vec(), each: 2, reach: reach.to_vec() }.cut(weights)
+        RowLattice { cells: cells.to_vec(), each: 2, reach: reach.to_vec() }.cut(weights)
     }
 
     #[test]

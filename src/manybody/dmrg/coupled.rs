@@ -5,17 +5,13 @@
 use std::collections::BTreeMap;
 
 use super::space::Symmetry;
-use super::strings::{Coupled, Strings, Word};
+use super::strings::{Coupled, MAX_PARTS, Strings, Word};
 use crate::error::{Error, Result};
 use crate::manybody::multiplets::{Multiplets, TensorComponent};
+use crate::manybody::opsum::ROUNDING;
 use crate::manybody::wigner::{clebsch_gordan, couplings};
 use crate::manybody::{OpSum, Product, Site, Sites, Term};
 use crate::number::C64;
-
-/// Sums below this, relative to the moduli of what was added, count as zero.
-const ROUNDING: f64 = 1e-13;
-/// The most components that one term may split into.
-const MAX_PARTS: usize = 1 << 16;
 
 /// Tensors without their components: sites of the sign of fermions, and site, multiplets and rank of each tensor.
 type Pattern = (Vec<usize>, Vec<(usize, usize, usize, i32)>);

@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::space::{Label, Symmetry};
 use crate::error::{Error, Result};
-use crate::manybody::opsum::changes;
+use crate::manybody::opsum::{ROUNDING, changes};
 use crate::manybody::{OpSum, Product, Sites};
 use crate::number::C64;
 
-/// Sums below this, relative to the moduli of what was added, count as zero.
-const ROUNDING: f64 = 1e-13;
-/// The most strings that one term may split into.
-const MAX_PARTS: usize = 1 << 16;
+/// The most strings, or components, that one term may split into.
+pub(super) const MAX_PARTS: usize = 1 << 16;
 
 /// A non-zero element of a local operator: row, column, value.
 pub type Element = (usize, usize, C64);

@@ -68,25 +68,25 @@ pub struct Superblock<T> {
 }
 
 /// The pieces of an operator between two sectors: identities, and dense ones.
-struct Half<T> {
+struct SectorPieces<T> {
     identities: Vec<Factor<T>>,
     dense: Vec<Factor<T>>,
 }
 
-type Halves<T> = BTreeMap<(usize, usize), Half<T>>;
+type PiecesBySectors<T> = BTreeMap<(usize, usize), SectorPieces<T>>;
 
 /// One operator of a block between two sectors, as products take it; its pieces where they are to become one matrix.
 fn half<T: Element>(
     (rows, columns): (usize, usize),
     factors: Vec<Factor<T>>,
     strategy: Strategy,
-) -> std::result::Result<Half<T>, Vec<Factor<T>>> {
+) -> std::result::Result<SectorPieces<T>, Vec<Factor<T>>> {
     let area: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
     let dense = factors.iter().filter(|f| f.matrix.is_some()).count();
     let single = dense == 1 && factors.len() == 1;
     if dense == 0 || single || (area as f64) < strategy.threshold() * (rows * columns) as f64 {
         let (dense, identities) = factors.into_iter().partition(|f| f.matrix.is_some());
-        return Ok(Half { identities, dense });
+        return Ok(SectorPieces { identities, dense });
     }
     Err(factors)
 }
@@ -97,8 +97,9 @@ fn all_halves<T: Element>(
     blocks: [(&Block<T>, &Present<T>); 2],
     symbols: usize,
     strategy: Strategy,
-) -> Result<Vec<[Halves<T>; 2]>> {
-    let mut all: Vec<[Halves<T>; 2]> = (0..symbols).map(|_| [Halves::new(), Halves::new()]).collect();
+) -> Result<Vec<[PiecesBySectors<T>; 2]>> {
+    let mut all: Vec<[PiecesBySectors<T>; 2]> =
+        (0..symbols).map(|_| [PiecesBySectors::new(), PiecesBySectors::new()]).collect();
     let (mut wholes, mut known) = (Vec::new(), HashMap::new());
     let mut places = Vec::new();
     for symbol in 0..symbols {
@@ -125,7 +126,7 @@ fn all_halves<T: Element>(
         let (rows, columns) = wholes[number].shape;
         let (scale, matrix) = (T::from_c64(C64::ONE), Some(matrices[number].clone()));
         let factor = Factor { row: 0, rows, column: 0, columns, scale, matrix };
-        all[symbol][side].insert(at, Half { identities: Vec::new(), dense: vec![factor] });
+        all[symbol][side].insert(at, SectorPieces { identities: Vec::new(), dense: vec![factor] });
     }
     Ok(all)
 }

@@ -8,7 +8,7 @@ use super::super::local::{Collected, collect, groups};
 use super::super::opsum::OpSum;
 use super::coded::CodedRows;
 use super::group::Generator;
-use super::moves::Factors;
+use super::moves::TermMatrices;
 use super::orbits::Orbits;
 use super::subspace::Subspace;
 use crate::backend::matrix::merge;
@@ -20,7 +20,7 @@ use crate::task::{self, Task};
 const ROUNDING: f64 = 1e-12;
 
 /// The terms of a sum with their operators as matrices.
-pub(super) fn factors(sum: &OpSum, space: &Subspace) -> Result<Vec<Factors>> {
+pub(super) fn factors(sum: &OpSum, space: &Subspace) -> Result<Vec<TermMatrices>> {
     let sites = space.sites();
     sum.fits("a system of", sites.count())?;
     let one = |(name, i): &(String, usize)| Ok((sites.site(*i)?.operator(name)?.clone(), *i));
@@ -29,7 +29,7 @@ pub(super) fn factors(sum: &OpSum, space: &Subspace) -> Result<Vec<Factors>> {
         .map(|term| {
             let operators = term.factors.iter().map(one).collect::<Result<_>>();
             let context = |e: Error| e.context(format!("the term `{term}`"));
-            Ok(Factors { coefficient: term.coefficient, operators: operators.map_err(context)? })
+            Ok(TermMatrices { coefficient: term.coefficient, operators: operators.map_err(context)? })
         })
         .collect()
 }
@@ -148,7 +148,7 @@ pub(super) fn part(
     let mut moved = Collected::new();
     for (g, element) in from.group.elements.iter().enumerate() {
         let factor = to.group.characters[g].conj() * from.group.characters[g] * weight;
-        let one = |f: &Factors| {
+        let one = |f: &TermMatrices| {
             let mut moved = element.moved(f, space.sites());
             moved.coefficient *= factor;
             moved.product(space.sites())

@@ -163,7 +163,7 @@ impl Move {
     }
 
     /// The product that a product of operators becomes.
-    pub fn moved(&self, factors: &Factors, sites: &Sites) -> Factors {
+    pub fn moved(&self, factors: &TermMatrices, sites: &Sites) -> TermMatrices {
         let one = |(operator, i): &(LocalOperator, usize)| {
             let dim = operator.matrix.len().isqrt();
             let local = self.at(*i, dim);
@@ -176,7 +176,10 @@ impl Move {
             (LocalOperator { matrix, fermionic: operator.fermionic }, self.to[*i] as usize)
         };
         debug_assert!(sites.count() == self.to.len());
-        Factors { coefficient: factors.coefficient, operators: factors.operators.iter().map(one).collect() }
+        TermMatrices {
+            coefficient: factors.coefficient,
+            operators: factors.operators.iter().map(one).collect(),
+        }
     }
 }
 
@@ -188,12 +191,12 @@ fn unit_product(a: C64, b: C64, z: C64) -> C64 {
 
 /// A term with its operators as matrices, in the order written.
 #[derive(Debug, Clone)]
-pub(super) struct Factors {
+pub(super) struct TermMatrices {
     pub coefficient: C64,
     pub operators: Vec<(LocalOperator, usize)>,
 }
 
-impl Factors {
+impl TermMatrices {
     pub fn product(&self, sites: &Sites) -> Result<Product> {
         let operators: Vec<_> = self.operators.iter().map(|(o, i)| (o, *i)).collect();
         Ok(Product::of(self.coefficient, &operators, sites)?.without_identities())

@@ -15,22 +15,22 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct StateNumbers {
     shift: u32,
-    left: Vec<Half>,
-    right: Vec<Half>,
+    left: Vec<HalfPath>,
+    right: Vec<HalfPath>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Half {
+struct HalfPath {
     /// States that come before.
     before: u64,
     /// The node between the halves.
     node: u32,
 }
 
-const OUTSIDE: Half = Half { before: 0, node: NONE };
+const OUTSIDE: HalfPath = HalfPath { before: 0, node: NONE };
 
 /// Where a path from a node ends, and how many states branch off before it.
-fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<Half> {
+fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<HalfPath> {
     let mut before = 0;
     for (level, &state) in levels.iter().zip(states) {
         if state as usize >= level.dim {
@@ -39,7 +39,7 @@ fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<Half> {
         before += level.before(node, state);
         node = level.leads(node, state)?;
     }
-    Some(Half { before, node })
+    Some(HalfPath { before, node })
 }
 
 impl StateNumbers {
@@ -53,13 +53,13 @@ impl StateNumbers {
         }
         let half = |code: u64, sites: std::ops::Range<usize>| layout.states(code)[sites].to_vec();
         // Behind the last site all that is left is the sector's own node.
-        let node = |h: Half| if middle == levels.len() { Half { node: 0, ..h } } else { h };
+        let node = |h: HalfPath| if middle == levels.len() { HalfPath { node: 0, ..h } } else { h };
         let left = (0..1u64 << (layout.bits - shift))
             .map(|code| path(&levels[..middle], &half(code << shift, 0..middle), 0).map_or(OUTSIDE, node));
         let nodes = levels.get(middle).map_or(1, Level::nodes) as u32;
         let ends = |states: &[u8]| {
             // A half leads to the sector from one node at most.
-            let from = |node: u32| path(&levels[middle..], states, node).map(|h| Half { node, ..h });
+            let from = |node: u32| path(&levels[middle..], states, node).map(|h| HalfPath { node, ..h });
             (0..nodes).find_map(from).unwrap_or(OUTSIDE)
         };
         let right = (0..1u64 << shift).map(|code| ends(&half(code, middle..levels.len())));

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Found, InteriorSearch};
+use super::{InteriorSearch, RitzPairs};
 use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::method::subspace::Subspace;
@@ -210,7 +210,7 @@ impl InteriorSearch<'_> {
     pub(super) fn inverted(&mut self, inversion: &Inversion) -> Result<Option<Eigen>> {
         let count = self.options.count;
         let Some(inverse) = self.inverse(inversion)? else { return Ok(None) };
-        let mut found: Option<Found> = None;
+        let mut found: Option<RitzPairs> = None;
         let mut needed = count;
         for _ in 0..ROUNDS {
             let Some(all) = self.grown(&inverse, found.take(), needed)? else { return Ok(None) };
@@ -263,7 +263,12 @@ impl InteriorSearch<'_> {
     }
 
     /// Levels found before, and those of a search orthogonal to them, of which so many have converged; none if they do not.
-    fn grown(&mut self, inverse: &Operator, before: Option<Found>, needed: usize) -> Result<Option<Found>> {
+    fn grown(
+        &mut self,
+        inverse: &Operator,
+        before: Option<RitzPairs>,
+        needed: usize,
+    ) -> Result<Option<RitzPairs>> {
         let known = match &before {
             Some(found) => {
                 let good: Vec<usize> =
@@ -329,7 +334,7 @@ impl InteriorSearch<'_> {
     }
 
     /// What was known and what was found, as pairs of H.
-    fn with(&mut self, known: Option<BlockVector>, found: Found) -> Result<Found> {
+    fn with(&mut self, known: Option<BlockVector>, found: RitzPairs) -> Result<RitzPairs> {
         let Some(known) = known else { return Ok(found) };
         let all = self.joined(&known, &found.vectors)?;
         let wanted = all.columns();
@@ -340,7 +345,7 @@ impl InteriorSearch<'_> {
 
     /// How many levels lie nearer than the last one asked for, and how many of them were found; none if that cannot be told.
     /// Those as far away as it, to within ten tolerances, are left out.
-    fn counted(&mut self, inversion: &Inversion, found: &Found) -> Result<Option<(usize, usize)>> {
+    fn counted(&mut self, inversion: &Inversion, found: &RitzPairs) -> Result<Option<(usize, usize)>> {
         let e = self.options.near;
         let margin = (4.0 * found.worst(self.options.count)).max(1e-11 * self.far);
         // Factors may be bad at one end and good beside.

@@ -122,7 +122,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
 }
 
 /// Ritz pairs of H, the nearest first.
-struct Found {
+struct RitzPairs {
     values: Vec<f64>,
     residuals: Vec<f64>,
     /// sqrt((value - e)^2 + residual^2).
@@ -130,7 +130,7 @@ struct Found {
     vectors: BlockVector,
 }
 
-impl Found {
+impl RitzPairs {
     fn worst(&self, count: usize) -> f64 {
         if self.values.len() < count {
             return f64::INFINITY;
@@ -164,9 +164,9 @@ struct InteriorSearch<'a> {
 
 /// How one search with one filter ended.
 enum Outcome {
-    Done(Found, Ended),
+    Done(RitzPairs, Ended),
     /// Another bound may do better; the search goes on from these vectors.
-    Refilter(Found, f64),
+    Refilter(RitzPairs, f64),
     /// Levels lie farther away than the window said.
     Wider,
 }
@@ -346,7 +346,7 @@ impl InteriorSearch<'_> {
     /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were vectors.
     /// The filter cannot distinguish levels equally far above and below the energy: its vectors mix them, and only
     /// together with the images is their span invariant under H.
-    fn resolved(&mut self, x: BlockVector) -> Result<Found> {
+    fn resolved(&mut self, x: BlockVector) -> Result<RitzPairs> {
         let wanted = x.columns();
         let mut space = Subspace::new(self.h, None, 2)?;
         space.extend(x)?;
@@ -355,7 +355,7 @@ impl InteriorSearch<'_> {
     }
 
     /// The nearest Ritz pairs of H in a space, at most so many.
-    fn nearest(&mut self, space: Subspace, wanted: usize) -> Result<Found> {
+    fn nearest(&mut self, space: Subspace, wanted: usize) -> Result<RitzPairs> {
         let e = self.options.near;
         self.products += space.products;
         let (theta, s) = space.ritz()?;
@@ -366,7 +366,7 @@ impl InteriorSearch<'_> {
         let mut order = all;
         order.sort_by(|&i, &j| far[i].total_cmp(&far[j]));
         order.truncate(wanted);
-        Ok(Found {
+        Ok(RitzPairs {
             values: order.iter().map(|&i| theta[i]).collect(),
             residuals: order.iter().map(|&i| norms[i]).collect(),
             radius: order.iter().map(|&i| far[i]).collect(),
@@ -477,7 +477,7 @@ enum Look {
 
 impl InteriorSearch<'_> {
     /// Looks for levels nearer than those found, from random vectors orthogonal to them.
-    fn missed(&mut self, filter: &Folded, found: &Found) -> Result<Look> {
+    fn missed(&mut self, filter: &Folded, found: &RitzPairs) -> Result<Look> {
         let count = self.options.count;
         let limit = filter.value(found.radius[count - 1]);
         // Pairs that certainly lie beyond need not be found again.
@@ -532,7 +532,7 @@ impl InteriorSearch<'_> {
         }
     }
 
-    fn finish(&self, found: Found, count: usize, ended: Ended) -> Result<Eigen> {
+    fn finish(&self, found: RitzPairs, count: usize, ended: Ended) -> Result<Eigen> {
         let mut chosen: Vec<usize> = (0..count.min(found.values.len())).collect();
         chosen.sort_by(|&i, &j| found.values[i].total_cmp(&found.values[j]));
         let worst = found.worst(count);

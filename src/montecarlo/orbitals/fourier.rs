@@ -115,7 +115,7 @@ impl Fourier {
         }
         let complex = twist != [0.0; 3];
         let repeat = crystal.repeat().map(|r| r as i32);
-        let points = Folded::all(repeat, complex);
+        let points = FoldedPoint::all(repeat, complex);
         let mut states: Vec<(f64, usize, Vec<([i32; 3], C64)>)> = Vec::new();
         let steps = task.start("bands", points.len());
         for (k, point) in points.iter().enumerate() {
@@ -222,16 +222,16 @@ impl Fourier {
 }
 
 /// A point of the primitive cell's reciprocal space that the crystal's cell folds to its origin.
-struct Folded {
+struct FoldedPoint {
     /// In units of the crystal's reciprocal vectors.
     at: [i32; 3],
     /// Whether -k differs from k by a reciprocal vector of the primitive cell.
     own_mirror: bool,
 }
 
-impl Folded {
+impl FoldedPoint {
     /// All of them; if orbitals are real, one of each pair k, -k.
-    fn all(repeat: [i32; 3], complex: bool) -> Vec<Folded> {
+    fn all(repeat: [i32; 3], complex: bool) -> Vec<FoldedPoint> {
         let mut found = Vec::new();
         for x in 0..repeat[0] {
             for y in 0..repeat[1] {
@@ -239,7 +239,7 @@ impl Folded {
                     let at = [x, y, z];
                     let mirror: [i32; 3] = std::array::from_fn(|a| (repeat[a] - at[a]) % repeat[a]);
                     if complex || at <= mirror {
-                        found.push(Folded { at, own_mirror: at == mirror });
+                        found.push(FoldedPoint { at, own_mirror: at == mirror });
                     }
                 }
             }
@@ -248,7 +248,7 @@ impl Folded {
     }
 }
 
-type State = (f64, Vec<([i32; 3], C64)>);
+type PlaneWaves = (f64, Vec<([i32; 3], C64)>);
 
 /// One electron at one k, given in units of the primitive reciprocal vectors.
 struct Problem<'a> {
@@ -272,7 +272,7 @@ impl Problem<'_> {
     }
 
     /// The states at a k that differs from -k.
-    fn complex(&self) -> Result<Vec<State>> {
+    fn complex(&self) -> Result<Vec<PlaneWaves>> {
         let (m, v) = (self.waves.len(), self.potential());
         let mut h = vec![C64::default(); m * m];
         for (i, a) in self.waves.iter().enumerate() {
@@ -292,7 +292,7 @@ impl Problem<'_> {
     }
 
     /// The states at a k that is its own mirror, among real functions: sqrt(2) cos(q . r) and sqrt(2) sin(q . r), and 1.
-    fn real(&self) -> Result<Vec<State>> {
+    fn real(&self) -> Result<Vec<PlaneWaves>> {
         let v = self.potential();
         // Twice the shift is whole: q = n + shift has its mirror at -n - 2 shift.
         let whole = self.shift.map(|s| (2.0 * s).round() as i32);

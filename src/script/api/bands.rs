@@ -136,7 +136,7 @@ mod band_functions {
     /// # Options
     /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors, and a text
     ///   `"|"` between two corners where the path breaks.
-    /// - `points` (200): steps of the whole path; corners are among its points.
+    /// - `points` (int >= 1, 200): steps of the whole path; corners are among its points.
     /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }` or
     ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ... States of one energy share the mean of their weights.
     /// - `velocities` (false): columns `velocity1`, ..., the derivatives of the bands along the path.
@@ -155,7 +155,7 @@ mod band_functions {
         let bloch = bloch(&m)?;
         let options = BandOptions {
             pieces: pieces(&o)?,
-            points: o.count("points", 1)?,
+            points: o.count("points")?,
             groups: groups(&o, &bloch)?,
             velocities: o.flag("velocities")?,
         };
@@ -166,8 +166,8 @@ mod band_functions {
     /// `density` per energy and state, which integrates to one, and `states`, the part of all states below the energy.
     ///
     /// # Options
-    /// - `grid` (48): momenta in each direction.
-    /// - `points` (400): energies.
+    /// - `grid` (int >= 1, 48): momenta in each direction.
+    /// - `points` (int >= 2, 400): energies.
     /// - `range` (array, that of the bands): lowest and highest energy.
     /// - `progress` (true): show a bar.
     ///
@@ -185,7 +185,7 @@ mod band_functions {
             Some([low, high]) => Some((real(low, "range")?, real(high, "range")?)),
             Some(_) => return Err(Error::input("option `range` takes a pair like [-1.0, 1.0]").into()),
         };
-        let options = DensityOptions { grid: o.count("grid", 1)?, points: o.count("points", 2)?, range };
+        let options = DensityOptions { grid: o.count("grid")?, points: o.count("points")?, range };
         Ok(method::band_density(&bloch(&m)?, &options, &o.task()?)?)
     }
 
@@ -193,7 +193,7 @@ mod band_functions {
     /// units of the reciprocal vectors and gives a number, a Series or a Matrix.
     ///
     /// # Options
-    /// - `grid` (int or array, 24): momenta in each direction, one number or one a direction.
+    /// - `grid` (int >= 1 or array, 24): momenta in each direction, one number or one a direction.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -209,18 +209,18 @@ mod band_functions {
         let d = bloch(&m)?.dimension();
         let counts: Vec<i64> = match o.maybe::<Array>("grid") {
             Some(counts) => ints(&counts, "a grid")?,
-            None => vec![o.count("grid", 1)? as i64; d],
+            None => vec![o.count("grid")? as i64; d],
         };
         let total = momenta_of(&counts, d)?;
         let task = o.task()?;
         let calls = Callback::new(&ctx);
-        let run = || -> Result<Sum> {
+        let run = || -> Result<MomentumSum> {
             let steps = task.start("Brillouin zone", total as usize);
-            let mut sum: Option<Sum> = None;
+            let mut sum: Option<MomentumSum> = None;
             for p in 0..total {
                 steps.advance(p as usize)?;
                 let k = momentum_at(&counts, p);
-                let term = Sum::of(&calls.call(&f, (floats(&k),))?)?;
+                let term = MomentumSum::of(&calls.call(&f, (floats(&k),))?)?;
                 sum = Some(match sum {
                     None => term,
                     Some(sum) => sum.plus(&term)?,
@@ -239,8 +239,8 @@ mod band_functions {
     /// the order in which they are given.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of bands below the gap.
-    /// - `grid` (16): momenta in each direction of the first grid.
+    /// - `filled` (int >= 1, required): give the number of bands below the gap.
+    /// - `grid` (int >= 2, 16): momenta in each direction of the first grid.
     /// - `plane` (array, [0, 1]): its two directions, where there are three.
     /// - `at` (float or array, 0): momentum along the other direction.
     /// - `progress` (true): show a bar.
@@ -258,17 +258,17 @@ mod band_functions {
     #[rhai_fn(global, return_raw)]
     pub fn chern_number(m: ScriptModel, o: Options) -> Fallible<INT> {
         let bloch = bloch(&m)?;
-        let grid = o.count("grid", 2)?;
+        let grid = o.count("grid")?;
         let plane = plane(&o, &bloch)?;
-        Ok(method::chern_number(&bloch, o.count("filled", 1)?, &plane, grid, &o.task()?)?)
+        Ok(method::chern_number(&bloch, o.count("filled")?, &plane, grid, &o.task()?)?)
     }
 
     /// The Berry curvature of the `filled` lowest bands on a grid: a Table of `k1`, `k2` (units of the reciprocal vectors) and
     /// `curvature` (squared lattice constants), which plots as a map. Its integral over the zone is 2 pi times the Chern number.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of bands below the gap.
-    /// - `grid` (48): momenta in each direction.
+    /// - `filled` (int >= 1, required): give the number of bands below the gap.
+    /// - `grid` (int >= 1, 48): momenta in each direction.
     /// - `plane` (array, [0, 1]), `at` (float or array, 0): as for `chern_number`.
     /// - `progress` (true): show a bar.
     ///
@@ -286,7 +286,7 @@ mod band_functions {
     pub fn berry_curvature(m: ScriptModel, o: Options) -> Fallible<Table> {
         let bloch = bloch(&m)?;
         let plane = plane(&o, &bloch)?;
-        Ok(method::berry_curvature(&bloch, o.count("filled", 1)?, &plane, o.count("grid", 1)?, &o.task()?)?)
+        Ok(method::berry_curvature(&bloch, o.count("filled")?, &plane, o.count("grid")?, &o.task()?)?)
     }
 
     /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2 pi times
@@ -294,10 +294,10 @@ mod band_functions {
     /// other programs give, differ by about the inverse square of their number.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of bands below the gap.
-    /// - `direction` (0): along which the loop runs.
+    /// - `filled` (int >= 1, required): give the number of bands below the gap.
+    /// - `direction` (int >= 0, 0): along which the loop runs.
     /// - `at` (float or array, 0): momenta along the other directions.
-    /// - `points` (64): steps of the first loop. They are halved until the phases, extrapolated, stay.
+    /// - `points` (int >= 2, 64): steps of the first loop. They are halved until the phases, extrapolated, stay.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -313,8 +313,8 @@ mod band_functions {
     pub fn wilson_loop(m: ScriptModel, o: Options) -> Fallible<Series> {
         let bloch = bloch(&m)?;
         let at = others(&o, bloch.dimension().saturating_sub(1))?;
-        let (filled, direction) = (o.count("filled", 1)?, o.count("direction", 0)?);
-        let phases = method::wilson_loop(&bloch, filled, direction, &at, o.count("points", 2)?, &o.task()?)?;
+        let (filled, direction) = (o.count("filled")?, o.count("direction")?);
+        let phases = method::wilson_loop(&bloch, filled, direction, &at, o.count("points")?, &o.task()?)?;
         Ok(Series::Real(phases))
     }
 
@@ -322,7 +322,7 @@ mod band_functions {
     /// for a trivial one (Fu, Kane 2006). In three directions that of a plane, with `at` 0.0 or 0.5.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of bands below the gap, spins counted.
+    /// - `filled` (int >= 1, required): give the number of bands below the gap, spins counted.
     /// - `plane` (array, [0, 1]), `at` (float or array, 0): as for `chern_number`.
     /// - `progress` (true): show a bar.
     ///
@@ -344,7 +344,7 @@ mod band_functions {
     pub fn z2(m: ScriptModel, o: Options) -> Fallible<INT> {
         let bloch = bloch(&m)?;
         let plane = plane(&o, &bloch)?;
-        Ok(method::z2(&bloch, o.count("filled", 1)?, &plane, &o.task()?)?.into())
+        Ok(method::z2(&bloch, o.count("filled")?, &plane, &o.task()?)?.into())
     }
 }
 
@@ -398,41 +398,45 @@ fn momentum_at(counts: &[i64], p: i64) -> Vec<FLOAT> {
 }
 
 /// A value of a function of the momentum, and sums of such values.
-enum Sum {
+enum MomentumSum {
     Number(Number),
     Series(Series),
     Matrix(Matrix),
 }
 
-impl Sum {
-    fn of(value: &Dynamic) -> Result<Sum> {
+impl MomentumSum {
+    fn of(value: &Dynamic) -> Result<MomentumSum> {
         if let Some(x) = as_number(value) {
-            return Ok(Sum::Number(x));
+            return Ok(MomentumSum::Number(x));
         }
         if let Some(x) = value.read_lock::<Series>() {
-            return Ok(Sum::Series(x.clone()));
+            return Ok(MomentumSum::Series(x.clone()));
         }
         match value.read_lock::<Matrix>() {
-            Some(x) => Ok(Sum::Matrix(x.clone())),
+            Some(x) => Ok(MomentumSum::Matrix(x.clone())),
             None => Err(Error::input(format!("the function gives {}", type_of(value)))
                 .hint("it must give a number, a Series or a Matrix")),
         }
     }
 
-    fn plus(self, other: &Sum) -> Result<Sum> {
+    fn plus(self, other: &MomentumSum) -> Result<MomentumSum> {
         Ok(match (self, other) {
-            (Sum::Number(a), Sum::Number(b)) => Sum::Number(Arithmetic::Add.number(a, *b)),
-            (Sum::Series(a), Sum::Series(b)) => Sum::Series(a.zip(Arithmetic::Add, b)?),
-            (Sum::Matrix(a), Sum::Matrix(b)) => Sum::Matrix(a.add(b)?),
+            (MomentumSum::Number(a), MomentumSum::Number(b)) => {
+                MomentumSum::Number(Arithmetic::Add.number(a, *b))
+            }
+            (MomentumSum::Series(a), MomentumSum::Series(b)) => {
+                MomentumSum::Series(a.zip(Arithmetic::Add, b)?)
+            }
+            (MomentumSum::Matrix(a), MomentumSum::Matrix(b)) => MomentumSum::Matrix(a.add(b)?),
             _ => return Err(Error::input("the function gives values of several types")),
         })
     }
 
     fn over(self, count: f64) -> Dynamic {
         match self {
-            Sum::Number(x) => to_dynamic(Arithmetic::Div.number(x, count.into())),
-            Sum::Series(x) => Dynamic::from(x.with(Arithmetic::Div, count.into())),
-            Sum::Matrix(x) => Dynamic::from(x.divide(count.into())),
+            MomentumSum::Number(x) => to_dynamic(Arithmetic::Div.number(x, count.into())),
+            MomentumSum::Series(x) => Dynamic::from(x.with(Arithmetic::Div, count.into())),
+            MomentumSum::Matrix(x) => Dynamic::from(x.divide(count.into())),
         }
     }
 }

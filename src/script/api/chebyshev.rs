@@ -51,7 +51,7 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let task = o.task()?;
     let seed = o.seed()?;
     let margin = o.maybe_float("margin")?;
-    let steps = o.count("steps", 2)?;
+    let steps = o.count("steps")?;
     if let Some(margin) = margin
         && !(0.0..10.0).contains(&margin)
     {
@@ -81,7 +81,7 @@ mod chebyshev_functions {
     /// # Options
     /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto" takes Gershgorin's where entries are known.
     /// - `margin` (float, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
-    /// - `steps` (60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
+    /// - `steps` (int >= 2, 60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
     /// - `seed` (int or string, the session's): of Lanczos' starting vector; only with `method: "lanczos"`,
     ///   `method: "auto"`.
     /// - `progress` (true): show a bar.
@@ -234,7 +234,7 @@ mod chebyshev_functions {
     /// compared with the function between its points: what is narrower than some 1/4000 of the window may still be missed.
     ///
     /// # Options
-    /// - `terms` (int, as many as it takes): number of terms.
+    /// - `terms` (int >= 1, as many as it takes): number of terms.
     /// - `tolerance` (1e-14): coefficients below, relative to the largest, are left out.
     ///
     /// # Example
@@ -250,7 +250,7 @@ mod chebyshev_functions {
         window: Window,
         o: Options,
     ) -> Fallible<Rc<Expansion>> {
-        let terms = o.maybe_count("terms", 1)?;
+        let terms = o.maybe_count("terms")?;
         let tolerance = o.float("tolerance")?;
         let mut thrown = None;
         let function = |energy: f64| {

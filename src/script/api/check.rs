@@ -227,7 +227,7 @@ mod check_functions {
     /// Seconds that a closure takes.
     ///
     /// # Options
-    /// - `repeat` (1): the least of so many runs; when they have taken five seconds no other begins.
+    /// - `repeat` (int >= 1, 1): the least of so many runs; when they have taken five seconds no other begins.
     ///
     /// # Example
     /// ```rhai
@@ -239,7 +239,7 @@ mod check_functions {
     pub fn time(ctx: NativeCallContext, work: FnPtr, o: Options) -> Fallible<FLOAT> {
         let device = session()?.device();
         let (mut least, mut all) = (f64::INFINITY, 0.0);
-        for _ in 0..o.count("repeat", 1)? {
+        for _ in 0..o.count("repeat")? {
             if all > PATIENCE {
                 break;
             }
@@ -261,7 +261,7 @@ mod check_functions {
     /// was. On several ranks, what lives on several backends (`cpu+cuda`) every rank has whole.
     ///
     /// # Options
-    /// - `threads` (int, the session's): of the CPU, to compare with one core.
+    /// - `threads` (int >= 1, the session's): of the CPU, to compare with one core.
     /// - `weights` (string, measured): the weights of several backends that share the rows, like "1:30" for "cpu+cuda".
     ///
     /// # Example
@@ -276,7 +276,7 @@ mod check_functions {
     #[rhai_fn(return_raw)]
     pub fn on(ctx: NativeCallContext, backend: &str, work: FnPtr, o: Options) -> Fallible<Dynamic> {
         backend_name(backend)?;
-        let (threads, weights) = (o.maybe_count("threads", 1)?, o.maybe_text("weights")?);
+        let (threads, weights) = (o.maybe_count("threads")?, o.maybe_text("weights")?);
         session()?.on(backend, threads, weights.as_deref(), || work.call_within_context(&ctx, ()))?
     }
 

@@ -172,7 +172,7 @@ mod crystal_module {
     ///
     /// # Options
     /// - `repeat` (int or array, 1): primitive cells along each vector, a number or three.
-    /// - `electrons` (int, the ions' charges): electrons in a primitive cell.
+    /// - `electrons` (int >= 0, the ions' charges): electrons in a primitive cell.
     /// - `form_factor` (function): a function of species and |G| (1/bohr) that gives the Fourier coefficient in hartree
     ///   of one such ion's potential, normalised to the primitive cell; without it electrons feel the bare ions
     ///   (`electrons`).
@@ -192,7 +192,7 @@ mod crystal_module {
         let ions = ions.iter().enumerate().map(|(k, ion)| ion_of(ion, k)).collect::<Result<Vec<Ion>>>()?;
         let repeat = repeat_of(&o.value("repeat")?)?;
         let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
-        let electrons = o.maybe_count("electrons", 0)?.unwrap_or(charge.max(0.0).round() as usize);
+        let electrons = o.maybe_count("electrons")?.unwrap_or(charge.max(0.0).round() as usize);
         let reach = o.float("reach")?;
         let callback = Callback::new(&ctx);
         let potential = match &o.function("form_factor") {

@@ -53,10 +53,10 @@ pub(super) fn unfinished(eigen: &Eigen, unit: &str, used: usize) -> Option<Strin
 /// Both methods: they differ in the correction only.
 fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Fallible<Pairs> {
     let mut thrown: Option<Failure> = None;
-    let mut d = DavidsonOptions::new(o.count("count", 1)?);
+    let mut d = DavidsonOptions::new(o.count("count")?);
     d.tolerance = o.maybe_float("tol")?;
-    d.max_basis = o.maybe_count("basis", 2)?.unwrap_or(d.max_basis);
-    d.max_iterations = o.count("iterations", 1)?;
+    d.max_basis = o.maybe_count("basis")?.unwrap_or(d.max_basis);
+    d.max_iterations = o.count("iterations")?;
     d.seed = o.seed()?;
     d.start = block(&h, &o, "start")?;
     d.trust_start = o.flag("trust_start")?;
@@ -116,12 +116,12 @@ mod eigen_functions {
     /// time, by a search from random vectors orthogonal to it, before it is called converged.
     ///
     /// # Options
-    /// - `count` (1): how many.
+    /// - `count` (int >= 1, 1): how many.
     /// - `tol` (float, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near its size) where
     ///   that is below 0.01 or above 1e4.
     /// - `which` ("lowest" or "highest"): of the levels.
-    /// - `basis` (int, 20, at least 5 count): most basis vectors before a restart.
-    /// - `iterations` (1000): most expansions of the basis.
+    /// - `basis` (int >= 2, 20, at least 5 count): most basis vectors before a restart.
+    /// - `iterations` (int >= 1, 1000): most expansions of the basis.
     /// - `start` (BlockVector): a BlockVector to start from.
     /// - `trust_start` (false): improve the start and no more: no second look for states below that it does not overlap with.
     /// - `orthogonal_to` (BlockVector): vectors to stay orthogonal to.
@@ -163,11 +163,11 @@ mod eigen_functions {
     /// deflation, in cycles with exact diagonalisation of the span (Kalkreuter, Simma 1996), or a Chebyshev filter.
     ///
     /// # Options
-    /// - `count` (1): how many.
+    /// - `count` (int >= 1, 1): how many.
     /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
     /// - `method` ("gradient" or "chebyshev"): gradients, or subspace iteration with a Chebyshev filter, which ends by gradients
     ///   where the filter stalls.
-    /// - `products` (1000000): most products of the operator with single vectors.
+    /// - `products` (int >= 1, 1000000): most products of the operator with single vectors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
@@ -185,9 +185,9 @@ mod eigen_functions {
             ("chebyshev", method::RitzMethod::Chebyshev),
         ];
         let method = o.one_of("method", &methods)?;
-        let mut wanted = method::RitzOptions::new(o.count("count", 1)?, o.seed()?, method);
+        let mut wanted = method::RitzOptions::new(o.count("count")?, o.seed()?, method);
         wanted.tolerance = o.maybe_float("tol")?;
-        wanted.max_products = o.count("products", 1)?;
+        wanted.max_products = o.count("products")?;
         let eigen = method::ritz(&a, &wanted, &o.task()?)?;
         if let Some(note) = unfinished(&eigen, "products", eigen.products) {
             session()?.note(&note);

@@ -288,7 +288,7 @@ mod kpm_functions {
     /// # Options
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy (k_B = 1).
-    /// - `moments` (256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
+    /// - `moments` (int >= 2, 256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
     /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
@@ -303,7 +303,7 @@ mod kpm_functions {
         if temperature > 0.0 {
             o.only_for("zero temperature", &["moments", "kernel", "parameter"])?;
         }
-        let terms = o.count("moments", 2)?;
+        let terms = o.count("moments")?;
         if terms > 1 << 30 {
             return Err(Error::input(format!("{terms} moments")).hint("ask for 2^30 at most").into());
         }

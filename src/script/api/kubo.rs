@@ -9,7 +9,7 @@ use super::kpm::{kernel, orders, some_of};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{Averaged, DoubleMoments, OpticalSample, Provenance, Window};
+use crate::method::{Averaged, DoubleMoments, OpticalConditions, Provenance, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -42,9 +42,9 @@ fn volume_of(mu: &DoubleMoments, o: &Options) -> Result<f64> {
 }
 
 /// What an optical conductivity is of, as the options say.
-fn optical_sample(mu: &DoubleMoments, o: &Options) -> Fallible<OpticalSample> {
+fn optical_conditions(mu: &DoubleMoments, o: &Options) -> Fallible<OpticalConditions> {
     let (potential, temperature) = (o.float("potential")?, o.float("temperature")?);
-    Ok(OpticalSample { potential, temperature, volume: volume_of(mu, o)?, kernel: kernel(o)? })
+    Ok(OpticalConditions { potential, temperature, volume: volume_of(mu, o)?, kernel: kernel(o)? })
 }
 
 #[export_module(root = "crate::script::native")]
@@ -202,7 +202,7 @@ mod kubo_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn optical(mu: &mut SharedDouble, frequencies: Series, o: Options) -> Fallible<Series> {
-        let at = optical_sample(mu, &o)?;
+        let at = optical_conditions(mu, &o)?;
         Ok(Series::Real(mu.optical(frequencies.as_real("frequencies")?, &at)?))
     }
 
@@ -221,7 +221,7 @@ mod kubo_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn optical_error(mu: &mut SharedDouble, frequencies: Series, o: Options) -> Fallible<Series> {
-        let at = optical_sample(mu, &o)?;
+        let at = optical_conditions(mu, &o)?;
         Ok(Series::Real(mu.optical_error(frequencies.as_real("frequencies")?, &at)?))
     }
 

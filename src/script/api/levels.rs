@@ -28,11 +28,11 @@ mod level_functions {
     ///
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.
-    /// - `count` (1): how many.
+    /// - `count` (int >= 1, 1): how many.
     /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises where this process has all entries of the
     ///   matrix, in double precision, and factors fit into memory and take less time, as far as that can be told before.
     /// - `tol` (float, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
-    /// - `products` (100000000): most products of the operator with single vectors, and solutions by factors.
+    /// - `products` (int >= 1, 100000000): most products of the operator with single vectors, and solutions by factors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
@@ -47,7 +47,7 @@ mod level_functions {
     pub fn eigs(h: Operator, o: Options) -> Fallible<Pairs> {
         let options = InteriorOptions {
             near: o.float("near")?,
-            count: o.count("count", 1)?,
+            count: o.count("count")?,
             method: o.one_of(
                 "method",
                 &[
@@ -57,7 +57,7 @@ mod level_functions {
                 ],
             )?,
             tolerance: o.maybe_float("tol")?,
-            max_products: o.count("products", 1)?,
+            max_products: o.count("products")?,
             seed: o.seed()?,
         };
         let eigen = method::interior(&h, &options, &o.task()?)?;

@@ -157,8 +157,8 @@ mod load_functions {
     /// # Options
     /// - `wavefunction` (WaveFunction): of walkers (needed there), the one that they were saved with.
     /// - `reunitarise` (false): of a gauge field, project every link, also rough ones that are off by up to 1e-2.
-    /// - `precision` (string, that of the file): of orbitals and operators, "single" or "double".
-    /// - `k` (int): of a `bwfn.data` with several k points, which one, by its number there, from 1.
+    /// - `precision` ("double" or "single", that of the file): of orbitals and operators.
+    /// - `k` (int >= 1): of a `bwfn.data` with several k points, which one, by its number there, from 1.
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): of an operator.
     /// - `C`, `sigma`: of an operator, as for `build`.
     /// - `progress` (true): show a bar while an operator is read.

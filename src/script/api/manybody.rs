@@ -120,7 +120,7 @@ pub(super) fn by_sector(all: Vec<(Sector, Vec<f64>)>) -> Array {
 
 /// The chain that `sites(kind, n, options)` asks for.
 fn chain(kind: &Dynamic, n: INT, o: &Options) -> Result<Sites> {
-    let site = site_of(kind, o.maybe_count("nmax", 1)?)?;
+    let site = site_of(kind, o.maybe_count("nmax")?)?;
     let n = usize::try_from(n).ok().filter(|&n| n > 0);
     let n = n.ok_or_else(|| Error::input("a chain has at least one site"))?;
     Sites::uniform((*site).clone(), n)
@@ -220,7 +220,7 @@ mod manybody_functions {
     /// sectors of S, the total spin of spins, electrons and both, with or without N.
     ///
     /// # Options
-    /// - `nmax` (int, none): largest number of bosons on a site.
+    /// - `nmax` (int >= 1, none): largest number of bosons on a site.
     ///
     /// # Example
     /// ```rhai
@@ -235,7 +235,7 @@ mod manybody_functions {
     /// Sites of several kinds, in order: names, or sites made by `models::site`.
     ///
     /// # Options
-    /// - `nmax` (int, none): largest number of bosons on a site.
+    /// - `nmax` (int >= 1, none): largest number of bosons on a site.
     ///
     /// # Example
     /// ```rhai
@@ -246,7 +246,7 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(name = "sites", return_raw)]
     pub fn sites_mixed_with(kinds: Array, o: Options) -> Fallible<Sites> {
-        let nmax = o.maybe_count("nmax", 1)?;
+        let nmax = o.maybe_count("nmax")?;
         let bosons = |kind: &Dynamic| kind.clone().into_string().is_ok_and(|name| name == "Boson");
         if nmax.is_some() && !kinds.iter().any(bosons) {
             return Err(Error::input("option `nmax` is for bosons, and there are none among these sites")
@@ -372,7 +372,7 @@ mod manybody_functions {
     /// operator for it. Several with different ratios make other laws (`models::exponentials`).
     ///
     /// # Options
-    /// - `step` (1): sites from one partner to the next: B stands on the sites i + k step.
+    /// - `step` (int >= 1, 1): sites from one partner to the next: B stands on the sites i + k step.
     ///
     /// # Example
     /// ```rhai
@@ -408,7 +408,7 @@ mod manybody_functions {
             first: op_1.into(),
             site,
             second: op_2.into(),
-            step: o.count("step", 1)?,
+            step: o.count("step")?,
             turned: false,
         })?)
     }

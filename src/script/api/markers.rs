@@ -24,7 +24,7 @@ mod marker_functions {
     /// are dense.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of states below the gap.
+    /// - `filled` (int >= 1, required): give the number of states below the gap.
     ///
     /// # Example
     /// ```rhai
@@ -45,14 +45,14 @@ mod marker_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn chern(h: Operator, o: Options) -> Fallible<Series> {
-        Ok(Series::Real(method::chern_marker(&h, o.count("filled", 1)?)?))
+        Ok(Series::Real(method::chern_marker(&h, o.count("filled")?)?))
     }
 
     /// The Bott index of the filled states of a sample that is periodic in both directions, its Chern number
     /// (Loring, Hastings 2010). All matrices are dense.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of states below the gap.
+    /// - `filled` (int >= 1, required): give the number of states below the gap.
     ///
     /// # Example
     /// ```rhai
@@ -66,7 +66,7 @@ mod marker_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn bott(h: Operator, o: Options) -> Fallible<INT> {
-        Ok(method::bott_index(&h, o.count("filled", 1)?)?)
+        Ok(method::bott_index(&h, o.count("filled")?)?)
     }
 
     /// How many rows each state of a block reaches over: `(sum |psi|^2)^2 / sum |psi|^4`, from 1 on a single
@@ -121,7 +121,7 @@ mod marker_functions {
     /// 1)`.
     ///
     /// # Options
-    /// - `filled` (int, required): give the number of fermions.
+    /// - `filled` (int >= 1, required): give the number of fermions.
     /// - `rows` (array or range, required): give the rows of the part.
     ///
     /// # Example
@@ -133,7 +133,7 @@ mod marker_functions {
     #[rhai_fn(return_raw)]
     pub fn entanglement(h: Operator, o: Options) -> Fallible<Map> {
         let rows = row_numbers(o.value("rows")?, "row")?;
-        let (occupations, entropy) = method::entanglement(&h, o.count("filled", 1)?, &rows)?;
+        let (occupations, entropy) = method::entanglement(&h, o.count("filled")?, &rows)?;
         let mut map = Map::new();
         map.insert("occupations".into(), Dynamic::from(Series::Real(occupations)));
         map.insert("entropy".into(), Dynamic::from_float(entropy));

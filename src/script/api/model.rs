@@ -220,8 +220,8 @@ pub(super) fn storage_format(o: &Options) -> Result<Format> {
     }
     // A slice has as many rows as a vector register of the CPU has lanes, or as a warp of a GPU has threads.
     let own = if session()?.device().name() == "cpu" { 8 } else { 32 };
-    let chunk = o.maybe_count("C", 1)?.unwrap_or(own);
-    let sell = Format::Sell { chunk, sigma: o.count("sigma", 1)? };
+    let chunk = o.maybe_count("C")?.unwrap_or(own);
+    let sell = Format::Sell { chunk, sigma: o.count("sigma")? };
     let names = [
         ("auto", Format::Auto),
         ("csr", Format::Csr),
@@ -483,8 +483,8 @@ mod model_functions {
     /// # Options
     /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" is without a matrix; "auto" is a stencil where all but the
     ///   diagonal is translation invariant, compressed rows otherwise.
-    /// - `C` (int, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
-    /// - `sigma` (64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is the part
+    /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
+    /// - `sigma` (int >= 1, 64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is the part
     ///   that is no padding.
     /// - `precision` ("double" or "single"): of the numbers.
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's

@@ -305,7 +305,7 @@ mod overlap_functions {
     ///
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
-    /// - `iterations` (10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): most iterations.
     /// - `adaptive` (true): relax the sign function as the residual falls, within the accuracy that the lowest eigenvalue of
     ///   D^+ D allows: m^2, or the lowest one that is not zero where `zero_modes` is given.
     /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
@@ -323,7 +323,7 @@ mod overlap_functions {
     pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<Solved> {
         let wanted = InversionOptions {
             tolerance: o.float("tol")?,
-            max_iterations: o.count("iterations", 1)?,
+            max_iterations: o.count("iterations")?,
             adaptive: o.flag("adaptive")?,
             zero_modes: o.maybe::<Counted>("zero_modes").map(|i| (*i.0).clone()),
         };

@@ -20,7 +20,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// Numbers of momenta in each direction.
 fn grid(o: &Options, d: usize) -> Result<Vec<usize>> {
-    let Some(counts) = o.maybe::<Array>("grid") else { return Ok(vec![o.count("grid", 1)?; d]) };
+    let Some(counts) = o.maybe::<Array>("grid") else { return Ok(vec![o.count("grid")?; d]) };
     let counts = ints(&counts, "a grid")?;
     Ok(counts.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect())
 }
@@ -53,7 +53,7 @@ mod polarization_functions {
     ///
     /// # Options
     /// - `frequencies` (array or Series or range, required): energies.
-    /// - `grid` (int or array, 64): momenta in each direction, one number or one a direction.
+    /// - `grid` (int >= 1 or array, 64): momenta in each direction, one number or one a direction.
     /// - `eta` (0.05): imaginary part of the frequencies; above the distance of levels on the grid, so that the sum is smooth.
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (0.0): in energy.

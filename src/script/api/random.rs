@@ -159,7 +159,7 @@ mod random_functions {
     /// - `distribution` ("uniform" or "gaussian" or "exponential" or "lorentzian"): uniform between 0 and 1; "gaussian", of mean 0 and variance 1; "exponential", of mean 1;
     ///   "lorentzian", of density 1/(pi (1 + x^2)).
     /// - `seed` (int or string): the key of the random numbers (default: the session's).
-    /// - `first` (int): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0
+    /// - `first` (int >= 0): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0
     ///   with a `seed`, else where the last call ended).
     ///
     /// # Example
@@ -178,7 +178,7 @@ mod random_functions {
         let n = count(n, "random numbers")?;
         let own = o.given("seed").is_some();
         let seed = o.seed()?;
-        let first = match o.maybe_count("first", 0)? {
+        let first = match o.maybe_count("first")? {
             Some(first) => first as u64,
             None if own => 0,
             None => session()?.draw(n as u64),
@@ -203,7 +203,7 @@ mod random_functions {
     /// those of `random_numbers` do.
     ///
     /// # Options
-    /// - `count` (int): how many.
+    /// - `count` (int >= 0): how many.
     /// - `weights` (array or Series): how likely each element is, relative to the others (default: all alike).
     /// - `replace` (true): an element can be chosen again. Without, later choices are made from what is left, by the
     ///   weights of that.
@@ -227,7 +227,7 @@ mod random_functions {
     #[rhai_fn(return_raw)]
     pub fn random_choice(items: Dynamic, o: Options) -> Fallible<Dynamic> {
         let items = Items::of(items)?;
-        let Some(wanted) = o.maybe_count("count", 0)? else {
+        let Some(wanted) = o.maybe_count("count")? else {
             let one = chosen(items.len(), 1, &o)?;
             return Ok(items.at(one[0]));
         };

@@ -33,7 +33,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// The options that all solvers share.
 fn read(o: &Options) -> Result<(SolveOptions, Task)> {
     let options =
-        SolveOptions { tolerance: o.float("tol")?, max_iterations: o.count("iterations", 1)?, start: None };
+        SolveOptions { tolerance: o.float("tol")?, max_iterations: o.count("iterations")?, start: None };
     Ok((options, o.task()?))
 }
 
@@ -171,7 +171,7 @@ fn fit<T>(
     by_error: impl Fn(f64) -> Result<T>,
     by_size: impl Fn(usize) -> Result<T>,
 ) -> Fallible<Rc<T>> {
-    let made = match o.maybe_count(exact, 0)? {
+    let made = match o.maybe_count(exact)? {
         Some(_) if o.given("error").is_some() => {
             Err(Error::input(format!("both `error` and `{exact}` are given"))
                 .hint("one follows from the other"))
@@ -215,7 +215,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `tol` (1e-8): largest |b - A x|/|b|.
-    /// - `iterations` (10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): most iterations.
     /// - `start` (BlockVector, zero): where to start, like the `x` of another solution.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     /// - `progress` (true): show a bar.
@@ -257,7 +257,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `tol` (1e-8): largest |b - A x|/|b| for the smallest shift.
-    /// - `iterations` (10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): most iterations.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -312,7 +312,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `error` (1e-10): the deviation allowed; the degree is the smallest that keeps it.
-    /// - `degree` (int): the degree instead.
+    /// - `degree` (int >= 0): the degree instead.
     ///
     /// # Example
     /// ```rhai
@@ -405,7 +405,7 @@ mod rational_fits {
     ///
     /// # Options
     /// - `error` (1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
-    /// - `poles` (int): their number instead.
+    /// - `poles` (int >= 0): their number instead.
     ///
     /// # Example
     /// ```rhai

@@ -84,7 +84,7 @@ mod symmetry_makers {
     /// number of cells: it multiplies them with exp(-2 pi i k / n).
     ///
     /// # Options
-    /// - `step` (1): sites of a cell.
+    /// - `step` (int >= 1, 1): sites of a cell.
     /// - `antiperiodic` (false): fermions change their sign over the boundary; with an odd number of them `k` is half
     ///   of an odd number.
     ///
@@ -100,7 +100,7 @@ mod symmetry_makers {
     /// ```
     #[rhai_fn(name = "translation", return_raw)]
     pub fn translation_with(chain: Sites, k: Dynamic, o: Options) -> Fallible<Symmetry> {
-        let (n, step, k) = (chain.count(), o.count("step", 1)?, momentum_of(&k)?);
+        let (n, step, k) = (chain.count(), o.count("step")?, momentum_of(&k)?);
         if !n.is_multiple_of(step) {
             return Err(Error::input(format!("cells of {step} sites do not fill a ring of {n}"))
                 .hint("the number of sites is a multiple of `step`")

@@ -368,7 +368,7 @@ mod table_functions {
     /// The whole table as a text, all rows and all columns, however many: `print(t)` shows what a screen holds.
     ///
     /// # Options
-    /// - `digits` (6): significant digits of the numbers.
+    /// - `digits` (int >= 1, 6): significant digits of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -377,7 +377,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn whole(t: &mut Table, o: Options) -> Fallible<String> {
-        Ok(t.whole(o.count("digits", 1)?.min(17))?)
+        Ok(t.whole(o.count("digits")?.min(17))?)
     }
 
     /// The table with the numbers of some columns, which a clock made, as texts of three digits; `measured(x)` does it with one number.

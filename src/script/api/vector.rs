@@ -199,7 +199,7 @@ mod vector_functions {
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and "phase" of complex ones.
-    /// - `first` (0): the number of the first column; columns of the same number and seed are equal.
+    /// - `first` (int >= 0, 0): the number of the first column; columns of the same number and seed are equal.
     ///
     /// # Example
     /// ```rhai
@@ -218,7 +218,7 @@ mod vector_functions {
         ];
         let distribution = o.one_of("distribution", &names)?;
         let first_column =
-            u32::try_from(o.count("first", 0)?).map_err(|_| Error::input("option `first` is too large"))?;
+            u32::try_from(o.count("first")?).map_err(|_| Error::input("option `first` is too large"))?;
         let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
         let mut v = h.zeros(columns)?;
         h.device().fill_random(&mut v, random)?;

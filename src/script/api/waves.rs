@@ -33,8 +33,8 @@ mod wave_functions {
     /// are those of the orbitals (the sites, unless `place_orbitals` put them elsewhere) before a strain.
     ///
     /// # Options
-    /// - `layer` (int, all): the cells of which index along `direction` carry the wave.
-    /// - `direction` (int, the last): the direction that layers are counted along.
+    /// - `layer` (int >= 0, all): the cells of which index along `direction` carry the wave.
+    /// - `direction` (int >= 0, the last): the direction that layers are counted along.
     ///
     /// # Example
     /// ```rhai
@@ -46,8 +46,8 @@ mod wave_functions {
     pub fn plane_waves(h: Operator, k: Array, o: Options) -> Fallible<Vector> {
         let geometry = method::geometry(&h)?;
         let last = geometry.lattice.dimension().saturating_sub(1);
-        let direction = o.maybe_count("direction", 0)?.unwrap_or(last);
-        let sites = o.maybe_count("layer", 0)?.map(|layer| geometry.layer(direction, layer)).transpose()?;
+        let direction = o.maybe_count("direction")?.unwrap_or(last);
+        let sites = o.maybe_count("layer")?.map(|layer| geometry.layer(direction, layer)).transpose()?;
         let orbitals: Vec<usize> = (0..geometry.orbitals).collect();
         let waves = method::plane_waves(&h, &momenta(&k)?, &orbitals, sites.as_deref())?;
         Ok(Vector::new(h.device(), waves))
@@ -57,8 +57,8 @@ mod wave_functions {
     /// boundaries, multiples of 2 pi over the length of the sample where they are not twisted.
     ///
     /// # Options
-    /// - `layer` (int, none): waves on one layer may have any momentum along `direction`.
-    /// - `direction` (int, the last): the direction that layers are counted along.
+    /// - `layer` (int >= 0, none): waves on one layer may have any momentum along `direction`.
+    /// - `direction` (int >= 0, the last): the direction that layers are counted along.
     ///
     /// # Example
     /// ```rhai
@@ -68,7 +68,7 @@ mod wave_functions {
     #[rhai_fn(return_raw)]
     pub fn momenta_fit(h: Operator, k: Array, o: Options) -> Fallible<Array> {
         let last = method::geometry(&h)?.lattice.dimension().saturating_sub(1);
-        let direction = o.maybe_count("direction", 0)?.unwrap_or(last);
+        let direction = o.maybe_count("direction")?.unwrap_or(last);
         let free = o.given("layer").map(|_| direction);
         let fit = method::momenta_fit(&h, &momenta(&k)?, free)?;
         Ok(fit.into_iter().map(Dynamic::from).collect())

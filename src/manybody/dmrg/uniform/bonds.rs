@@ -33,7 +33,7 @@ fn element(operator: Option<&[C64]>, dim: usize, i: usize, j: usize) -> C64 {
     }
 }
 
-fn times<T: Element>(m: Mat<T>, z: C64) -> Mat<T> {
+pub(super) fn times<T: Element>(m: Mat<T>, z: C64) -> Mat<T> {
     if z == C64::ONE { m } else { m * faer::Scale(T::from_c64(z)) }
 }
 

@@ -7,7 +7,7 @@ use super::super::dense::{adjoint_product, product};
 use super::super::mpo::MpoEntry;
 use super::super::space::{Label, Side, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
-use super::bonds::{BlockLayout, Matrices, put};
+use super::bonds::{BlockLayout, Matrices, put, times};
 use super::krylov::gmres;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -28,10 +28,6 @@ pub(super) struct Chain<'a> {
     pub widths: Vec<usize>,
 }
 
-fn scaled(m: Mat<C64>, z: C64) -> Mat<C64> {
-    if z == C64::ONE { m } else { m * faer::Scale(z) }
-}
-
 /// Past a site to the right: the sum of `O_ij A_i^H x B_j`, with A of the bra and B of the ket.
 pub(super) fn to_right(
     entries: &[MpoEntry],
@@ -49,7 +45,7 @@ pub(super) fn to_right(
                     continue;
                 };
                 let half = halves[j].get_or_insert_with(|| product(m.as_ref(), lower));
-                put(&mut out[entry.right], (at, to), scaled(adjoint_product(upper, half.as_ref()), z));
+                put(&mut out[entry.right], (at, to), times(adjoint_product(upper, half.as_ref()), z));
             }
         }
     }
@@ -82,7 +78,7 @@ pub(super) fn to_left(
                     for part in bra.fusion.parts(bra.rows[b]).iter().filter(|p| p.state == i) {
                         let upper = bra.matrices[b].as_ref().subrows(part.offset, part.dim);
                         let whole = product(half.as_ref(), adjoint(upper).as_ref());
-                        put(&mut out[entry.left], (*from, part.inner), scaled(whole, z));
+                        put(&mut out[entry.left], (*from, part.inner), times(whole, z));
                     }
                 }
             }

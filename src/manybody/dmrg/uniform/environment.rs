@@ -110,7 +110,7 @@ fn carried_of<T: Element>(block: &Block<T>) -> Result<Vec<Carried<T>>> {
 }
 
 /// One side of the chain while its blocks are found.
-struct Half<'a, T> {
+struct HalfChain<'a, T> {
     psi: &'a Uniform<T>,
     h: &'a Repeated,
     side: Side,
@@ -122,8 +122,8 @@ struct Half<'a, T> {
     sum: usize,
 }
 
-impl<'a, T: Element> Half<'a, T> {
-    fn new(psi: &'a Uniform<T>, h: &'a Repeated, side: Side) -> Result<Half<'a, T>> {
+impl<'a, T: Element> HalfChain<'a, T> {
+    fn new(psi: &'a Uniform<T>, h: &'a Repeated, side: Side) -> Result<HalfChain<'a, T>> {
         let symmetry = &psi.cell.symmetry;
         let (space, place) = match side {
             Side::Left => (psi.spaces[0].clone(), (0..psi.spaces[0].sectors()).collect()),
@@ -137,7 +137,7 @@ impl<'a, T: Element> Half<'a, T> {
             Side::Left => (start, done),
             Side::Right => (done, start),
         };
-        Ok(Half { psi, h, side, space, place, one, sum })
+        Ok(HalfChain { psi, h, side, space, place, one, sum })
     }
 
     /// The blocks at all bonds from the operators carried at the cell's edge, in the order in which they are made.
@@ -338,9 +338,9 @@ impl<T: Element> Environments<T> {
         tol: f64,
     ) -> Result<Environments<T>> {
         need_memory::<T>(h, &psi.spaces, 0)?;
-        let left = Half::new(psi, h, Side::Left)?;
+        let left = HalfChain::new(psi, h, Side::Left)?;
         let (lefts, a) = left.solved(known.map(|k| &k.lefts[0]), tol)?;
-        let right = Half::new(psi, h, Side::Right)?;
+        let right = HalfChain::new(psi, h, Side::Right)?;
         let (mut rights, b) = right.solved(known.map(|k| &k.rights[k.rights.len() - 1]), tol)?;
         rights.reverse();
         Ok(Environments { lefts, rights, energy: 0.5 * (a + b) })

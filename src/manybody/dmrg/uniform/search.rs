@@ -90,28 +90,12 @@ impl<T: Element> UniformSearch<T> {
             let near = step
                 .map_or(Arc::new((Point::new(&near.0.psi, &surroundings, device)?, Memory::new())), Arc::new);
             let (psi, found) = (near.0.psi.clone(), near.0.found);
-            return Ok(UniformSearch {
-                h: self.h.clone(),
-                psi,
-                known: None,
-                found: Some(found),
-                near: Some(near),
-                due: 0,
-                moved: 0,
-            });
+            return Ok(UniformSearch { found: Some(found), near: Some(near), ..self.of(psi, 0) });
         }
         let environments = self.environments(0.1 * tol)?;
         let due = self.due.saturating_sub(1);
         let (psi, found) = self.psi.step(&environments, device, tol, task)?;
-        Ok(UniformSearch {
-            h: self.h.clone(),
-            psi,
-            known: Some(environments),
-            found: Some(found),
-            near: None,
-            due,
-            moved: 0,
-        })
+        Ok(UniformSearch { known: Some(environments), found: Some(found), ..self.of(psi, due) })
     }
 
     /// With bonds of up to `states` states, as far as the Hamiltonian adds any.
@@ -122,15 +106,12 @@ impl<T: Element> UniformSearch<T> {
         let environments = self.environments(0.1 * self.tolerance())?;
         let more: Vec<usize> = self.psi.widths().iter().map(|w| states.saturating_sub(*w)).collect();
         let (psi, _) = self.psi.widened(&environments, device, &more)?;
-        Ok(UniformSearch {
-            h: self.h.clone(),
-            psi,
-            known: None,
-            found: self.found,
-            near: None,
-            due: NEW,
-            moved: 0,
-        })
+        Ok(self.of(psi, NEW))
+    }
+
+    /// The same search, of a state made of its own; `due` as in the field of that name.
+    fn of(&self, psi: Uniform<T>, due: usize) -> UniformSearch<T> {
+        UniformSearch { h: self.h.clone(), psi, known: None, found: self.found, near: None, due, moved: 0 }
     }
 
     /// With bonds of at most `states` states, and weights of no less than `least`; and the largest weight that was lost.
@@ -139,18 +120,7 @@ impl<T: Element> UniformSearch<T> {
     /// When a decomposition does not converge.
     pub fn cut(&self, states: usize, least: f64) -> Result<(UniformSearch<T>, f64)> {
         let (psi, lost) = self.psi.regauged()?.cut(states, least)?;
-        Ok((
-            UniformSearch {
-                h: self.h.clone(),
-                psi,
-                known: None,
-                found: self.found,
-                near: None,
-                due: 0,
-                moved: 0,
-            },
-            lost,
-        ))
+        Ok((self.of(psi, 0), lost))
     }
 
     /// With its states moved to the sectors, and to the kinds of states within them, where the ground state of two sites has more
@@ -169,15 +139,7 @@ impl<T: Element> UniformSearch<T> {
         let known = self.environments(tol)?;
         let again = |psi: &Uniform<T>| Ok(Arc::new(Environments::new(psi, &self.h, None, tol)?));
         let (psi, moved) = self.psi.reshared(&known, again, device, most, &task.quiet())?;
-        Ok(UniformSearch {
-            h: self.h.clone(),
-            psi,
-            known: None,
-            found: self.found,
-            near: None,
-            due: NEW,
-            moved,
-        })
+        Ok(UniformSearch { moved, ..self.of(psi, NEW) })
     }
 
     /// The state in its canonical forms with what is known of it: energy and gradient, and the variance of the energy a site as

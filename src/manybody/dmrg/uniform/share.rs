@@ -43,7 +43,7 @@ struct Direction<T> {
 }
 
 /// Two sites beside a bond, between the surroundings of both.
-struct Sites<T> {
+struct TwoSites<T> {
     joined: Joined,
     left: Arc<Block<T>>,
     l: Basis<T>,
@@ -69,13 +69,13 @@ fn conjugate<T: Element>(m: MatRef<'_, T>) -> Mat<T> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| crate::number::Scalar::conj(m[(i, j)]))
 }
 
-impl<T: Element> Sites<T> {
+impl<T: Element> TwoSites<T> {
     fn new(
         psi: &Uniform<T>,
         environments: &Environments<T>,
         device: &Device,
         bond: usize,
-    ) -> Result<Sites<T>> {
+    ) -> Result<TwoSites<T>> {
         let n = psi.count();
         let before = (bond + n - 1) % n;
         let left = moved(&environments.lefts[before].grow()?, bond);
@@ -85,7 +85,7 @@ impl<T: Element> Sites<T> {
         let (_, fusion, _) = right.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
         let r = right_basis(&psi.cell.symmetry, &psi.right[bond], fusion);
         let vectors = [l.vectors.all()?, r.vectors.all()?];
-        Ok(Sites { joined, left, l, r, vectors })
+        Ok(TwoSites { joined, left, l, r, vectors })
     }
 
     /// The state on both sites.
@@ -185,13 +185,13 @@ impl<T: Element> Uniform<T> {
         device: &Device,
         bond: usize,
     ) -> Result<(Vec<Direction<T>>, f64)> {
-        let sites = Sites::new(self, environments, device, bond)?;
+        let sites = TwoSites::new(self, environments, device, bond)?;
         let image = sites.joined.times(&sites.state(self, bond)?)?;
         sites.directions(&image)
     }
 
     /// What a bond would gain and lose by other states than its own.
-    fn exchange(&self, sites: &Sites<T>, bond: usize, task: &Task) -> Result<Exchange<T>> {
+    fn exchange(&self, sites: &TwoSites<T>, bond: usize, task: &Task) -> Result<Exchange<T>> {
         let ground = sites.ground(self, bond, task)?;
         let (found, _) = sites.directions(&ground)?;
         let mut own = BTreeMap::new();
@@ -221,7 +221,7 @@ impl<T: Element> Uniform<T> {
         let (mut kept, mut free) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for bond in 0..n {
             crate::task::poll()?;
-            let exchange = self.exchange(&Sites::new(self, environments, device, bond)?, bond, task)?;
+            let exchange = self.exchange(&TwoSites::new(self, environments, device, bond)?, bond, task)?;
             let old: Dims = self.spaces[bond].iter().map(|(q, d)| (q.clone(), d)).collect();
             let (stay, come) = exchange.moves(old, most);
             moved += self.spaces[bond].total() - stay.values().sum::<usize>();
@@ -236,7 +236,7 @@ impl<T: Element> Uniform<T> {
         let known = again(&less)?;
         let mut all = Vec::with_capacity(n);
         for (bond, free) in free.iter_mut().enumerate() {
-            let sites = Sites::new(&less, &known, device, bond)?;
+            let sites = TwoSites::new(&less, &known, device, bond)?;
             let mut found = sites.directions(&sites.ground(&less, bond, task)?)?.0;
             found.retain(|direction| match free.get_mut(&direction.label) {
                 Some(left) if *left > 0 => {

@@ -34,7 +34,7 @@ pub(super) fn cut_of(o: &Options) -> Result<Truncation> {
         return Err(Error::input(format!("option `cutoff` is {cutoff}"))
             .hint("it is the weight to discard, of 1 in all"));
     }
-    Ok(Truncation { states: o.maybe_count("states", 1)?, cutoff, ..Truncation::default() })
+    Ok(Truncation { states: o.maybe_count("states")?, cutoff, ..Truncation::default() })
 }
 
 /// The same state in complex numbers.
@@ -203,7 +203,7 @@ mod algebra_functions {
     /// expectation values.
     ///
     /// # Options
-    /// - `states` (int, as many as there are): most states of a bond.
+    /// - `states` (int >= 1, as many as there are): most states of a bond.
     /// - `cutoff` (1e-15): most weight to discard at a bond, of 1 in all.
     /// - `progress` (true): show a bar.
     ///

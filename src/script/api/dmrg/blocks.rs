@@ -306,7 +306,7 @@ mod block_functions {
     ///
     /// # Options
     /// - `side` ("left" or "right"): of the chain.
-    /// - `nmax` (int, none): largest number of bosons on a site.
+    /// - `nmax` (int >= 1, none): largest number of bosons on a site.
     ///
     /// # Example
     /// ```rhai
@@ -319,7 +319,7 @@ mod block_functions {
     /// ```
     #[rhai_fn(global, name = "edge_block", return_raw)]
     pub fn edge_block_with(kind: Dynamic, bond: OpSum, o: Options) -> Fallible<AnyBlock> {
-        let site = site_of(&kind, o.maybe_count("nmax", 1)?)?;
+        let site = site_of(&kind, o.maybe_count("nmax")?)?;
         let side = side_of(&o.text("side")?)?;
         let empty = edge(&edge_chain(&site, &bond)?, side);
         Ok(either_map!(&empty, b => b.extend()?))

@@ -240,11 +240,11 @@ mod density_functions {
     /// The basis of the states with the largest weights. Multiplets are not split.
     ///
     /// # Options
-    /// - `states` (int, all): the most states.
+    /// - `states` (int >= 1, all): the most states.
     /// - `cutoff` (0.0): the most weight to discard.
     /// - `information` (float, none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
-    /// - `at_least` (1): so many states are kept, even where the cutoff would remove them.
-    /// - `low` (0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
+    /// - `at_least` (int >= 1, 1): so many states are kept, even where the cutoff would remove them.
+    /// - `low` (int >= 0, 0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
     ///   state, at most as many as `states` in all: what a superblock that is not the whole chain yet cannot know to matter.
     ///
     /// # Example
@@ -276,11 +276,11 @@ mod density_functions {
                 );
             }
             Ok(Truncation {
-                states: o.maybe_count("states", 1)?,
-                at_least: o.count("at_least", 1)?,
+                states: o.maybe_count("states")?,
+                at_least: o.count("at_least")?,
                 cutoff,
                 information,
-                low: o.count("low", 0)?,
+                low: o.count("low")?,
             })
         };
         let basis = read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared())))?;

@@ -49,9 +49,9 @@ mod excited_functions {
     /// # Options
     /// - `charge` (map, zero): the conserved numbers that the excitation has more than the ground state.
     /// - `to` (UniformState, none): another ground state on the right, for kinks.
-    /// - `count` (1): how many.
+    /// - `count` (int >= 1, 1): how many.
     /// - `tol` (1e-8): the residual at which they are found.
-    /// - `most` (200): most vectors of a search.
+    /// - `most` (int >= 3, 200): most vectors of a search.
     ///
     /// # Example
     /// ```rhai
@@ -72,9 +72,9 @@ mod excited_functions {
         let asked = Asked {
             phase: momentum * n as f64,
             charge: held.charge(&o)?.unwrap_or_else(|| held.cell().symmetry.zero()),
-            count: o.count("count", 1)?,
+            count: o.count("count")?,
             tol: o.float("tol")?,
-            most: o.count("most", 3)?,
+            most: o.count("most")?,
         };
         let other = o.maybe::<HeldUniform>("to").map(|s| complex(&s));
         let all = Excitations::new(&h, &complex(held), other.as_ref(), &asked)?;

@@ -52,15 +52,14 @@ mod growth_functions {
     /// The chain with one cell more in its middle.
     ///
     /// # Options
-    /// - `states` (64): most states of a bond.
+    /// - `states` (int >= 1, 64): most states of a bond.
     /// - `cutoff` (1e-16): weights below this get no state.
     /// - `doubt` (false): look for lower states that the prediction does not overlap with.
     #[rhai_fn(global, name = "grown", pure, return_raw)]
     pub fn grown(chain: &mut AnyGrowth, o: Options) -> Fallible<AnyGrowth> {
         let session = session()?;
         let (device, task) = (session.device(), session.task(false));
-        let how =
-            Growing { states: o.count("states", 1)?, cutoff: o.float("cutoff")?, doubt: o.flag("doubt")? };
+        let how = Growing { states: o.count("states")?, cutoff: o.float("cutoff")?, doubt: o.flag("doubt")? };
         Ok(either_map!(chain, s => Arc::new(s.step(&device, &how, &task)?)))
     }
 

@@ -128,7 +128,7 @@ mod search_functions {
     /// A random state of an infinite chain, with few states at each bond and the numbers of a product state's cell.
     ///
     /// # Options
-    /// - `states` (6): most states of a bond.
+    /// - `states` (int >= 1, 6): most states of a bond.
     /// - `seed` (int or string, the session's): of the random numbers.
     ///
     /// # Example
@@ -143,7 +143,7 @@ mod search_functions {
             Some(_) => 0,
             None => session()?.draw(DRAWN),
         };
-        let (product, most) = (named(&cell, &names)?, o.count("states", 1)?);
+        let (product, most) = (named(&cell, &names)?, o.count("states")?);
         let state = Uniform::<f64>::random(&cell, &product, most, o.seed()?, first)?;
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }

@@ -163,7 +163,7 @@ mod state_functions {
     /// states that are not there yet and have the largest weights.
     ///
     /// # Options
-    /// - `states` (int, as many as there are): most states of a bond in all.
+    /// - `states` (int >= 1, as many as there are): most states of a bond in all.
     /// - `cutoff` (1e-9): weights of the others below this, of 1 each, are left out.
     ///
     /// # Example

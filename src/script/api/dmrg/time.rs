@@ -157,7 +157,7 @@ mod internal_functions {
     /// A state after gates: a map of `state`, `discarded` and `log_norm`.
     ///
     /// # Options
-    /// - `order` (2): or 4.
+    /// - `order` (int >= 1, 2): or 4.
     /// - `states` (int), `cutoff` (0.0), `progress` (true): as for `dmrg::apply`.
     #[rhai_fn(return_raw)]
     pub fn trotter(psi: Held, sum: OpSum, z: Dynamic, steps: INT, o: Options) -> Fallible<Map> {
@@ -165,7 +165,7 @@ mod internal_functions {
             let wrong = || Error::input("gates take a number and a number of steps");
             let z = as_complex(&z).ok_or_else(wrong)?;
             let steps = usize::try_from(steps).ok().filter(|n| *n > 0).ok_or_else(wrong)?;
-            let (cut, order, task) = (cut_of(&o)?, o.count("order", 1)?, o.task()?);
+            let (cut, order, task) = (cut_of(&o)?, o.count("order")?, o.task()?);
             let sum = psi.own(sum)?;
             let real = match &psi.state {
                 Either::Real(s) if z.im == 0.0 && !s.makes_complex(&sum)? => Some(s),

@@ -211,7 +211,7 @@ mod uniform_functions {
     /// and `connected`, which is `value` less `<A_i> <B_(i + r)>`. Fermionic operators have their signs.
     ///
     /// # Options
-    /// - `site` (0): the site of the cell that A stands on.
+    /// - `site` (int >= 0, 0): the site of the cell that A stands on.
     ///
     /// # Example
     /// ```rhai
@@ -227,7 +227,7 @@ mod uniform_functions {
         let range = usize::try_from(range).ok().filter(|r| *r <= 1_000_000).ok_or_else(|| {
             Error::input(format!("correlations over {range} sites")).hint("a range of 0 to a million sites")
         })?;
-        let site = o.count("site", 0)?;
+        let site = o.count("site")?;
         if site >= n {
             return Err(Error::input(format!("site {site} of a cell of {n} sites"))
                 .hint("the cell's sites are numbered from 0")

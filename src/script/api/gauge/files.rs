@@ -12,7 +12,7 @@ use crate::gauge::Links;
 use crate::gauge::files::{self, Encoded, FileFormat};
 use crate::output::files::{need_extension, write_helped};
 use crate::ranks::agreed;
-use crate::script::{Fallible, Options, named, session};
+use crate::script::{Fallible, Options, session};
 use crate::task;
 
 pub(super) fn register(engine: &mut Engine) {
@@ -21,14 +21,13 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// The format of a file, by the option or the end of its name.
 fn kind_of(o: &Options, path: &str) -> Result<FileFormat> {
+    let whole = FileFormat::Nersc { two_rows: false };
+    if o.given("format").is_some() {
+        let two_rows = FileFormat::Nersc { two_rows: true };
+        return o.one_of("format", &[("nersc", whole), ("nersc-12", two_rows), ("ildg", FileFormat::Ildg)]);
+    }
     let end = Path::new(path).extension().map(|end| end.to_string_lossy().to_lowercase());
-    let by_name = if matches!(end.as_deref(), Some("lime" | "ildg")) { "ildg" } else { "nersc" };
-    let names = [
-        ("nersc", FileFormat::Nersc { two_rows: false }),
-        ("nersc-12", FileFormat::Nersc { two_rows: true }),
-        ("ildg", FileFormat::Ildg),
-    ];
-    named("format", o.maybe_text("format")?.as_deref().unwrap_or(by_name), &names)
+    Ok(if matches!(end.as_deref(), Some("lime" | "ildg")) { FileFormat::Ildg } else { whole })
 }
 
 /// The field in a file, as the options say.
@@ -54,7 +53,7 @@ mod saving {
     /// one writes, and the others send it their parts piece by piece.
     ///
     /// # Options
-    /// - `format` (string, by the name): "nersc", "nersc-12" (two rows of each link) or "ildg".
+    /// - `format` ("nersc" or "nersc-12" or "ildg", by the name): "nersc-12" has two rows of each link.
     /// - `precision` ("double" or "single"): of the numbers.
     ///
     /// # Example

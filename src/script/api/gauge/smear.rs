@@ -18,7 +18,7 @@ mod smearing {
     ///
     /// # Options
     /// - `rho` (0.1): weight of the staples.
-    /// - `steps` (1): how often.
+    /// - `steps` (int >= 0, 1): how often.
     ///
     /// # Example
     /// ```rhai
@@ -27,7 +27,7 @@ mod smearing {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn stout(u: Links, o: Options) -> Fallible<Links> {
-        let (rho, steps) = (o.float("rho")?, o.count("steps", 0)?);
+        let (rho, steps) = (o.float("rho")?, o.count("steps")?);
         Ok(gauge::stout(&u, rho, steps, &session()?.task(false))?)
     }
 
@@ -35,7 +35,7 @@ mod smearing {
     ///
     /// # Options
     /// - `alpha` (0.5): weight of the six staples together.
-    /// - `steps` (1): how often.
+    /// - `steps` (int >= 0, 1): how often.
     ///
     /// # Example
     /// ```rhai
@@ -44,7 +44,7 @@ mod smearing {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn ape(u: Links, o: Options) -> Fallible<Links> {
-        let (alpha, steps) = (o.float("alpha")?, o.count("steps", 0)?);
+        let (alpha, steps) = (o.float("alpha")?, o.count("steps")?);
         Ok(gauge::ape(&u, alpha, steps, &session()?.task(false))?)
     }
 
@@ -54,7 +54,7 @@ mod smearing {
     /// # Options
     /// - `time` (1.0): flow time in lattice units.
     /// - `step` (0.02): step of the third-order Runge-Kutta scheme.
-    /// - `measure` (0): steps between two rows of the table; 0 for one row at the end.
+    /// - `measure` (int >= 0, 0): steps between two rows of the table; 0 for one row at the end.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -66,7 +66,7 @@ mod smearing {
     #[rhai_fn(return_raw)]
     pub fn wilson_flow(u: Links, o: Options) -> Fallible<Map> {
         let (time, step) = (o.float("time")?, o.float("step")?);
-        let (links, rows) = gauge::wilson_flow(&u, time, step, o.count("measure", 0)?, &o.task()?)?;
+        let (links, rows) = gauge::wilson_flow(&u, time, step, o.count("measure")?, &o.task()?)?;
         let names = ["time", "plaquette", "energy", "t2_energy", "charge"];
         let column = |k: usize| Series::Real(rows.iter().map(|r| r[k]).collect());
         let table = Table::from_columns(names.into_iter().enumerate().map(|(k, n)| (n, column(k))))?;

@@ -23,9 +23,9 @@ mod sweep_functions {
     ///
     /// # Options
     /// - `beta` (float, required): give the coupling 6/g^2, such as 6.0.
-    /// - `sweeps` (1): heatbath sweeps.
-    /// - `overrelaxation` (0): over-relaxation sweeps after each.
-    /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random
+    /// - `sweeps` (int >= 0, 1): heatbath sweeps.
+    /// - `overrelaxation` (int >= 0, 0): over-relaxation sweeps after each.
+    /// - `first` (int >= 0, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random
     ///   numbers whenever it is made.
     /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps, and
     ///   the field.
@@ -46,10 +46,10 @@ mod sweep_functions {
     pub fn heatbath_field(ctx: NativeCallContext, start: Links, o: Options) -> Fallible<Links> {
         let run = Heatbath {
             beta: o.float("beta")?,
-            sweeps: o.count("sweeps", 0)?,
-            overrelaxation: o.count("overrelaxation", 0)?,
+            sweeps: o.count("sweeps")?,
+            overrelaxation: o.count("overrelaxation")?,
             seed: o.seed()?,
-            first: o.maybe_count("first", 0)?.unwrap_or(start.sweeps()),
+            first: o.maybe_count("first")?.unwrap_or(start.sweeps()),
         };
         let observe = o.function("observe");
         let calls = Callback::new(&ctx);
@@ -65,7 +65,7 @@ mod sweep_functions {
     /// field moves far while its Wilson action stays as it is. Nothing is random, and `sweeps` of the field stays too.
     ///
     /// # Options
-    /// - `sweeps` (1): over-relaxation sweeps.
+    /// - `sweeps` (int >= 0, 1): over-relaxation sweeps.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -77,7 +77,7 @@ mod sweep_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn overrelax(u: Links, o: Options) -> Fallible<Links> {
-        let (sweeps, task) = (o.count("sweeps", 0)?, o.task()?);
+        let (sweeps, task) = (o.count("sweeps")?, o.task()?);
         Ok(gauge::overrelax(&u, sweeps, &task)?)
     }
 

@@ -214,7 +214,7 @@ mod orbitals_functions {
     ///
     /// # Options
     /// - `derivatives` (false): gradients and Laplacians as well.
-    /// - `repeat` (3): evaluations.
+    /// - `repeat` (int >= 1, 3): evaluations.
     /// - `assignment` (string): a way of the backend that is kept for comparison, one of `.assignments`.
     ///
     /// # Example
@@ -225,7 +225,7 @@ mod orbitals_functions {
     #[rhai_fn(global, name = "evaluation_time", pure, return_raw)]
     pub fn evaluation_time_with(set: &mut OrbitalSet, points: Matrix, o: Options) -> Fallible<FLOAT> {
         let (derivatives, repeat, assignment) =
-            (o.flag("derivatives")?, o.count("repeat", 1)?, o.maybe_text("assignment")?);
+            (o.flag("derivatives")?, o.count("repeat")?, o.maybe_text("assignment")?);
         let device = session()?.device();
         let mut batch = on_grid(set)?.splines().batch(&points_of(&points)?)?;
         let way = match &assignment {

@@ -48,7 +48,7 @@ fn is_archive(path: &Path) -> bool {
 /// The orbitals in a file, as the options say.
 pub(super) fn load(path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
     let single = o.given("precision").map(|_| single_precision(o)).transpose()?;
-    let k = o.maybe_count("k", 1)?;
+    let k = o.maybe_count("k")?;
     let read = || -> Result<OrbitalSet> {
         let (layout, table, energies) = if is_archive(path) {
             if k.is_some() {
@@ -147,7 +147,7 @@ mod orbitals_module {
     /// twist k they are exp(i (G + k) . r).
     ///
     /// # Options
-    /// - `count` (int, half the electrons): how many.
+    /// - `count` (int >= 1, half the electrons): how many.
     /// - `twist` (array or Series, [0, 0, 0]): k, as fractions of the reciprocal vectors.
     ///
     /// # Example
@@ -157,7 +157,7 @@ mod orbitals_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plane_waves(crystal: Crystal, o: Options) -> Fallible<OrbitalSet> {
-        let count = o.maybe_count("count", 1)?.unwrap_or(crystal.electrons().div_ceil(2));
+        let count = o.maybe_count("count")?.unwrap_or(crystal.electrons().div_ceil(2));
         let twist = twist_of(&o)?;
         Ok(Fourier::plane_waves(crystal.cell(), count, twist).map(OrbitalSet::waves)?)
     }
@@ -168,7 +168,7 @@ mod orbitals_module {
     ///
     /// # Options
     /// - `cutoff` (4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
-    /// - `orbitals` (int, half the electrons): how many.
+    /// - `orbitals` (int >= 1, half the electrons): how many.
     /// - `twist` (array or Series, [0, 0, 0]): fractions of the reciprocal vectors of the crystal's cell.
     /// - `progress` (true): show a bar.
     ///
@@ -180,7 +180,7 @@ mod orbitals_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plane_wave_bands(crystal: Crystal, o: Options) -> Fallible<OrbitalSet> {
-        let count = o.maybe_count("orbitals", 1)?.unwrap_or(crystal.electrons().div_ceil(2).max(1));
+        let count = o.maybe_count("orbitals")?.unwrap_or(crystal.electrons().div_ceil(2).max(1));
         let (cutoff, twist) = (o.float("cutoff")?, twist_of(&o)?);
         Ok(Fourier::bands(&crystal, cutoff, count, twist, &o.task()?).map(OrbitalSet::waves)?)
     }

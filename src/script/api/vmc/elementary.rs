@@ -22,7 +22,7 @@ mod elementary_functions {
     /// sqrt(alpha) x and exp(-alpha x^2/2).
     ///
     /// # Options
-    /// - `dimension` (1): 1, 2 or 3.
+    /// - `dimension` (int >= 1, 1): 1, 2 or 3.
     /// - `alpha` (1.0): the exponent; the frequency of the trap makes the states exact.
     ///
     /// # Example
@@ -33,7 +33,7 @@ mod elementary_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn oscillator(n: INT, o: Options) -> Fallible<OrbitalSet> {
-        let orbitals = Oscillator::new(count(n, "orbitals")?, o.count("dimension", 1)?, o.float("alpha")?)?;
+        let orbitals = Oscillator::new(count(n, "orbitals")?, o.count("dimension")?, o.float("alpha")?)?;
         Ok(OrbitalSet::other(Arc::new(orbitals)))
     }
 

@@ -111,7 +111,7 @@ mod measure_functions {
     /// of N in all). In open space the columns are densities of the distance. `vmc::run` takes means over a walk, with errors by blocks of it.
     ///
     /// # Options
-    /// - `bins` (50): how many.
+    /// - `bins` (int >= 1, 50): how many.
     /// - `cutoff` (float, the largest that fits into the cell): in bohr.
     ///
     /// # Example
@@ -122,7 +122,7 @@ mod measure_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn pair_correlation(walk: &mut Walk, o: Options) -> Fallible<Table> {
-        let (bins, cutoff) = (o.count("bins", 1)?, o.maybe_float("cutoff")?);
+        let (bins, cutoff) = (o.count("bins")?, o.maybe_float("cutoff")?);
         Ok(measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff))?)
     }
 
@@ -148,8 +148,8 @@ mod measure_functions {
     /// the number of electrons, with `density_error`, `up_error` and `down_error` over the walkers. In a cell x is the fractional coordinate along a lattice vector.
     ///
     /// # Options
-    /// - `axis` (0): the coordinate, or the lattice vector.
-    /// - `bins` (50): how many.
+    /// - `axis` (int >= 0, 0): the coordinate, or the lattice vector.
+    /// - `bins` (int >= 1, 50): how many.
     /// - `from` (float): where the range begins, in open space.
     /// - `to` (float): where it ends.
     ///
@@ -161,7 +161,7 @@ mod measure_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn electron_density(walk: &mut Walk, o: Options) -> Fallible<Table> {
-        let (axis, bins) = (o.count("axis", 0)?, o.count("bins", 1)?);
+        let (axis, bins) = (o.count("axis")?, o.count("bins")?);
         let range = match (o.maybe_float("from")?, o.maybe_float("to")?) {
             (Some(from), Some(to)) => Some((from, to)),
             (None, None) => None,

@@ -102,7 +102,7 @@ fn sweep_of(o: &Options) -> Result<Sweep> {
         step,
         proposal,
         drift: o.flag("drift")?,
-        group: o.count("group", 1)?,
+        group: o.count("group")?,
         screen,
     };
     sweep.check()?;
@@ -150,7 +150,7 @@ mod walk_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn walkers(psi: Psi, o: Options) -> Fallible<Walk> {
-        let (count, seed) = (o.count("count", 1)?, o.seed()?);
+        let (count, seed) = (o.count("count")?, o.seed()?);
         // The dimension of open space: in a periodic cell, as on a lattice, they start anywhere.
         let open = match &psi {
             Psi::Real(psi) => psi.orbitals().cell().is_none().then(|| psi.orbitals().dimension()),
@@ -190,7 +190,7 @@ mod walk_functions {
     /// - `scheme` ("look-ahead" or "particle-by-particle" or "delayed-acceptance" or "configuration" or "quasi-simultaneous",
     ///   look-ahead, on a lattice particle-by-particle): as above.
     /// - `step` (float > 0): the size of a trial move in bohr; needed in the continuum.
-    /// - `sweeps` (1): how many.
+    /// - `sweeps` (int >= 1, 1): how many.
     /// - `proposal` ("gaussian" or "uniform"): Gaussian with the step as standard deviation of each coordinate, or uniform between minus and plus
     ///   the step.
     /// - `drift` (false): trial moves drift along the gradient of the one-body density, corrected for exactly.
@@ -208,7 +208,7 @@ mod walk_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn metropolis(walk: &mut Walk, o: Options) -> Fallible<FLOAT> {
-        let count = o.count("sweeps", 1)?;
+        let count = o.count("sweeps")?;
         let session = session()?;
         if matches!(walk, Walk::LatticeReal(_) | Walk::LatticeComplex(_)) {
             let in_space = ["step", "proposal", "drift", "group", "screen"];

@@ -180,12 +180,12 @@ mod wavefunction_functions {
     /// factors, which are set as its property `jastrow`.
     ///
     /// # Options
-    /// - `up` (0): electrons with spin up; they fill the lowest orbitals.
-    /// - `down` (0): electrons with spin down, likewise.
+    /// - `up` (int >= 0, 0): electrons with spin up; they fill the lowest orbitals.
+    /// - `down` (int >= 0, 0): electrons with spin down, likewise.
     /// - `determinants` (array): not with `up`, `down`; an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
     /// - `jastrow` (any): Jastrow factors, made by the functions of the module `jastrow`.
     /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them, energies use the others.
-    /// - `delay` (int, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.
+    /// - `delay` (int >= 1, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.
     ///
     /// # Example
     /// ```rhai
@@ -195,14 +195,14 @@ mod wavefunction_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn slater_jastrow(orbitals: OrbitalSet, o: Options) -> Fallible<Psi> {
-        let electrons = (o.count("up", 0)?, o.count("down", 0)?);
+        let electrons = (o.count("up")?, o.count("down")?);
         let squares = (electrons.0 as u128).pow(2) + (electrons.1 as u128).pow(2);
         let both = format!("{} and {} electrons", electrons.0, electrons.1);
         memory::ensure(8 * squares, &format!("the Slater matrix of {both}"))?;
         let determinants = o.given("determinants").map(|v| products(&v)).transpose()?;
         let factors = o.given("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
         let decisions = o.maybe::<OrbitalSet>("decisions");
-        let delay = o.maybe_count("delay", 1)?;
+        let delay = o.maybe_count("delay")?;
         Ok(match (orbitals.basis(), decisions.map(|d| d.basis())) {
             (Basis::Real(b), None) => {
                 slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real)
@@ -226,8 +226,8 @@ mod wavefunction_functions {
     /// exp(sum_(i<j) v_ij n_i n_j + w_ij Sz_i Sz_j).
     ///
     /// # Options
-    /// - `up` (0): electrons with spin up; they fill the first orbitals.
-    /// - `down` (0): electrons with spin down, likewise.
+    /// - `up` (int >= 0, 0): electrons with spin up; they fill the first orbitals.
+    /// - `down` (int >= 0, 0): electrons with spin down, likewise.
     /// - `down_orbitals` (BlockVector or Matrix, the same): orbitals of the electrons with spin down.
     /// - `gutzwiller` (1.0): g; 0 forbids double occupation, as the Heisenberg and t-J models want it.
     /// - `density_jastrow` (Matrix, none): the symmetric matrix v over the sites.
@@ -241,7 +241,7 @@ mod wavefunction_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn lattice_slater(orbitals: Dynamic, o: Options) -> Fallible<Psi> {
-        let (up, down) = (o.count("up", 0)?, o.count("down", 0)?);
+        let (up, down) = (o.count("up")?, o.count("down")?);
         let (first, sites, filled) = columns(&orbitals)?;
         let second = o.given("down_orbitals").map(|v| columns(&v)).transpose()?;
         let (other, other_sites, other_filled) = second.unwrap_or_else(|| (first.clone(), sites, filled));
@@ -273,7 +273,7 @@ mod wavefunction_functions {
     /// symmetric Matrix over the sites.
     ///
     /// # Options
-    /// - `pairs` (int, required): how many pairs.
+    /// - `pairs` (int >= 1, required): how many pairs.
     /// - `gutzwiller` (1.0), `density_jastrow`, `spin_jastrow`: as for `lattice_slater`.
     ///
     /// # Example
@@ -300,7 +300,7 @@ mod wavefunction_functions {
             .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
             .into());
         }
-        let pairs = o.count("pairs", 1)?;
+        let pairs = o.count("pairs")?;
         match f.data() {
             Series::Real(data) => {
                 let reference = Reference::Pairs { f: data.clone() };
