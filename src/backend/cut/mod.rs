@@ -2,7 +2,12 @@
 //! a range of them, or a box of a lattice's cells. There is one cut for every number of rows, made when vectors or a
 //! matrix of so many rows first appear and kept from then on, so that all vectors of a length fit together.
 
+mod lattice;
 pub(super) mod share;
+pub(super) mod speed;
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use crate::backend::boxes::{Boxes, even, part_of};
 use crate::backend::exchange::Ranges;
@@ -42,6 +47,11 @@ impl Cut {
     /// Ranges of rows whose beginnings, and the end of the last, are given.
     pub fn at(starts: Vec<usize>, (part, parts): (usize, usize)) -> Cut {
         Cut { rows: starts[parts], part, parts, way: Way::Ranges(starts) }
+    }
+
+    /// All rows in one part.
+    pub fn one(holder: usize, rows: usize, (part, parts): (usize, usize)) -> Cut {
+        Cut::at((0..=parts).map(|p| if p > holder { rows } else { 0 }).collect(), (part, parts))
     }
 
     /// A box of cells a part, each with so many rows.
@@ -169,6 +179,21 @@ impl Cut {
     /// The rows of this part, by their numbers in the whole.
     pub fn own_rows(&self) -> impl Iterator<Item = usize> {
         self.runs(self.part).into_iter().flat_map(|(start, length)| start..start + length)
+    }
+}
+
+/// The names of the parts, joined: the few there are live as long as the program.
+pub(in crate::backend) fn joined(names: &[&str]) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let name = names.join("+");
+    let mut all = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match all.get(name.as_str()) {
+        Some(name) => name,
+        None => {
+            let name: &'static str = name.leak();
+            all.insert(name);
+            name
+        }
     }
 }
 
