@@ -3,6 +3,7 @@
 use super::{Cut, least_surface, share};
 use crate::backend::MatrixSpec;
 use crate::backend::boxes::Boxes;
+use crate::ranks::weighted;
 
 /// The lattice that rows live on: its cells, the rows of each, and how far a product looks in each direction.
 pub(in crate::backend) struct Lattice {
@@ -53,19 +54,6 @@ impl Lattice {
         let starts = starts.map(|(d, &n)| if d == direction { weighted(n, weights) } else { vec![0, n] });
         Boxes::at(&self.cells, self.each, starts.collect())
     }
-}
-
-/// Where parts of a length begin that have it by weight, and where the last one ends.
-fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
-    let (total, mut sum) = (weights.iter().sum::<f64>(), 0.0);
-    let mut starts = vec![0];
-    for (part, weight) in weights.iter().enumerate() {
-        sum += weight;
-        let last = part + 1 == weights.len();
-        let end = if last { length } else { (length as f64 * sum / total).round() as usize };
-        starts.push(end.clamp(starts[part], length));
-    }
-    starts
 }
 
 /// Rows by weight, on a lattice in boxes.

@@ -76,6 +76,17 @@ impl Cut {
         if holders.is_empty() { vec![0] } else { holders }
     }
 
+    /// The only part that has rows, if there is one such.
+    pub fn lone(&self) -> Option<usize> {
+        if self.is_whole() {
+            return None;
+        }
+        match self.holders()[..] {
+            [part] => Some(part),
+            _ => None,
+        }
+    }
+
     /// Writes rows of a part to where they are in the whole.
     pub fn put_back<T: Copy>(&self, part: usize, own: &[T], columns: usize, all: &mut [T]) {
         let mut own = own;

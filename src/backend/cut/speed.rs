@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::lattice::{Lattice, by_weight};
-use super::{Cut, share};
+use super::{Cut, joined, share};
 use crate::backend::exchange::{Halo, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::{Device, Distribution, MatrixSpec, Random, Rows, Update};
@@ -116,6 +116,17 @@ impl Shares {
         let weights = self.weights.clone().or_else(|| self.state().last.clone())?;
         let total: f64 = weights.iter().sum();
         Some(weights.iter().map(|w| w / total).collect())
+    }
+
+    /// The backends that the parts have, each once.
+    pub fn name(&self) -> &'static str {
+        let mut names: Vec<&str> = Vec::new();
+        self.names.iter().for_each(|name| {
+            if !names.contains(name) {
+                names.push(name)
+            }
+        });
+        joined(&names)
     }
 
     /// The backend of the part where vectors live that are not shared out.
