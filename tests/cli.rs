@@ -177,7 +177,7 @@ if \"parts\" in backend() { print(backend().parts.map(|p| p.share)); }
     assert_eq!(shared.out, format!("{expected}[0.25, 0.75]\n"));
     for (wrong, why) in [
         (["--backend", "cpu+gpu", "--quiet"], "no backend `cpu+gpu`"),
-        (["--backend", "cpu+cpu", "--weights=1:0"], "`1:0` are no weights"),
+        (["--backend", "cpu+cpu", "--weights=0:0"], "`0:0` are no weights"),
         (["--backend", "cpu+cpu", "--weights=1:2:3"], "3 weights for 2 backends"),
         (["--backend", "cpu", "--weights=1:2"], "weights are for several backends"),
     ] {

@@ -26,6 +26,9 @@ pub trait Distributed {
     /// how many there are. None where messages are as good.
     fn joined(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>>;
 
+    /// The weights by which walkers are shared out that live on devices; none if evenly.
+    fn walkers(&self) -> Option<Vec<f64>>;
+
     /// The sites that this process has of a lattice of four directions: those whose rows its vectors of spinors have.
     ///
     /// # Errors

@@ -127,6 +127,9 @@ pub(super) fn inside(
     w: &mut BlockVector,
     besides: Besides,
 ) -> Result<Option<Later>> {
+    if w.rows.local == 0 {
+        return Ok(None);
+    }
     let plain = |w: &mut BlockVector| match (own, v) {
         (Some(own), Some(v)) => own.update(c, v, w, None),
         _ => scale(device, c.gamma, w),

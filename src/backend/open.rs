@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::Device;
 use super::cpu::Cpu;
 use super::cuda::Cuda;
-use super::ranks::Ranks;
+use super::cut::joined;
+use super::cut::speed::Shares;
+use super::ranks::{Mixed, Ranks, Uneven};
 use super::split::Split;
 use crate::error::{Error, Result};
-use crate::ranks;
+use crate::ranks::{self, World};
 use crate::task::Interrupt;
 
 /// Which backend is wanted.
@@ -28,7 +30,7 @@ pub struct Choice {
     pub name: String,
     /// Threads of the CPU in all; as many as there are processors if it is 0.
     pub threads: usize,
-    /// How the work is shared out, a positive number for each of several backends; they are measured if there are none.
+    /// How the work is shared out, a number for each of several backends or ranks; they are measured if there are none.
     pub weights: Vec<f64>,
     /// Numbers of the GPUs; the others follow the last one.
     pub gpus: Vec<u32>,
@@ -68,32 +70,130 @@ pub fn open(
         }
         return open_here(choice, interrupt, note);
     };
-    if choice.name.contains('+') {
-        if choice.several_a_rank {
-            return open_here(choice, interrupt, note);
-        }
-        return Err(Error::input(format!(
-            "every rank computes on one backend, and `{}` are several",
-            choice.name
-        ))
-        .hint("start more ranks instead"));
+    if choice.several_a_rank && choice.name.contains('+') {
+        return open_here(choice, interrupt, note);
     }
-    // Ranks of one node take its GPUs in turn.
-    let (place, sharing) = world.local();
-    let numbers = gpus(choice.gpus.get(..sharing.min(choice.gpus.len())).unwrap_or_default(), sharing)?;
-    let device = open_here(&Choice { gpus: vec![numbers[place]], ..choice.clone() }, interrupt, note)?;
-    let described = world.gather(format!("{}, {}", device.name(), device.describe()).into_bytes())?;
-    if let Some(other) = described.iter().find(|text| **text != described[0]) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        return Err(Error::backend(format!(
-            "ranks on different backends would not compute the same: {}; {}",
-            text(&described[0]),
-            text(other)
-        ))
-        .hint("name one with `--backend`, and set `--threads`, for all of them"));
-    }
+    let note = Arc::new(note);
+    let tell = note.clone();
+    let found = ranks::agreed(open_own(world, choice, interrupt, move |text: &str| tell(text)))?;
     let grid = Some(choice.grid.clone()).filter(|grid| !grid.is_empty());
-    Ok(Arc::new(Ranks::new(world, device, grid, choice.share_from)?))
+    let uneven = uneven(world, choice, &found, interrupt, Box::new(move |text| note(text)))?;
+    Ok(Arc::new(Ranks::new(world, found.device, grid, choice.share_from, uneven)?))
+}
+
+/// What a rank computes on.
+struct Found {
+    device: Device,
+    /// Its place among the names that it was given.
+    name: usize,
+    names: usize,
+}
+
+/// Opens the backend of one of several ranks: those of a node take the names in turn, and its GPUs.
+fn open_own(
+    world: &World,
+    choice: &Choice,
+    interrupt: &Interrupt,
+    note: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<Found> {
+    let place = world.local().0;
+    let text = if choice.name.is_empty() { "auto" } else { &choice.name };
+    let names: Vec<&str> = text.split('+').collect();
+    let name = names[place % names.len()];
+    let seat = [ranks::machine(), place as u64, (name != "cpu").into()];
+    let seats = world.gather_words(seat.to_vec())?;
+    known(text)?;
+    if choice.several_a_rank && !choice.weights.is_empty() {
+        return Err(weights_of_one());
+    }
+    let before = |other: &&[u64]| other[0] == seat[0] && other[1] < seat[1] && other[2] > 0;
+    let before = seats.chunks_exact(seat.len()).filter(before).count();
+    let numbers = gpus(&choice.gpus[..choice.gpus.len().min(before + 1)], before + 1)?;
+    let (name, gpus, weights) = (name.to_string(), vec![numbers[before]], Vec::new());
+    let device = open_here(&Choice { name, gpus, weights, ..choice.clone() }, interrupt, note)?;
+    Ok(Found { device, name: place % names.len(), names: names.len() })
+}
+
+/// What is to know of ranks whose backends differ, or have names or weights of their own; none if all share alike.
+fn uneven(
+    world: &'static World,
+    choice: &Choice,
+    found: &Found,
+    interrupt: &Interrupt,
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+) -> Result<Option<Uneven>> {
+    let device = &found.device;
+    let described = format!("{} ({})", device.name(), device.describe());
+    let told = [described, choice.name.clone(), device.name().into()].map(String::into_bytes);
+    let [described, spelled, names] = told.map(|text| world.gather(text));
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let described: Vec<String> = described?.iter().map(text).collect();
+    let (spelled, names): (_, Vec<String>) = (spelled?, names?.iter().map(text).collect());
+    let alike = |all: &[String]| all.iter().all(|other| *other == all[0]);
+    // Of each rank: its place among the names, how many they are, workers, columns.
+    let numbers = [found.name, found.names, device.workers(), device.preferred_columns()];
+    let numbers = world.gather_words(numbers.map(|n| n as u64).to_vec())?;
+    let of = |which: usize| numbers.iter().skip(which).step_by(4).map(|n| *n as usize);
+    let mixed = of(1).any(|names| names > 1) || !alike(&described);
+    let weights = match &choice.weights[..] {
+        [] if !mixed => return Ok(None),
+        [] => None,
+        given
+            if given.len() == found.names
+                && spelled.iter().all(|other| *other == spelled[0])
+                && found.names > 1 =>
+        {
+            Some(of(0).map(|name| given[name]).collect())
+        }
+        given if given.len() == world.size() => Some(given.to_vec()),
+        given => {
+            return Err(Error::input(format!("{} weights for {} ranks", given.len(), world.size())).hint(
+                "give one weight a rank, or one a name of `--backend`, as in `--backend cuda+cpu --weights 12:1`",
+            ));
+        }
+    };
+    // What the hosts compute has to be the same on all ranks.
+    let host: Device = match device.name() {
+        "cpu" => device.clone(),
+        _ => Arc::new(Cpu::new(choice.threads, interrupt.clone())?),
+    };
+    let hosts: Vec<String> = world.gather(host.describe().into_bytes())?.iter().map(text).collect();
+    if let Some(other) = hosts.iter().find(|other| **other != hosts[0]) {
+        return Err(Error::backend(format!(
+            "ranks on different processors would not compute the same: {}; {other}",
+            hosts[0]
+        ))
+        .hint("use processors of one kind, and set `--threads` for all ranks"));
+    }
+    let names = names.iter().map(|name| joined(&[name])).collect();
+    let shares = Shares::new(names, weights, choice.share_from.is_some(), tell)?;
+    let mixed = mixed.then(|| {
+        let primary = shares.primary;
+        let [workers, columns] = [2, 3].map(|which| of(which).nth(primary).unwrap_or(1));
+        Mixed { name: shares.name(), description: several(&described), workers, columns }
+    });
+    Ok(Some(Uneven { shares, host, mixed }))
+}
+
+/// What all ranks compute on, in words.
+fn several(described: &[String]) -> String {
+    let mut all: Vec<(&str, usize)> = Vec::new();
+    for text in described {
+        match all.iter_mut().find(|(other, _)| other == text) {
+            Some((_, count)) => *count += 1,
+            None => all.push((text, 1)),
+        }
+    }
+    let rank = |(text, count): (&str, usize)| match count {
+        1 => format!("1 rank of {text}"),
+        _ => format!("{count} ranks of {text}"),
+    };
+    all.into_iter().map(rank).collect::<Vec<_>>().join(" + ")
+}
+
+fn weights_of_one() -> Error {
+    Error::input("weights are for several backends that share the work")
+        .hint("name them, as in `--backend cpu+cuda --weights 1:12`")
 }
 
 /// Opens the backend of this process.
@@ -107,8 +207,7 @@ fn open_here(
     let cpu = |threads| -> Result<Device> { Ok(Arc::new(Cpu::new(threads, interrupt.clone())?)) };
     let cuda = |number| -> Result<Device> { Ok(Arc::new(Cuda::new(number, interrupt.clone())?)) };
     if !name.contains('+') && !choice.weights.is_empty() {
-        return Err(Error::input("weights are for several backends that share the work")
-            .hint("name them, as in `--backend cpu+cuda --weights 1:12`"));
+        return Err(weights_of_one());
     }
     match name {
         "cpu" => cpu(choice.threads),

@@ -274,6 +274,8 @@ impl RunOptions {
             ("grid", format!("{grid:?}")),
             ("share-from", format!("{:?}", self.share_from)),
             ("seed", self.seed.to_string()),
+            ("threads", self.threads.to_string()),
+            ("weights", format!("{:?}", self.weights)),
         ];
         let all = world.gather_words(told.iter().map(|(_, text)| hash(text)).collect())?;
         for (rank, own) in all.chunks_exact(told.len()).enumerate() {
@@ -282,7 +284,9 @@ impl RunOptions {
                 return Err(Error::input(format!(
                     "rank {rank} was started with another `--{option}` than rank 0"
                 ))
-                .hint("all ranks take the same `--grid`, `--share-from` and `--seed`"));
+                .hint(
+                    "all ranks take the same `--grid`, `--share-from`, `--seed`, `--threads` and `--weights`",
+                ));
             }
         }
         Ok(())

@@ -27,6 +27,12 @@ pub fn on_device<S: Amplitude>(
     }
 }
 
+/// The weights by which walkers of a wave function that a device takes are shared out to ranks; none if evenly.
+pub fn weights<S: Amplitude>(psi: &SlaterJastrow<S>) -> Option<Vec<f64>> {
+    spec(psi, &[], 0, 0)?;
+    psi.deciding().splines()?.device().distributed()?.walkers()
+}
+
 /// A wave function with its walkers for a device; None if its orbitals are not splines.
 pub fn spec<S: Amplitude>(
     psi: &SlaterJastrow<S>,

@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use mpi::Mpi;
-pub use shares::{Alike, Shares, owners};
+pub use shares::{Alike, Shares, owners, weighted};
 pub use told::Told;
 pub use world::{HostMemory, Travelling, World};
 
@@ -157,6 +157,17 @@ pub fn own_of(count: usize) -> Range<usize> {
     start(rank)..start(rank + 1)
 }
 
+/// The same by weight, where there are weights.
+pub fn own_by(count: usize, weights: Option<&[f64]>) -> Range<usize> {
+    match (weights, world()) {
+        (Some(weights), Some(world)) if weights.len() == world.size() => {
+            let starts = weighted(count, weights);
+            starts[world.rank()]..starts[world.rank() + 1]
+        }
+        _ => own_of(count),
+    }
+}
+
 /// What ranks have found for their parts, all of it on all of them, in the order of ranks; the error of the first rank that has
 /// one.
 ///
@@ -187,6 +198,24 @@ pub fn agreed<T>(own: Result<T>) -> Result<T> {
     kept.ok_or_else(|| Error::internal("a failure that nobody heard of"))
 }
 
+/// A line of a file that begins so.
+fn line(file: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().find(|line| line.starts_with(name)).map(str::to_string)
+}
+
+/// FNV-1a.
+fn hash(text: Option<String>) -> u64 {
+    text.iter()
+        .flat_map(|text| text.bytes())
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A number that tells this machine from others, as long as it runs.
+pub fn machine() -> u64 {
+    hash(line("/proc/sys/kernel/random/boot_id", ""))
+}
+
 /// Worker threads of each rank: as many as are wanted, or a share of the processors, the same number on all ranks, so that all
 /// of them sum alike. Without ranks, what is wanted.
 ///
@@ -197,22 +226,9 @@ pub fn threads(wanted: usize) -> Result<usize> {
     if wanted > 0 {
         return Ok(wanted);
     }
-    let line = |file: &str, name: &str| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        text.lines().find(|line| line.starts_with(name)).map(str::to_string)
-    };
-    // FNV-1a; ranks of one node that may use the same processors share them.
-    let hash = |text: Option<String>| {
-        text.iter()
-            .flat_map(|text| text.bytes())
-            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
-    };
+    // Ranks of one node that may use the same processors share them.
     let there = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let place = [
-        hash(line("/proc/sys/kernel/random/boot_id", "")),
-        hash(line("/proc/self/status", "Cpus_allowed_list")),
-        there as u64,
-    ];
+    let place = [machine(), hash(line("/proc/self/status", "Cpus_allowed_list")), there as u64];
     let all = world.gather_words(place.to_vec())?;
     let places: Vec<&[u64]> = all.chunks_exact(3).collect();
     let of = |place: &&[u64]| {

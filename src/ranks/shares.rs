@@ -1,4 +1,4 @@
-//! Pieces of work of uneven size, each done by one rank for all of them.
+//! Work shared out to ranks: pieces of uneven size, and many that are alike by weight.
 
 use super::{World, joined};
 use crate::error::Result;
@@ -17,6 +17,19 @@ pub fn owners(works: &[u64], ranks: usize) -> Vec<usize> {
         busy[least] += works[piece];
     }
     owners
+}
+
+/// Where parts of a length begin that have it by weight, and where the last one ends.
+pub fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
+    let (total, mut sum) = (weights.iter().sum::<f64>(), 0.0);
+    let mut starts = vec![0];
+    for (part, weight) in weights.iter().enumerate() {
+        sum += weight;
+        let last = part + 1 == weights.len();
+        let end = if last { length } else { (length as f64 * sum / total).round() as usize };
+        starts.push(end.clamp(starts[part], length));
+    }
+    starts
 }
 
 /// Ranks that compute with the same bits, so that what one of them has computed is what all would have.

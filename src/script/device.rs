@@ -24,15 +24,15 @@ pub(crate) fn backend_name(name: &str) -> Result<String> {
 /// The weights of the parts of a backend, from a text like `1:12`.
 ///
 /// # Errors
-/// For anything but positive numbers.
+/// For anything but numbers that are not negative, one of them positive.
 pub(crate) fn weights(text: &str) -> Result<Vec<f64>> {
     let wrong = || {
         Error::input(format!("`{text}` are no weights"))
-            .hint("give one positive number a backend, as in `1:12` for cpu+cuda")
+            .hint("give a number for each backend, as in `1:12` for cpu+cuda; one with 0 has no share")
     };
-    text.split(':')
-        .map(|w| w.trim().parse().ok().filter(|w: &f64| w.is_finite() && *w > 0.0).ok_or_else(wrong))
-        .collect()
+    let weight = |w: &str| w.trim().parse().ok().filter(|w: &f64| w.is_finite() && *w >= 0.0);
+    let weights: Option<Vec<f64>> = text.split(':').map(weight).collect();
+    weights.filter(|weights| weights.iter().any(|w| *w > 0.0)).ok_or_else(wrong)
 }
 
 /// More would be a slip, and bring a machine to a halt.
@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn weights_are_read() {
         assert_eq!(weights("1:12").unwrap(), [1.0, 12.0]);
+        assert_eq!(weights("0:1").unwrap(), [0.0, 1.0]);
         assert_eq!(weights("0.5: 2 :1e1").unwrap(), [0.5, 2.0, 10.0]);
-        assert!(["", "1:", "1:x", "1:-2", "0:1", "inf:1"].iter().all(|w| weights(w).is_err()));
+        assert!(["", "1:", "1:x", "1:-2", "0:0", "inf:1", "NaN:1"].iter().all(|w| weights(w).is_err()));
     }
 }

@@ -2,7 +2,12 @@
 //! a range of them, or a box of a lattice's cells. There is one cut for every number of rows, made when vectors or a
 //! matrix of so many rows first appear and kept from then on, so that all vectors of a length fit together.
 
+pub(super) mod lattice;
 pub(super) mod share;
+pub(super) mod speed;
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use crate::backend::boxes::{Boxes, even, part_of};
 use crate::backend::exchange::Ranges;
@@ -44,6 +49,11 @@ impl Cut {
         Cut { rows: starts[parts], part, parts, way: Way::Ranges(starts) }
     }
 
+    /// All rows in one part.
+    pub fn one(holder: usize, rows: usize, (part, parts): (usize, usize)) -> Cut {
+        Cut::at((0..=parts).map(|p| if p > holder { rows } else { 0 }).collect(), (part, parts))
+    }
+
     /// A box of cells a part, each with so many rows.
     pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (part, parts): (usize, usize)) -> Cut {
         let rows = cells.iter().product::<usize>() * each;
@@ -64,6 +74,17 @@ impl Cut {
     pub fn holders(&self) -> Vec<usize> {
         let holders: Vec<usize> = (0..self.parts).filter(|&part| self.rows_of(part) > 0).collect();
         if holders.is_empty() { vec![0] } else { holders }
+    }
+
+    /// The only part that has rows, if there is one such.
+    pub fn lone(&self) -> Option<usize> {
+        if self.is_whole() {
+            return None;
+        }
+        match self.holders()[..] {
+            [part] => Some(part),
+            _ => None,
+        }
     }
 
     /// Writes rows of a part to where they are in the whole.
@@ -169,6 +190,21 @@ impl Cut {
     /// The rows of this part, by their numbers in the whole.
     pub fn own_rows(&self) -> impl Iterator<Item = usize> {
         self.runs(self.part).into_iter().flat_map(|(start, length)| start..start + length)
+    }
+}
+
+/// The names of the parts, joined: the few there are live as long as the program.
+pub(in crate::backend) fn joined(names: &[&str]) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let name = names.join("+");
+    let mut all = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match all.get(name.as_str()) {
+        Some(name) => name,
+        None => {
+            let name: &'static str = name.leak();
+            all.insert(name);
+            name
+        }
     }
 }
 

@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Cut, Way};
-use crate::backend::MatrixSpec;
 use crate::backend::boxes::Boxes;
+use crate::backend::matrix::records::Records;
 use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
 use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap, merge};
+use crate::backend::{KernelShape, MatrixSpec, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -46,7 +47,21 @@ pub(in crate::backend) fn dtype(spec: &MatrixSpec) -> DType {
         MatrixSpec::Stencil(stencil) => stencil.dtype,
         MatrixSpec::Wilson(spec) => DType::of(spec.single, true),
         MatrixSpec::SiteDiagonal { single, .. } => DType::of(*single, false),
-        MatrixSpec::Records { .. } => DType::C64,
+        MatrixSpec::Records { records: Records::Real(_), .. } => DType::F64,
+        MatrixSpec::Records { records: Records::Complex(_), .. } => DType::C64,
+    }
+}
+
+/// What vectors a matrix takes and gives.
+pub(in crate::backend) fn kernel_shape(spec: &MatrixSpec) -> KernelShape {
+    match spec {
+        MatrixSpec::Wilson(spec) => spec.shape(),
+        MatrixSpec::SiteDiagonal { rows, .. } => KernelShape::square(*rows, dtype(spec)),
+        MatrixSpec::Records { records, .. } => KernelShape::square(Rows::all(records.dim()), dtype(spec)),
+        _ => {
+            let (rows, cols) = shape(spec).unwrap_or_default();
+            KernelShape { rows: Rows::all(rows), cols, dtype: dtype(spec) }
+        }
     }
 }
 

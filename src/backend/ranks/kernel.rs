@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::faces::Faces;
+use super::held::{Own, local, other_cut, own, own_mut};
 use super::passes::Passes;
-use super::{Own, Team, local, other_cut, own, own_mut, rows};
+use super::{Team, rows};
 use crate::backend::cut::Cut;
 use crate::backend::cut::share::Share;
 use crate::backend::exchange::{self, Besides, Products};
@@ -57,14 +58,14 @@ impl RankMatrix {
     /// This rank's rows of a vector that the matrix acts on.
     fn input<'a>(&self, v: &'a BlockVector) -> Result<&'a BlockVector> {
         match own(v) {
-            Some(Own { cut, block }) if *cut == self.col_cut => Ok(block),
+            Some(Own { cut, block, .. }) if *cut == self.col_cut => Ok(block),
             _ => Err(other_cut()),
         }
     }
 
     fn output<'a>(&self, w: &'a mut BlockVector) -> Result<&'a mut BlockVector> {
         match own_mut(w) {
-            Some(Own { cut, block }) if *cut == self.row_cut => Ok(block),
+            Some(Own { cut, block, .. }) if *cut == self.row_cut => Ok(block),
             _ => Err(other_cut()),
         }
     }
@@ -143,7 +144,7 @@ impl Kernel for RankMatrix {
 }
 
 /// What is told of the matrix, the same on all ranks.
-fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelInfo> {
+pub(super) fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelInfo> {
     let sum = |f: fn(&KernelInfo) -> usize| own.iter().map(f).sum::<usize>() as u64;
     let counts = team.world.gather_words(vec![sum(|i| i.bytes), sum(|i| i.entries)])?;
     let total = |which: usize| counts.iter().skip(which).step_by(2).sum::<u64>() as usize;

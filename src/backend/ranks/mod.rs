@@ -3,15 +3,20 @@
 //! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
 //! are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors of operators whose
 //! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks. Where ranks have cards
-//! that reach each other, long vectors of superblocks are spread over these.
+//! that reach each other, long vectors of superblocks are spread over these. Ranks with different backends have nothing whole:
+//! it lives on one of them (`uneven.rs`).
 
 mod faces;
+mod held;
 mod kernel;
+mod one;
 mod passes;
 mod records;
 mod rows;
+mod splines;
 mod team;
 mod together;
+mod uneven;
 mod whole;
 
 use std::borrow::Cow;
@@ -20,6 +25,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub(crate) use crate::backend::cut::least_surface;
+use crate::backend::cut::speed::Shares;
 use crate::backend::cut::{Cut, Way, share};
 use crate::backend::distributed::Distributed;
 use crate::backend::matrix::outer::Superblocks;
@@ -27,14 +33,18 @@ use crate::backend::matrix::wilson::COMPONENTS;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::shared::{Change, SharedRows, Summand};
 use crate::backend::{
-    Backend, BlockVector, Device, Dots, Grid, Kernel, Matrices, MatrixSpec, Memory, Random, Region, Rows,
-    Storage, Vectors,
+    Backend, BlockVector, DenseSolver, Device, Dots, Grid, Keeper, Kernel, KernelShape, Matrices, MatrixSpec,
+    Memory, MonteCarlo, Random, Recorder, Region, Rows, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::{Alike, World};
+pub(in crate::backend) use held::Own;
+use held::{Places, local, other_cut, own, own_mut};
 use team::Team;
 use together::Together;
+use uneven::AllRanks;
+pub(in crate::backend) use uneven::{Mixed, Uneven};
 
 /// Rows below which every rank has all of them, unless the user says otherwise: an exchange takes longer than such a product.
 const FEW_ROWS: usize = 1 << 12;
@@ -50,56 +60,25 @@ const MANY_NUMBERS: usize = 1 << 17;
 /// Rows a rank below which a superblock's vectors are never spread.
 const EACH: usize = 64;
 
-/// This rank's rows of a vector.
-#[derive(Debug, Clone)]
-pub(in crate::backend) struct Own {
-    cut: Arc<Cut>,
-    /// The rows, as the local backend knows them: a block of its own.
-    block: Box<BlockVector>,
-}
-
-impl Own {
-    /// The backend that holds them.
-    pub fn place(&self) -> &'static str {
-        self.block.place()
-    }
-}
-
-fn own(v: &BlockVector) -> Option<&Own> {
-    match &v.storage {
-        Storage::Ranks(own) => Some(own),
-        _ => None,
-    }
-}
-
-fn own_mut(v: &mut BlockVector) -> Option<&mut Own> {
-    match &mut v.storage {
-        Storage::Ranks(own) => Some(own),
-        _ => None,
-    }
-}
-
-fn other_cut() -> Error {
-    Error::internal("vectors and matrices whose rows are shared out to the ranks in different ways")
-}
-
 /// The ranks of a run as one backend.
 pub struct Ranks {
     team: Team,
-    device: Device,
+    places: Places,
     /// Ranks in each direction of a lattice, where the user has said so.
     grid: Option<Vec<usize>>,
     /// Rows from which vectors are shared out, and those of superblocks on cards.
     least: usize,
     many: usize,
     together: Arc<Together>,
+    /// None if all ranks are the same and share alike.
+    uneven: Option<Uneven>,
     kinds: OnceLock<(bool, bool)>,
     cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
 }
 
 impl std::fmt::Debug for Ranks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} on {} ranks", self.device.name(), self.team.world.size())
+        write!(f, "{} on {} ranks", self.places.device.name(), self.team.world.size())
     }
 }
 
@@ -108,13 +87,19 @@ impl Ranks {
     /// if it is none.
     ///
     /// # Errors
-    /// A grid of another number of ranks.
-    pub fn new(
+    /// A grid of another number of ranks, or of ranks that weigh differently.
+    pub(in crate::backend) fn new(
         world: &'static World,
         device: Device,
         grid: Option<Vec<usize>>,
         least: Option<usize>,
+        uneven: Option<Uneven>,
     ) -> Result<Self> {
+        let weights = uneven.as_ref().and_then(|uneven| uneven.shares.by_hand()).unwrap_or_default();
+        if grid.is_some() && weights.iter().any(|weight| *weight != weights[0]) {
+            return Err(Error::input("a grid of ranks has boxes of one size, and these weights make others")
+                .hint("leave out `--grid` or `--weights`"));
+        }
         if let Some(grid) = &grid {
             let wanted = grid.iter().try_fold(1usize, |n, k| n.checked_mul(*k));
             if wanted != Some(world.size()) {
@@ -126,7 +111,10 @@ impl Ranks {
         let (least, many) = (least.unwrap_or(FEW_ROWS), least.unwrap_or(MANY_ROWS).max(EACH * world.size()));
         let (team, kinds, cuts) = (Team { world }, OnceLock::new(), Mutex::default());
         let together = Arc::new(Together::new(team, device.clone()));
-        Ok(Ranks { team, device, grid, least, many, together, kinds, cuts })
+        let host = uneven.as_ref().map(|uneven| uneven.host.clone());
+        let name = uneven.as_ref().and_then(|uneven| Some(uneven.mixed.as_ref()?.name));
+        let places = Places { device, host, name };
+        Ok(Ranks { team, places, grid, least, many, together, uneven, kinds, cuts })
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
@@ -136,7 +124,7 @@ impl Ranks {
             return Ok(cut.clone());
         }
         let cut = Arc::new(if rows < self.least {
-            Cut::whole(rows, self.team.place())
+            self.undivided(rows)
         } else {
             self.team.same(rows)?;
             make()?
@@ -145,9 +133,45 @@ impl Ranks {
         Ok(cut)
     }
 
+    /// What is told of backends that differ, if they do.
+    fn mixed(&self) -> Option<&Mixed> {
+        self.uneven.as_ref()?.mixed.as_ref()
+    }
+
+    /// The host of ranks whose backends differ.
+    fn host(&self) -> Option<&Device> {
+        self.uneven.as_ref().filter(|uneven| uneven.mixed.is_some()).map(|uneven| &uneven.host)
+    }
+
+    /// Rows that are not shared out: on every rank, or on one where backends differ.
+    fn undivided(&self, rows: usize) -> Cut {
+        let place = self.team.place();
+        match &self.uneven {
+            Some(Uneven { shares, mixed: Some(_), .. }) => shares.one(rows).of(place.0),
+            _ => Cut::whole(rows, place),
+        }
+    }
+
+    /// Rows shared out by weight, where they are not shared out evenly.
+    fn by_weight(&self, make: impl FnOnce(&Shares, &AllRanks) -> Result<Cut>) -> Result<Option<Cut>> {
+        let all = AllRanks { team: self.team, device: &self.places.device };
+        let Some(uneven) = &self.uneven else { return Ok(None) };
+        Ok(Some(make(&uneven.shares, &all)?.of(self.team.world.rank())))
+    }
+
+    /// Whether the grid that the user has named is one for a lattice.
+    fn takes_grid(&self) -> bool {
+        self.grid.is_some() && self.uneven.as_ref().is_none_or(Uneven::is_for_all)
+    }
+
     fn cut_of(&self, rows: &Rows) -> Result<Arc<Cut>> {
         let place = self.team.place();
         self.cut(rows.global, rows.grid, || {
+            if (rows.grid.is_none() || !self.takes_grid())
+                && let Some(cut) = self.by_weight(|shares, all| shares.of_rows(rows, all))?
+            {
+                return Ok(cut);
+            }
             let Some(Grid { dims, per_site }) = rows.grid else { return Ok(Cut::ranges(rows.global, place)) };
             // Products on a lattice look one site far.
             let grid = self.grid_for(&dims, &[1; 4])?;
@@ -169,6 +193,11 @@ impl Ranks {
     fn cut_of_matrix(&self, rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
         self.cut(rows, None, || {
             let place = self.team.place();
+            if (!matches!(spec, MatrixSpec::Stencil(_)) || !self.takes_grid())
+                && let Some(cut) = self.by_weight(|shares, all| shares.of_matrix(rows, Some(spec), all))?
+            {
+                return Ok(cut);
+            }
             let MatrixSpec::Stencil(stencil) = spec else { return Ok(Cut::ranges(rows, place)) };
             let grid = self.grid_for(&stencil.cells, &share::reach(stencil))?;
             Ok(grid.map_or_else(
@@ -196,11 +225,6 @@ impl Ranks {
         Ok(fitted)
     }
 
-    fn wrap(&self, cut: Arc<Cut>, rows: Rows, block: BlockVector) -> BlockVector {
-        let (dtype, columns) = (block.dtype, block.columns);
-        BlockVector { dtype, rows, columns, storage: Storage::Ranks(Own { cut, block: Box::new(block) }) }
-    }
-
     /// A block made on the local backend with this rank's rows, or with all of them.
     fn build(
         &self,
@@ -209,10 +233,10 @@ impl Ranks {
     ) -> Result<BlockVector> {
         let cut = self.cut_of(&rows)?;
         if cut.is_whole() {
-            return make(&self.device, rows);
+            return make(&self.places.device, rows);
         }
-        let block = make(&self.device, cut.held(&rows))?;
-        Ok(self.wrap(cut, rows, block))
+        let block = make(self.places.at(&cut), cut.held(&rows))?;
+        Ok(self.places.wrap(cut, rows, block))
     }
 
     /// A vector with its rows where `like` has them.
@@ -222,55 +246,55 @@ impl Ranks {
             (Some(a), Some(b)) if a.cut == b.cut => Ok(Cow::Borrowed(v)),
             (Some(a), None) => {
                 let all = self.gathered(a, v.columns)?;
-                self.device.upload(v.dtype, v.rows, v.columns, &all).map(Cow::Owned)
+                self.places.device.upload(v.dtype, v.rows, v.columns, &all).map(Cow::Owned)
             }
             (None, Some(b)) if b.cut.rows == v.rows.global => {
-                let all = self.device.download(v)?;
-                self.cut_out(v.dtype, v.rows, v.columns, &all, b.cut.clone()).map(Cow::Owned)
+                let all = self.places.device.download(v)?;
+                self.places.cut_out(v.dtype, v.rows, v.columns, &all, b.cut.clone()).map(Cow::Owned)
+            }
+            (Some(a), Some(b)) if self.mixed().is_some() && a.cut.rows == b.cut.rows => {
+                let all = self.gathered(a, v.columns)?;
+                self.places.cut_out(v.dtype, v.rows, v.columns, &all, b.cut.clone()).map(Cow::Owned)
             }
             _ => Err(other_cut()),
         }
     }
 
-    /// This rank's rows of numbers that all ranks have.
-    fn cut_out(
-        &self,
-        dtype: DType,
-        rows: Rows,
-        columns: usize,
-        data: &[C64],
-        cut: Arc<Cut>,
-    ) -> Result<BlockVector> {
-        let upload = |own: &[C64]| self.device.upload(dtype, cut.held(&rows), columns, own);
-        let block = match cut.start() {
-            Some(start) => upload(&data[start * columns..][..cut.local() * columns])?,
-            None => upload(&cut.chosen(data, columns))?,
-        };
-        Ok(self.wrap(cut, rows, block))
+    /// A matrix that one rank has whole, since all rows of its vectors are there.
+    fn on_one(&self, spec: &MatrixSpec, cuts: (&Arc<Cut>, &Arc<Cut>)) -> Result<Option<Arc<dyn Kernel>>> {
+        let lone = cuts.0.lone().filter(|part| self.uneven.is_some() && cuts.1.lone() == Some(*part));
+        if lone.is_none() {
+            return Ok(None);
+        }
+        let shape = share::kernel_shape(spec);
+        one::prepare(self, shape, || spec.clone(), (cuts.0.clone(), cuts.1.clone())).map(Some)
     }
 
     /// A block with the same rows, made of `v`.
     fn map(
         &self,
         v: &BlockVector,
-        f: impl FnOnce(&BlockVector) -> Result<BlockVector>,
+        f: impl FnOnce(&Device, &BlockVector) -> Result<BlockVector>,
     ) -> Result<BlockVector> {
         match own(v) {
-            None => f(v),
-            Some(own) => Ok(self.wrap(own.cut.clone(), v.rows, f(&own.block)?)),
+            None => f(&self.places.device, v),
+            Some(own) => {
+                Ok(self.places.wrap(own.cut.clone(), v.rows, f(self.places.at(&own.cut), &own.block)?))
+            }
         }
     }
 }
 
 impl SharedRows for Ranks {
     fn is_cut(&self, v: &BlockVector) -> Result<bool> {
-        Ok(own(v).is_some())
+        Ok(own(v).is_some_and(|own| self.uneven.is_none() || own.cut.lone().is_none()))
     }
 
     fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>> {
-        let Some(first) = blocks.first() else { return f(&self.device, &[]) };
+        let Some(first) = blocks.first() else { return f(&self.places.device, &[]) };
         let blocks = blocks.iter().map(|v| self.as_like(v, first)).collect::<Result<Vec<_>>>()?;
-        let numbers = f(&self.device, &blocks.iter().map(|v| local(v)).collect::<Vec<_>>())?;
+        let device = own(first).map_or(&self.places.device, |own| self.places.at(&own.cut));
+        let numbers = f(device, &blocks.iter().map(|v| local(v)).collect::<Vec<_>>())?;
         if own(first).is_some() { self.team.total(numbers) } else { Ok(numbers) }
     }
 
@@ -278,56 +302,82 @@ impl SharedRows for Ranks {
         let blocks = blocks.iter().map(|v| self.as_like(v, y)).collect::<Result<Vec<_>>>()?;
         let here: Vec<&BlockVector> = blocks.iter().map(|v| local(v)).collect();
         match own_mut(y) {
-            Some(own) => f(&self.device, &here, &mut own.block),
-            None => f(&self.device, &here, y),
+            Some(own) if own.cut.local() == 0 => Ok(()),
+            Some(own) => f(&self.places.device, &here, &mut own.block),
+            None => f(&self.places.device, &here, y),
         }
     }
 }
 
-/// The block that the local backend knows.
-fn local(v: &BlockVector) -> &BlockVector {
-    own(v).map_or(v, |own| &own.block)
-}
-
 impl Backend for Ranks {
     fn name(&self) -> &'static str {
-        self.device.name()
+        self.mixed().map_or(self.places.device.name(), |mixed| mixed.name)
     }
 
     fn describe(&self) -> String {
-        format!("{} ranks of {}", self.team.world.size(), self.device.describe())
+        if let Some(mixed) = self.mixed() {
+            return mixed.description.clone();
+        }
+        format!("{} ranks of {}", self.team.world.size(), self.places.device.describe())
     }
 
     /// Of all ranks together. Free is what fits if every rank takes as much as the fullest one can.
     fn memory(&self) -> Memory {
-        let own = self.device.memory();
+        let own = self.places.device.memory();
         // Ranks of one node share its memory.
         let sharing = self.team.world.local().1.max(1);
         let words = vec![(own.total / sharing) as u64, (own.free / sharing) as u64, own.used as u64];
         let Ok(all) = self.team.world.gather_words(words) else { return own };
         let of = |which: usize| all.iter().skip(which).step_by(3).map(|n| *n as usize);
-        let least = of(1).min().unwrap_or(0);
-        Memory { total: of(0).sum(), free: least.saturating_mul(self.team.world.size()), used: of(2).sum() }
+        let free = match &self.uneven {
+            None => of(1).min().unwrap_or(0).saturating_mul(self.team.world.size()),
+            // What fits is what the rank that fills up first can take of its share.
+            Some(Uneven { shares, .. }) => match shares.known() {
+                Some(known) => {
+                    let taken = of(1).zip(known).filter(|(_, share)| *share > 0.0);
+                    taken.map(|(free, share)| free as f64 / share).fold(f64::INFINITY, f64::min) as usize
+                }
+                None => of(1).nth(shares.primary).unwrap_or(0),
+            },
+        };
+        Memory { total: of(0).sum(), free: free.min(of(1).sum()), used: of(2).sum() }
     }
 
     fn workers(&self) -> usize {
-        self.device.workers()
+        self.mixed().map_or_else(|| self.places.device.workers(), |mixed| mixed.workers)
     }
 
     fn preferred_columns(&self) -> usize {
-        self.device.preferred_columns()
+        self.mixed().map_or_else(|| self.places.device.preferred_columns(), |mixed| mixed.columns)
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.device.synchronize()
+        self.places.device.synchronize()
     }
 
     fn alone(&self) -> Option<&Device> {
-        Some(&self.device)
+        Some(&self.places.device)
+    }
+
+    // What each rank would do by itself, with other bits than the next one, is done by the hosts.
+    fn recorder(&self) -> Option<&dyn Recorder> {
+        if self.mixed().is_some() { None } else { self.places.device.recorder() }
+    }
+
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        if self.mixed().is_some() { None } else { self.places.device.dense_solver() }
+    }
+
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        if self.mixed().is_some() { None } else { self.places.device.keeper() }
     }
 
     fn superblocks(&self) -> Option<&dyn Superblocks> {
-        Some(self)
+        if self.uneven.is_some() { None } else { Some(self) }
+    }
+
+    fn monte_carlo(&self) -> Option<&dyn MonteCarlo> {
+        self.places.device.monte_carlo().map(|_| self as &dyn MonteCarlo)
     }
 
     fn distributed(&self) -> Option<&dyn Distributed> {
@@ -346,32 +396,39 @@ impl Vectors for Ranks {
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
         let global = v.rows.global;
-        let Some(Own { cut, block }) = own_mut(v) else { return self.device.fill_random(v, random) };
+        let Some(Own { cut, block, .. }) = own_mut(v) else {
+            return self.places.device.fill_random(v, random);
+        };
+        if cut.local() == 0 {
+            return Ok(());
+        }
         // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
         if let Some(start) = cut.start() {
             let rows = block.rows;
             block.rows = Rows { global, start, ..rows };
-            let filled = self.device.fill_random(block, random);
+            let filled = self.places.device.fill_random(block, random);
             block.rows = rows;
             return filled;
         }
         let (starts, length) = cut.even_runs(cut.part)?;
-        self.device.fill_random_runs(block, random, &starts, length)
+        self.places.device.fill_random_runs(block, random, &starts, length)
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
         v.check_entries(entries)?;
-        let Some(Own { cut, block }) = own_mut(v) else { return self.device.set_entries(v, entries) };
+        let Some(Own { cut, block, .. }) = own_mut(v) else {
+            return self.places.device.set_entries(v, entries);
+        };
         let here = entries.iter().map(|&(row, column, value)| (cut.holder(row), column, value));
         let here: Vec<_> = here
             .filter(|((rank, _), ..)| *rank == cut.part)
             .map(|((_, row), column, value)| (row, column, value))
             .collect();
-        if here.is_empty() { Ok(()) } else { self.device.set_entries(block, &here) }
+        if here.is_empty() { Ok(()) } else { self.places.device.set_entries(block, &here) }
     }
 
     fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
-        self.map(v, |block| self.device.columns(block, range))
+        self.map(v, |device, block| device.columns(block, range))
     }
 
     fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
@@ -379,42 +436,42 @@ impl Vectors for Ranks {
     }
 
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
-        self.map(v, |block| self.device.convert(block, dtype))
+        self.map(v, |device, block| device.convert(block, dtype))
     }
 
     /// All rows, on every rank.
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
         match own(v) {
-            None => self.device.download(v),
+            None => self.places.device.download(v),
             Some(own) => self.gathered(own, v.columns),
         }
     }
 
     fn download_real(&self, v: &BlockVector) -> Result<Option<Vec<f64>>> {
         match own(v) {
-            None => self.device.download_real(v),
+            None => self.places.device.download_real(v),
             Some(own) if self.meet(own)? => {
-                self.together.with(&own.cut, &own.block, |all| self.device.download_real(all))
+                self.together.with(&own.cut, &own.block, |all| self.places.device.download_real(all))
             }
             Some(_) => Ok(None),
         }
     }
 
     fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
-        self.device.download_part(local(v), range)
+        self.places.device.download_part(local(v), range)
     }
 
     fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
-        own(v).map_or_else(|| self.device.all_rows(v), |own| self.brought(own))
+        own(v).map_or_else(|| self.places.device.all_rows(v), |own| self.brought(own))
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         rows.check_numbers(columns, data.len())?;
         let cut = self.cut_of(&rows)?;
         if cut.is_whole() {
-            return self.device.upload(dtype, rows, columns, data);
+            return self.places.device.upload(dtype, rows, columns, data);
         }
-        self.cut_out(dtype, rows, columns, data, cut)
+        self.places.cut_out(dtype, rows, columns, data, cut)
     }
 }
 
@@ -427,46 +484,70 @@ impl Matrices for Ranks {
         };
         if let Some(rows) = rows {
             let cut = self.cut_of(&rows)?;
+            if let Some(kernel) = self.on_one(&spec, (&cut, &cut))? {
+                return Ok(kernel);
+            }
             if let MatrixSpec::Wilson(spec) = &spec
-                && let Some(kernel) = kernel::prepare_wilson(self.team, &self.device, spec, &cut)?
+                && let Some(kernel) = kernel::prepare_wilson(self.team, &self.places.device, spec, &cut)?
             {
                 return Ok(kernel);
             }
             let Some((dtype, share)) = share::on_sites(&spec, &cut)? else {
-                return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
+                return Ok(whole::whole(self.team, &self.places.device, self.places.device.prepare(spec)?));
             };
-            return kernel::prepare(self.team, &self.device, dtype, share, (rows, None), (cut.clone(), cut));
+            return kernel::prepare(
+                self.team,
+                &self.places.device,
+                dtype,
+                share,
+                (rows, None),
+                (cut.clone(), cut),
+            );
         }
         let Some((rows, cols)) = share::shape(&spec) else {
+            if self.mixed().is_some() {
+                let shape = share::kernel_shape(&spec);
+                let cut = Arc::new(self.undivided(shape.cols));
+                self.cut(shape.cols, None, || Ok(Cut::clone(&cut)))?;
+                return one::prepare(self, shape, || spec, (cut.clone(), cut));
+            }
             if let Some(kernel) = self.spread_records(&spec)? {
                 return Ok(kernel);
             }
-            let inner = self.shared_records(&spec)?.map_or_else(|| self.device.prepare(spec), Ok)?;
+            let inner = self.shared_records(&spec)?.map_or_else(|| self.places.device.prepare(spec), Ok)?;
             for rows in [inner.rows().global, inner.cols()] {
                 self.cut(rows, None, || Ok(Cut::whole(rows, self.team.place())))?;
             }
-            return Ok(whole::whole(self.team, &self.device, inner));
+            return Ok(whole::whole(self.team, &self.places.device, inner));
         };
         share::validate(&spec)?;
         let (row_cut, col_cut) = (self.cut_of_matrix(rows, &spec)?, self.cut_of_matrix(cols, &spec)?);
         if row_cut.is_whole() || col_cut.is_whole() {
-            return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
+            return Ok(whole::whole(self.team, &self.places.device, self.places.device.prepare(spec)?));
+        }
+        if let Some(kernel) = self.on_one(&spec, (&row_cut, &col_cut))? {
+            return Ok(kernel);
         }
         let share = share::share(&spec, &row_cut, &col_cut)?;
         let all = (Rows::all(rows), spec.entries()?);
-        kernel::prepare(self.team, &self.device, share::dtype(&spec), share, all, (row_cut, col_cut))
+        kernel::prepare(self.team, &self.places.device, share::dtype(&spec), share, all, (row_cut, col_cut))
     }
 
     /// Whether the backends of all ranks do.
     fn takes_stencil(&self, stencil: &Stencil) -> bool {
-        let own = self.device.takes_stencil(stencil);
+        let own = self.places.device.takes_stencil(stencil);
         self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
     }
 }
 
 impl Distributed for Ranks {
+    /// Of a lattice that is not shared out every rank has all sites, wherever its vectors are.
     fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
-        self.device.download(local(v))
+        match own(v) {
+            Some(own) if !self.is_cut(v)? => self.gathered(own, v.columns),
+            Some(own) => self.places.at(&own.cut).download(&own.block),
+            None => self.places.device.download(v),
+        }
     }
 
     fn complete(&self, dots: &mut [Dots]) -> Result<()> {
@@ -475,7 +556,8 @@ impl Distributed for Ranks {
 
     fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
         let cut = self.cut_of(&Rows::all(rows))?;
-        Ok((!cut.is_whole()).then(|| cut.runs(cut.part)))
+        let shared = !cut.is_whole() && rows >= self.least;
+        Ok(shared.then(|| cut.runs(cut.part)))
     }
 
     fn region(&self, dims: [usize; 4]) -> Result<Region> {
@@ -497,8 +579,19 @@ impl Distributed for Ranks {
             return Err(Error::internal("rows that are not those of this rank"));
         }
         let dtype = csr.values.dtype();
+        if self.uneven.is_some() && cut.lone().is_some() {
+            let shape = KernelShape::square(Rows::all(rows), dtype);
+            return one::prepare(self, shape, || format(Arc::new(csr)), (cut.clone(), cut));
+        }
         let share = share::kept(csr, &cut, format);
-        kernel::prepare(self.team, &self.device, dtype, share, (Rows::all(rows), None), (cut.clone(), cut))
+        kernel::prepare(
+            self.team,
+            &self.places.device,
+            dtype,
+            share,
+            (Rows::all(rows), None),
+            (cut.clone(), cut),
+        )
     }
 
     /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes on: only ranks
@@ -515,6 +608,10 @@ impl Distributed for Ranks {
         let (same, card) = self.kinds()?;
         let possible = same && (always || !card || self.together.is_possible()?);
         Ok(possible.then(|| Alike::new(self.team.world, always)))
+    }
+
+    fn walkers(&self) -> Option<Vec<f64>> {
+        self.uneven.as_ref().and_then(Uneven::of_walkers)
     }
 
     fn joined(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {

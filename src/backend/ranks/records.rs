@@ -5,8 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::held::Own;
 use super::rows::HostEnds;
-use super::{MANY_NUMBERS, Own, Ranks, Team, together};
+use super::{MANY_NUMBERS, Ranks, Team, together};
 use crate::backend::cut::Cut;
 use crate::backend::exchange::{Halo, Kept, VectorShape, through_host};
 use crate::backend::matrix::Csr;
@@ -47,12 +48,13 @@ impl Ranks {
             return Ok(None);
         }
         let cut = self.cut(rows, None, || Ok(Cut::ranges(rows, self.team.place())))?;
-        together::prepare(self.team, &self.device, &self.together, cut, records, *handling)
+        together::prepare(self.team, &self.places.device, &self.together, cut, records, *handling)
     }
 
     /// Whether the rows of a vector come together on cards, and are so many that it pays.
     pub(super) fn meet(&self, own: &Own) -> Result<bool> {
-        let many = own.cut.rows >= MANY_NUMBERS && own.cut.ranges_of_all().is_some();
+        let shared = self.mixed().is_none() && own.cut.holders().len() == own.cut.parts;
+        let many = shared && own.cut.rows >= MANY_NUMBERS && own.cut.ranges_of_all().is_some();
         Ok(many && self.together.is_possible()?)
     }
 
@@ -62,7 +64,9 @@ impl Ranks {
             return Ok(None);
         }
         // What has come together is written over by what comes next.
-        self.together.with(&own.cut, &own.block, |all| self.device.columns(all, 0..all.columns)).map(Some)
+        self.together
+            .with(&own.cut, &own.block, |all| self.places.device.columns(all, 0..all.columns))
+            .map(Some)
     }
 
     /// Numbers of all ranks one after the other, of which this rank has `own`, on every rank's card; none where they do not come
@@ -73,15 +77,15 @@ impl Ranks {
             return Ok(None);
         }
         let cut = Arc::new(Cut::at(starts.to_vec(), self.team.place()));
-        self.together.with(&cut, own, |all| self.device.columns(all, 0..1)).map(Some)
+        self.together.with(&cut, own, |all| self.places.device.columns(all, 0..1)).map(Some)
     }
 
     /// All rows of a vector, on every rank.
     pub(super) fn gathered(&self, own: &Own, columns: usize) -> Result<Vec<C64>> {
         if self.meet(own)? {
-            return self.together.with(&own.cut, &own.block, |all| self.device.download(all));
+            return self.together.with(&own.cut, &own.block, |all| self.places.device.download(all));
         }
-        self.team.gathered(&self.device, own, columns)
+        self.team.gathered(&self.places.device, own, columns)
     }
 
     /// Whether the ranks' backends are the same, and whether they are cards, which are through with their work before what others
@@ -90,16 +94,19 @@ impl Ranks {
         if let Some(kinds) = self.kinds.get() {
             return Ok(*kinds);
         }
-        let all = self.team.world.gather(self.device.describe().into_bytes())?;
+        if self.mixed().is_some() {
+            return Ok((false, false));
+        }
+        let all = self.team.world.gather(self.places.device.describe().into_bytes())?;
         let same = all.windows(2).all(|pair| pair[0] == pair[1]);
-        let card = through_host(&self.device)?.staging(size_of::<u64>())?.is_some();
+        let card = through_host(&self.places.device)?.staging(size_of::<u64>())?.is_some();
         Ok(*self.kinds.get_or_init(|| (same, card)))
     }
 
     /// A superblock shared out, where that pays.
     pub(super) fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
         let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
-        let (team, device, handling) = (self.team, &self.device, *handling);
+        let (team, device, handling) = (self.team, &self.places.device, *handling);
         let Some(alike) = self.alike()? else { return Ok(None) };
         match records {
             Records::Real(list) => prepare(team, device, list, handling, alike),
@@ -111,19 +118,20 @@ impl Ranks {
 impl Superblocks for Ranks {
     /// This rank's rows, or all of them where it has these.
     fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
-        let Some(device) = self.device.superblocks() else { return Ok(None) };
+        let Some(device) = self.places.device.superblocks() else { return Ok(None) };
         let cut = self.cut_of(&Rows::all(sums.dim))?;
         if cut.is_whole() {
             return device.outer(sums, range);
         }
         let Some(ranges) = cut.ranges_of_all().filter(|_| range.len() == sums.dim) else { return Ok(None) };
         let own = device.outer(sums, ranges.own())?;
-        Ok(own.map(|own| self.wrap(cut, Rows::all(sums.dim), own)))
+        Ok(own.map(|own| self.places.wrap(cut, Rows::all(sums.dim), own)))
     }
 
     /// Each rank's card turns some of them, and all of them come together where they are downloaded.
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
-        let turned = |turns: &[_]| self.device.superblocks().map_or(Ok(None), |device| device.turned(turns));
+        let turned =
+            |turns: &[_]| self.places.device.superblocks().map_or(Ok(None), |device| device.turned(turns));
         let numbers: usize = turns.iter().map(Turn::numbers).sum();
         if numbers < MANY_NUMBERS || !self.kinds()?.0 || !self.together.is_possible()? {
             return turned(turns);
@@ -131,7 +139,7 @@ impl Superblocks for Ranks {
         let (own, starts) = Turn::shared(turns, self.team.place());
         let Some(block) = ranks::agreed(turned(own))? else { return Ok(None) };
         let cut = Cut::at(starts, self.team.place());
-        Ok(Some(self.wrap(Arc::new(cut), Rows::all(numbers), block)))
+        Ok(Some(self.places.wrap(Arc::new(cut), Rows::all(numbers), block)))
     }
 }
 

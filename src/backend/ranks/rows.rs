@@ -86,7 +86,7 @@ impl ByRows {
         if let Some(link) = self.link(shape)? {
             return Ok(Ends::Link(link));
         }
-        if self.faces.is_some() {
+        if self.faces.is_some() && self.own.is_some() {
             return Err(Error::internal("half-spinors that no link takes"));
         }
         HostEnds::new(&self.device, &self.halo, shape).map(Ends::Host)
@@ -98,17 +98,22 @@ impl ByRows {
         let together =
             |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
         let link = match (&self.faces, &self.own) {
-            (Some(faces), Some(own)) => own.link_faces(faces, shape)?,
-            (Some(_), None) => None,
+            (Some(faces), Some(own)) if !faces.is_empty() => own.link_faces(faces, shape)?,
+            (Some(_), _) => None,
             _ => match self.device.peer_exchange() {
                 Some(peer) => peer.link(&self.halo, &self.outside, shape)?,
                 None => None,
             },
         };
-        if !together(link.is_some())? {
+        // A rank that exchanges nothing keeps none of the others from it.
+        let idle = self.own.is_none() && self.to.is_empty() && self.from.is_empty();
+        if !together(idle || link.is_some())? {
             return Ok(None);
         }
-        let Some(mut link) = link else { return Ok(None) };
+        let Some(mut link) = link.filter(|_| !idle) else {
+            together(true)?;
+            return Ok(None);
+        };
         let offers = link.offers();
         let bytes = offers.first().map_or(0, Vec::len);
         let memory = || Box::new(Plain::new(bytes));
@@ -311,7 +316,13 @@ pub(super) fn prepare_faces(
         from,
         kept: Kept::default(),
     };
-    let Some(link) = rows.link(shape)? else { return Ok(None) };
-    rows.kept.put(shape, Ends::Link(link));
+    let link = rows.link(shape)?;
+    let linked = team.world.gather_words(vec![(link.is_some() || cut.local() == 0).into()])?;
+    if linked.contains(&0) {
+        return Ok(None);
+    }
+    if let Some(link) = link {
+        rows.kept.put(shape, Ends::Link(link));
+    }
     Ok(Some((rows, infos)))
 }

@@ -1,7 +1,10 @@
 //! The ranks of a run, for sums over all of them and for numbers that all of them get.
 
-use super::Own;
-use crate::backend::{Device, Dots};
+use std::sync::Arc;
+
+use super::held::{Own, Places};
+use crate::backend::cut::Cut;
+use crate::backend::{BlockVector, Device, Dots};
 use crate::error::Result;
 use crate::number::C64;
 use crate::ranks::{self, World};
@@ -56,7 +59,7 @@ impl Team {
 
     /// All rows of a vector, on every rank.
     pub fn gathered(self, device: &Device, own: &Own, columns: usize) -> Result<Vec<C64>> {
-        let mine = device.download(&own.block)?;
+        let mine = if own.cut.local() == 0 { Vec::new() } else { device.download(&own.block)? };
         let parts = self.world.gather(bytemuck::cast_slice(&mine).to_vec())?;
         drop(mine);
         let mut all = vec![C64::default(); own.cut.rows * columns];
@@ -70,5 +73,11 @@ impl Team {
             }
         }
         Ok(all)
+    }
+
+    /// A vector with its rows elsewhere, by way of the hosts.
+    pub fn moved(self, places: &Places, v: &BlockVector, from: &Own, cut: Arc<Cut>) -> Result<BlockVector> {
+        let all = self.gathered(&places.device, from, v.columns)?;
+        places.cut_out(v.dtype, v.rows, v.columns, &all, cut)
     }
 }

@@ -4,7 +4,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Team, other_cut, own, own_mut};
+use super::Team;
+use super::held::{other_cut, own, own_mut};
 use crate::backend::cut::Cut;
 use crate::backend::exchange::{Assembly, VectorShape};
 use crate::backend::matrix::records::{Handling, Records};

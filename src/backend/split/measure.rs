@@ -1,12 +1,13 @@
 //! Short measurements of how fast the parts are.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use faer::Mat;
 
 use super::records;
 use super::speeds::{Speeds, class};
+use crate::backend::cut::speed::pace;
 use crate::backend::matrix::records::{Factor, Handling, Panel, Record, RecordList, Records};
 use crate::backend::{Device, MatrixSpec, Rows, Update};
 use crate::error::Result;
@@ -29,7 +30,8 @@ pub(super) fn speeds(parts: &[Device], primary: usize) -> Result<Speeds> {
         let kernel = device.prepare(spec)?;
         let v = device.zeros(DType::F64, Rows::all(kernel.cols()), 1)?;
         let mut w = v.clone();
-        Ok(flops * pace(device, TIME, || kernel.update(Update::PRODUCT, &v, &mut w, None))?)
+        // Ranks that shared blocks out by different rates would round differently.
+        Ok(flops * ranks::told(pace(device, TIME, || kernel.update(Update::PRODUCT, &v, &mut w, None))?)?)
     };
     // There and back through the exchange itself, next to no computation.
     let home = &parts[primary];
@@ -39,7 +41,7 @@ pub(super) fn speeds(parts: &[Device], primary: usize) -> Result<Speeds> {
             records::shared(home, [(part, &parts[part])], &list, &vec![part; blocks], Handling::default())?;
         let v = home.zeros(DType::F64, Rows::all(list.dim), 1)?;
         let mut w = v.clone();
-        Ok(1.0 / pace(home, TIME, || kernel.update(Update::PRODUCT, &v, &mut w, None))?)
+        Ok(1.0 / ranks::told(pace(home, TIME, || kernel.update(Update::PRODUCT, &v, &mut w, None))?)?)
     };
     let mut speeds = Speeds { rates: Vec::new(), copies: Vec::new(), least: Vec::new() };
     for (part, device) in parts.iter().enumerate() {
@@ -74,24 +76,5 @@ fn sample(side: usize, blocks: usize, dense: bool) -> RecordList<f64> {
         dim: blocks * side * side,
         panels: (0..blocks).map(panel).collect(),
         records: (0..blocks).map(|k| vec![record(k)]).collect(),
-    }
-}
-
-/// Passes a second, timed for `limit`.
-pub(super) fn pace(device: &Device, limit: Duration, mut pass: impl FnMut() -> Result<()>) -> Result<f64> {
-    pass()?;
-    device.synchronize()?;
-    let (began, mut passes, mut group) = (Instant::now(), 0u32, 1);
-    loop {
-        (0..group).try_for_each(|_| pass())?;
-        device.synchronize()?;
-        passes += group;
-        let took = began.elapsed();
-        if took > limit {
-            // Ranks that shared rows out by different rates would round differently.
-            return ranks::told(f64::from(passes) / took.as_secs_f64());
-        }
-        // A launch takes microseconds: what is queued is timed together.
-        group = (group * 2).min(32);
     }
 }

@@ -14,11 +14,11 @@ mod superblocks;
 mod walkers;
 mod whole;
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::backend::cut::{Cut, share};
+use crate::backend::cut::speed::Shares;
+use crate::backend::cut::{Cut, joined, share};
 use crate::backend::exchange::{Plain, Staging, through_host};
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::held::Keeper;
@@ -31,7 +31,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use cuts::Shares;
+use cuts::Cuts;
 use speeds::Speeds;
 use superblocks::{Keeping, Together};
 
@@ -59,7 +59,7 @@ pub(in crate::backend) struct SplitRows {
 pub struct Split {
     parts: Vec<Device>,
     name: &'static str,
-    shares: Shares,
+    cuts: Cuts,
     /// Of superblocks, once they are measured.
     speeds: Mutex<Option<Arc<Speeds>>>,
     /// The parts of one kind with the primary one, where they are cards that spread superblocks.
@@ -73,21 +73,6 @@ pub struct Split {
 impl std::fmt::Debug for Split {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
-    }
-}
-
-/// The names of the parts, joined: the few there are live as long as the program.
-fn joined(parts: &[Device]) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let name = parts.iter().map(|p| p.name()).collect::<Vec<_>>().join("+");
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    match names.get(name.as_str()) {
-        Some(known) => known,
-        None => {
-            let name: &'static str = name.leak();
-            names.insert(name);
-            name
-        }
     }
 }
 
@@ -187,16 +172,24 @@ impl Split {
         if parts.len() < 2 {
             return Err(Error::input("rows are shared out to two backends at least"));
         }
-        let shares = Shares::new(&parts, weights, Box::new(tell))?;
-        let team: Vec<usize> = shares.team(&parts).into_iter().map(|(part, _)| part).collect();
+        let names: Vec<&'static str> = parts.iter().map(|part| part.name()).collect();
+        let name = joined(&names);
+        let shares = Shares::new(names, weights, false, Box::new(tell))?;
+        let team: Vec<usize> = shares
+            .of_one_kind()
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| **w > 0.0)
+            .map(|(part, _)| part)
+            .collect();
         let others = team.iter().filter(|part| **part != shares.primary).map(|part| parts[*part].clone());
         let keeping = Keeping::new(&parts[shares.primary], others);
         let helpers = Arc::new(Helpers::new(parts.len())?);
         let team = team.iter().map(|&part| (part, parts[part].clone())).collect();
         let together = Together::new(team, helpers.clone());
-        let (name, speeds) = (joined(&parts), Mutex::default());
+        let (cuts, speeds) = (Cuts::new(shares), Mutex::default());
         let queue = parts.iter().all(|part| part.queues());
-        Ok(Split { name, parts, shares, speeds, together, keeping, helpers, queue })
+        Ok(Split { name, parts, cuts, speeds, together, keeping, helpers, queue })
     }
 
     /// How fast the parts are with superblocks, measured when it is first asked.
@@ -205,8 +198,8 @@ impl Split {
         if let Some(speeds) = &*known {
             return Ok(speeds.clone());
         }
-        let speeds = Arc::new(measure::speeds(&self.parts, self.shares.primary)?);
-        self.shares.tell(&speeds.text(&self.parts));
+        let speeds = Arc::new(measure::speeds(&self.parts, self.cuts.shares.primary)?);
+        self.cuts.shares.tell(&speeds.text(&self.parts));
         Ok(known.insert(speeds).clone())
     }
 
@@ -323,7 +316,7 @@ impl Backend for Split {
     }
 
     fn describe(&self) -> String {
-        let shares = self.shares.known();
+        let shares = self.cuts.shares.known();
         let part = |(i, device): (usize, &Device)| {
             let share = shares.as_ref().map(|s| format!(" {:.1} %", 100.0 * s[i])).unwrap_or_default();
             format!("{}{share} ({})", device.name(), device.describe())
@@ -335,14 +328,14 @@ impl Backend for Split {
         let parts: Vec<Memory> = self.parts.iter().map(|p| p.memory()).collect();
         let sum = |f: fn(&Memory) -> usize| parts.iter().map(f).sum();
         // What fits is what the part that fills up first can take of its share.
-        let free = match self.shares.known() {
+        let free = match self.cuts.shares.known() {
             Some(shares) => parts
                 .iter()
                 .zip(&shares)
                 .filter(|(_, share)| **share > 0.0)
                 .map(|(m, share)| m.free as f64 / share)
                 .fold(f64::INFINITY, f64::min) as usize,
-            None => parts[self.shares.primary].free,
+            None => parts[self.cuts.shares.primary].free,
         };
         Memory { total: sum(|m| m.total), free: free.min(sum(|m| m.free)), used: sum(|m| m.used) }
     }
@@ -368,11 +361,11 @@ impl Backend for Split {
     }
 
     fn superblocks(&self) -> Option<&dyn Superblocks> {
-        self.parts[self.shares.primary].superblocks().map(|_| self as &dyn Superblocks)
+        self.parts[self.cuts.shares.primary].superblocks().map(|_| self as &dyn Superblocks)
     }
 
     fn parts(&self) -> Vec<Part> {
-        let shares = self.shares.known();
+        let shares = self.cuts.shares.known();
         let part = |(i, device): (usize, &Device)| Part {
             device: device.clone(),
             share: shares.as_ref().map(|s| s[i]),
@@ -387,7 +380,7 @@ impl Backend for Split {
 
 impl Vectors for Split {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
-        let cut = self.shares.of_rows(&self.parts, &rows)?;
+        let cut = self.cuts.of_rows(&self.parts, &rows)?;
         self.build((dtype, rows, columns), cut, true, |device, rows, _| device.zeros(dtype, rows, columns))
     }
 
@@ -459,7 +452,7 @@ impl Vectors for Split {
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         rows.check_numbers(columns, data.len())?;
-        let cut = self.shares.of_rows(&self.parts, &rows)?;
+        let cut = self.cuts.of_rows(&self.parts, &rows)?;
         self.build((dtype, rows, columns), cut, false, |device, rows, own| match own.start() {
             Some(start) => {
                 device.upload(dtype, rows, columns, &data[start * columns..][..own.local() * columns])
@@ -472,7 +465,7 @@ impl Vectors for Split {
 impl Matrices for Split {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         let Some((rows, cols)) = share::shape(&spec) else {
-            let part = self.shares.primary;
+            let part = self.cuts.shares.primary;
             let inner = match spec {
                 MatrixSpec::Records { records, handling } => {
                     if let Some(kernel) = self.spread(&records, handling)? {
@@ -482,8 +475,8 @@ impl Matrices for Split {
                 }
                 spec => self.parts[part].prepare(spec)?,
             };
-            self.shares.keep_whole(self.parts.len(), inner.rows().local);
-            self.shares.keep_whole(self.parts.len(), inner.cols());
+            self.cuts.keep_whole(inner.rows().local)?;
+            self.cuts.keep_whole(inner.cols())?;
             return Ok(whole::prepare(self, part, inner));
         };
         share::validate(&spec)?;
@@ -493,8 +486,8 @@ impl Matrices for Split {
             _ => Rows::all(rows),
         };
         let cut = |n: usize| match of.grid {
-            Some(_) => self.shares.of_rows(&self.parts, &of),
-            None => self.shares.of_matrix(&self.parts, n, &spec),
+            Some(_) => self.cuts.of_rows(&self.parts, &of),
+            None => self.cuts.of_matrix(&self.parts, n, &spec),
         };
         let (row_cut, col_cut) = (cut(rows)?, cut(cols)?);
         match (&row_cut.holders()[..], &col_cut.holders()[..]) {

@@ -136,11 +136,11 @@ pub(super) fn prepare(split: &Split, records: Records, handling: Handling) -> Re
 }
 
 fn share<T: Element>(split: &Split, list: Arc<RecordList<T>>, handling: Handling) -> Result<Arc<dyn Kernel>> {
-    let primary = split.shares.primary;
+    let primary = split.cuts.shares.primary;
     let works = works(&list);
     let keeps = split.parts[primary].keeper().is_some();
     let (few, gain) = if keeps { (FEW_KEPT, GAIN_KEPT) } else { (FEW, GAIN) };
-    let owners = match split.shares.by_hand() {
+    let owners = match split.cuts.shares.by_hand() {
         Some(weights) => by_weight(&works, weights, primary),
         None if works.iter().flatten().sum::<f64>() < few => vec![primary; works.len()],
         None => {

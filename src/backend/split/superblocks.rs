@@ -184,14 +184,14 @@ impl Kernel for SpreadSuperblock {
 impl Split {
     /// The part where matrices of superblocks are kept.
     fn home(&self) -> &Device {
-        &self.parts[self.shares.primary]
+        &self.parts[self.cuts.shares.primary]
     }
 
     /// A block of the part where matrices are kept.
     fn at_home<'a>(&self, v: &'a BlockVector) -> Result<Option<&'a BlockVector>> {
         Ok(match &v.storage {
             Storage::Split(_) => match pieces(v)? {
-                [piece] if piece.part == self.shares.primary => Some(&piece.block),
+                [piece] if piece.part == self.cuts.shares.primary => Some(&piece.block),
                 _ => None,
             },
             // What it has made by itself.
@@ -207,7 +207,7 @@ impl Split {
         if self.together.ranges(cut_of(v)?, 0).is_none() || pieces(v)?.len() != self.together.parts.len() {
             return Ok(None);
         }
-        let at = self.together.parts.iter().position(|(part, _)| *part == self.shares.primary);
+        let at = self.together.parts.iter().position(|(part, _)| *part == self.cuts.shares.primary);
         let jobs = (0..self.together.parts.len()).collect();
         // What has come together is written over by what comes next.
         let found = self.together.with(v, false, jobs, |device, _, all, k| {
@@ -235,11 +235,11 @@ impl Split {
     /// A superblock whose vectors are spread over cards; none where that does not pay.
     pub(super) fn spread(&self, records: &Records, handling: Handling) -> Result<Option<Arc<dyn Kernel>>> {
         let (rows, team) = (records.dim(), &self.together.parts);
-        let least = if self.shares.by_hand().is_some() { BY_HAND } else { MANY_ROWS };
+        let least = if self.cuts.shares.by_hand().is_some() { BY_HAND } else { MANY_ROWS };
         if team.len() < 2 || self.home().keeper().is_none() || rows < least {
             return Ok(None);
         }
-        let cut = self.shares.spread(&self.parts, rows);
+        let cut = self.cuts.spread(rows)?;
         if !self.together.fits(&cut)? {
             return Ok(None);
         }
@@ -264,7 +264,7 @@ impl Split {
 impl Superblocks for Split {
     fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
         let rows = Rows::all(sums.dim);
-        let cut = self.shares.of_rows(&self.parts, &rows)?;
+        let cut = self.cuts.of_rows(&self.parts, &rows)?;
         let Some(ranges) = cut.ranges_of_all().filter(|_| range.len() == sums.dim) else { return Ok(None) };
         let mut list = Vec::new();
         for part in cut.holders() {

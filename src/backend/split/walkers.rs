@@ -4,7 +4,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::cuts::weighted;
 use super::{Helpers, Split};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineBatch, SplineShape, SplineTable, Splines};
@@ -12,6 +11,7 @@ use crate::backend::walkers::{
     DeviceWalkers, Energies, EnergySpec, MonteCarlo, Sweep, Swept, WalkersSpec, monte_carlo,
 };
 use crate::error::{Error, Result};
+use crate::ranks::weighted;
 
 /// A table that several parts have, in their order. What is evaluated, the first of them evaluates.
 struct SplitSplines {
@@ -89,8 +89,8 @@ impl DeviceWalkers for SplitWalkers {
 impl Split {
     /// The parts that have walkers, with their weights.
     fn walking(&self) -> Vec<(&Device, f64)> {
-        let team = self.shares.team(&self.parts).into_iter();
-        team.map(|(part, weight)| (&self.parts[part], weight)).collect()
+        let all = self.parts.iter().zip(self.cuts.shares.of_one_kind());
+        all.filter(|(_, weight)| *weight > 0.0).collect()
     }
 }
 

@@ -1,0 +1,182 @@
+//! A matrix that one rank has whole, and the others not at all: it computes, and they wait for its numbers only. Vectors that have
+//! their rows elsewhere are brought there.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::held::{Places, own, own_mut};
+use super::{Ranks, Team, kernel};
+use crate::backend::cut::Cut;
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Update, check_update};
+use crate::error::Result;
+use crate::number::C64;
+use crate::ranks;
+
+struct OneRank {
+    team: Team,
+    places: Places,
+    /// Where the rows of its vectors are: all on one rank.
+    row_cut: Arc<Cut>,
+    col_cut: Arc<Cut>,
+    shape: KernelShape,
+    info: KernelInfo,
+    /// On the rank that has it.
+    inner: Option<Arc<dyn Kernel>>,
+}
+
+/// A matrix whose vectors have all their rows on one rank.
+pub(super) fn prepare(
+    ranks: &Ranks,
+    shape: KernelShape,
+    spec: impl FnOnce() -> MatrixSpec,
+    (row_cut, col_cut): (Arc<Cut>, Arc<Cut>),
+) -> Result<Arc<dyn Kernel>> {
+    let (team, places) = (ranks.team, ranks.places.clone());
+    let here = row_cut.holders() == [row_cut.part];
+    let inner = ranks::agreed(here.then(|| places.device.prepare(spec())).transpose())?;
+    let infos: Vec<KernelInfo> = inner.iter().map(|inner| inner.info()).collect();
+    let info = kernel::told(team, &infos, infos.first().map(|info| info.format.clone()))?;
+    Ok(Arc::new(OneRank { team, places, row_cut, col_cut, shape, info, inner }))
+}
+
+/// No products: those of a rank that has no rows.
+fn nothing(columns: usize) -> Dots {
+    Dots { vv: vec![0.0; columns], wv: vec![0.0; columns], partial: true }
+}
+
+impl OneRank {
+    /// A vector with its rows where this matrix is.
+    fn brought<'a>(&self, v: &'a BlockVector, cut: &Arc<Cut>) -> Result<Cow<'a, BlockVector>> {
+        match own(v) {
+            Some(own) if own.cut != *cut => {
+                self.team.moved(&self.places, v, own, cut.clone()).map(Cow::Owned)
+            }
+            _ => Ok(Cow::Borrowed(v)),
+        }
+    }
+
+    /// Whether a vector has its rows where this matrix is.
+    fn has(&self, v: &BlockVector, cut: &Arc<Cut>) -> bool {
+        own(v).is_some_and(|own| own.cut == *cut)
+    }
+
+    /// One pass, with the products of this rank if they are asked for: both vectors are where the matrix is.
+    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: bool) -> Result<Option<Dots>> {
+        let columns = w.columns;
+        let (Some(inner), Some(v), Some(w)) = (&self.inner, own(v), own_mut(w)) else {
+            return Ok(dots.then(|| nothing(columns)));
+        };
+        if dots {
+            return inner.update_partial(c, &v.block, &mut w.block).map(Some);
+        }
+        inner.update(c, &v.block, &mut w.block, None).map(|()| None)
+    }
+
+    /// The same, wherever the vectors are.
+    fn pass_there(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: bool,
+    ) -> Result<Option<Dots>> {
+        check_update(self, v, w, dots)?;
+        let v = self.brought(v, &self.col_cut)?;
+        if self.has(w, &self.row_cut) {
+            return self.pass(c, &v, w, dots);
+        }
+        let mut there = self.brought(w, &self.row_cut)?.into_owned();
+        let found = self.pass(c, &v, &mut there, dots)?;
+        if let (Some(from), Some(to)) = (own(&there), own(w)) {
+            *w = self.team.moved(&self.places, &there, from, to.cut.clone())?;
+        }
+        Ok(found)
+    }
+}
+
+impl Kernel for OneRank {
+    fn shape(&self) -> KernelShape {
+        self.shape
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.info.clone()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        let found = self.pass_there(c, v, w, dots.is_some())?;
+        if let (Some(dots), Some(found)) = (dots, found) {
+            let mut found = [Dots { partial: true, ..found }];
+            self.team.complete(&mut found)?;
+            let [found] = found;
+            *dots = found;
+        }
+        Ok(())
+    }
+
+    /// All ranks have such a pass, whether or not the matrix has.
+    fn update_plus(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Option<Result<()>> {
+        let fits = plus.iter().all(|(_, x)| self.has(x, &self.row_cut));
+        if !fits || !self.has(v, &self.col_cut) || !self.has(w, &self.row_cut) {
+            return None;
+        }
+        let (Some(inner), Some(v), Some(w)) = (&self.inner, own(v), own_mut(w)) else { return Some(Ok(())) };
+        let (v, w) = (&*v.block, &mut *w.block);
+        let plus: Vec<(f64, &BlockVector)> =
+            plus.iter().filter_map(|(factor, x)| Some((*factor, &*own(x)?.block))).collect();
+        if let Some(done) = inner.update_plus(c, v, w, &plus) {
+            return Some(done);
+        }
+        let one_by_one = |w: &mut BlockVector| {
+            inner.update(c, v, w, None)?;
+            plus.iter().try_for_each(|(factor, x)| {
+                self.places.device.axpby(&[C64::new(*factor, 0.0)], x, &[C64::ONE], w)
+            })
+        };
+        Some(one_by_one(w))
+    }
+
+    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
+        let found = self.pass_there(c, v, w, true)?;
+        Ok(Dots { partial: true, ..found.unwrap_or_else(|| nothing(w.columns)) })
+    }
+
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        check_update(self, v, w, true)?;
+        let columns = v.columns;
+        if !self.has(v, &self.col_cut) || !self.has(w, &self.row_cut) {
+            let c = Update { alpha, beta, gamma: -1.0 };
+            for _ in 0..steps {
+                out.push(self.update_partial(c, v, w)?);
+                std::mem::swap(v, w);
+            }
+            return Ok(());
+        }
+        let (Some(inner), Some(of_v), Some(of_w)) = (&self.inner, own_mut(v), own_mut(w)) else {
+            out.extend((0..steps).map(|_| nothing(columns)));
+            return Ok(());
+        };
+        let mut found = Vec::with_capacity(steps);
+        inner.recurrence(alpha, beta, &mut of_v.block, &mut of_w.block, steps, &mut found)?;
+        out.extend(found.into_iter().map(|dots| Dots { partial: true, ..dots }));
+        Ok(())
+    }
+
+    fn overwrites(&self) -> bool {
+        self.inner.as_ref().is_none_or(|inner| inner.overwrites())
+    }
+}
