@@ -5,6 +5,7 @@
 mod ends;
 #[cfg(target_os = "linux")]
 mod machines;
+mod mixed;
 mod resumed;
 
 use std::path::{Path, PathBuf};

@@ -89,10 +89,11 @@ pub(crate) struct RunOptions {
     /// Rows from which vectors are shared out to ranks; smaller ones every rank has whole
     #[arg(long, value_name = "ROWS")]
     share_from: Option<usize>,
-    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`
+    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`; ranks
+    /// of a machine take several in turn
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = backend)]
     backend: String,
-    /// The weights of several backends, as `1:12`; measured where they are not given
+    /// The weights of several backends, or one for each rank, as `1:12`; measured where they are not given
     #[arg(long, value_name = "A:B", value_parser = shares)]
     weights: Option<Weights>,
     /// Which GPU, counted from 0; for `cuda+cuda` as many, as `0,2`, or the first, which the others follow

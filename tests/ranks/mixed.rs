@@ -1,0 +1,129 @@
+//! Ranks with backends and weights of their own, one of them without any rows: what lives whole elsewhere lives on one rank, and
+//! all of them decide alike.
+
+use std::path::Path;
+
+use super::{LATTICES, Place, close, dealt, launchers, numbers};
+use crate::common::Folder;
+
+/// Ranks, their backends and weights: the last one has no rows, or is slower.
+const RANKS: [(&str, &str, &str); 2] = [("3", "cpu+cpu", "1:3:0"), ("2", "cpu+cpu", "1:2")];
+
+#[test]
+fn moments_do_not_depend_on_weights() {
+    let Some(first) = launchers().first() else { return };
+    for (name, h) in LATTICES {
+        let place = Place(Folder::new(&format!("mixed-{name}")).with(
+            "a.rhai",
+            &format!(
+                "let h = {h};
+                 let v = random_block(h, 3, #{{ seed: 5 }});
+                 let recurrence = chebyshev(h, window(-9.0, 9.0), v);
+                 let before = backend().sums;
+                 let mu = recurrence.run(15, #{{ progress: false }}).moments().values;
+                 if backend().ranks > 1 {{ assert(backend().sums - before == 1, \"one sum a run\"); }}
+                 for x in mu {{ print(x); }}
+                 for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}
+                 for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() {{ print(abs(x)); }}
+                 for x in (h + 0.5 * h * h).to_matrix().diagonal() {{ print(abs(x)); }}"
+            ),
+        ));
+        let alone = place.prints(first, "1", &["--backend", "cpu"]);
+        for (launcher, runs) in dealt(&RANKS) {
+            for (ranks, backend, weights) in runs {
+                let how = ["--backend", backend, "--weights", weights];
+                let shared = place.prints(launcher, ranks, &how);
+                if name == "single" {
+                    let (x, y) = (numbers(&alone), numbers(&shared));
+                    assert!(x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5));
+                } else {
+                    close(&alone, &shared, &format!("{name} on {ranks} ranks by {weights}"));
+                }
+                assert_eq!(shared, place.prints(launcher, ranks, &how), "{name}: the same bits");
+            }
+        }
+    }
+}
+
+/// Small spaces, which other ranks have whole: dense matrices, Davidson's and Lanczos' method, levels inside, evolution, a search of
+/// DMRG, solutions; walkers have the same bits.
+#[test]
+fn what_is_not_shared_out_lives_on_one_rank() {
+    let place = Place(Folder::new("mixed-whole").with(
+        "a.rhai",
+        "let c = sites(\"S=1/2\", 8);
+         let h = exact::operator(models::heisenberg(c), c, #{ Sz: 0 });
+         for x in davidson(h, #{ count: 2, seed: 1, progress: false }).values { print(x); }
+         for x in eigs(h, #{ near: 0.3, count: 3, seed: 1, progress: false }).values { print(x); }
+         for x in h.to_matrix().eigh().values { print(x); }
+         let v = unit_block(h, [0]);
+         print(kpm::evolve(h, v, 0.7, #{ progress: false }).norm());
+         print(ritz(h, #{ count: 2, seed: 1, progress: false }).values[0]);
+         let found = dmrg::finite(models::heisenberg(c), c, #{ sector: #{ Sz: 0 }, states: 16, seed: 1, progress: false });
+         print(found.energy);
+         let f = lattice::hypercubic(2, 2, 2, 4);
+         let u = gauge::heatbath(f, #{ beta: 5.7, sweeps: 1, seed: 1 });
+         print(gauge::plaquette(u));",
+    ));
+    let Some(first) = launchers().first() else { return };
+    let alone = place.prints(first, "1", &["--backend", "cpu"]);
+    for (launcher, runs) in dealt(&RANKS) {
+        for (ranks, backend, weights) in runs {
+            for more in [&["--share-from", "0"][..], &[]] {
+                let how = [&["run", "a.rhai", "--threads", "1", "--ranks", ranks], more].concat();
+                let how = [&how[..], &["--backend", backend, "--weights", weights]].concat();
+                let said = place.run(launcher, &how);
+                assert_eq!(said.code, Some(0), "{said:?}");
+                let (x, y) = (numbers(&alone), numbers(&said.out));
+                assert!(x.len() == y.len() && !x.is_empty(), "{alone}\n{}", said.out);
+                for (x, y) in x.iter().zip(&y) {
+                    assert!((x - y).abs() < 1e-8, "{ranks} ranks by {weights}: {x} and {y}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn golden_files_hold_on_ranks_by_weight() {
+    const GOLDEN: [&str; 10] = [
+        "dmrg_complex",
+        "eigen_sectors",
+        "gauge_fields",
+        "kpm_checkpoint",
+        "kpm_variants",
+        "observers",
+        "tables_texts",
+        "velocities",
+        "vmc_resume",
+        "wilson_reference",
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let files: Vec<String> =
+        GOLDEN.iter().map(|name| folder.join(format!("{name}.rhai")).display().to_string()).collect();
+    let place = Place(Folder::new("mixed-golden"));
+    for (launcher, runs) in dealt(&RANKS) {
+        for (ranks, backend, weights) in runs {
+            let mut args = vec!["test", "--threads", "1", "--quiet", "--share-from", "0", "--ranks", ranks];
+            args.extend(["--backend", backend, "--weights", weights]);
+            args.extend(files.iter().map(String::as_str));
+            let said = place.run(launcher, &args);
+            let all = format!("{} passed, 0 failed", GOLDEN.len());
+            assert!(said.code == Some(0) && said.out.contains(&all), "{}\n{}", said.out, said.err);
+        }
+    }
+}
+
+#[test]
+fn weights_that_cannot_be_are_told_once() {
+    let place = Place(Folder::new("mixed-bad").with("a.rhai", "print(backend().ranks);"));
+    let Some(launcher) = launchers().first() else { return };
+    for (how, message) in [
+        (&["--weights", "1:2:3:4"][..], "4 weights for 2 ranks"),
+        (&["--weights", "1:3", "--grid", "2x1"], "a grid of ranks has boxes of one size"),
+    ] {
+        let args = [&["run", "a.rhai", "--threads", "1", "--ranks", "2"], how].concat();
+        let said = place.run(launcher, &args);
+        assert_eq!((said.code, said.err.matches(message).count()), (Some(1), 1), "{said:?}");
+    }
+}
