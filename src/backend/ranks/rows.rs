@@ -302,7 +302,7 @@ pub(super) fn prepare_faces(
     let peer = device.peer_exchange().filter(|_| cut.local() > 0);
     let own = peer.map(|peer| peer.prepare_linked(&part)).transpose()?;
     let infos = own.iter().map(|kernel| kernel.info()).collect();
-    let grid = own.as_ref().and_then(|own| own.rows().grid);
+    let grid = own.as_ref().map_or(cut.held(&spec.rows()).grid, |own| own.rows().grid);
     let shape = VectorShape { dtype: DType::of(spec.single, true), columns: 1, grid };
     let rows = ByRows {
         team,
@@ -321,8 +321,11 @@ pub(super) fn prepare_faces(
     if linked.contains(&0) {
         return Ok(None);
     }
-    if let Some(link) = link {
-        rows.kept.put(shape, Ends::Link(link));
-    }
+    // A rank without sites has an end, too: it does not look for a link where the others have theirs.
+    let end = match link {
+        Some(link) => Ends::Link(link),
+        None => Ends::Host(HostEnds::new(device, &rows.halo, shape)?),
+    };
+    rows.kept.put(shape, end);
     Ok(Some((rows, infos)))
 }

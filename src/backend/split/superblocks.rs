@@ -26,7 +26,7 @@ const MANY_ROWS: usize = 1 << 20;
 const BY_HAND: usize = 1 << 12;
 
 /// Rows of a matrix from which another card may find its eigenvectors: below, its way there takes as long.
-const LARGE: usize = 1024;
+const LARGE: usize = 512;
 
 /// Cards that bring together what each has of a vector, with the ends of their exchange, kept for the next vector of the same shape.
 #[derive(Clone)]
