@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backend::cut::Cut;
-use crate::backend::cut::lattice::by_weight;
 use crate::backend::cut::speed::{Parts, Shares, rate, sample, writes_to_others};
 use crate::backend::{Device, Grid, MatrixSpec, Rows};
 use crate::error::Result;
@@ -50,14 +49,14 @@ impl Cuts {
         self.cut((rows, None), || self.shares.of_matrix(rows, Some(spec), &Devices(parts)))
     }
 
-    /// Vectors of so many rows are spread over the parts of one kind with the primary one, if there is none yet.
-    pub fn spread(&self, rows: usize) -> Result<Arc<Cut>> {
-        self.cut((rows, None), || Ok(by_weight(rows, &self.shares.of_one_kind(), None)))
+    /// That of its number of rows from now on, if there is none yet.
+    pub fn keep(&self, cut: Cut) -> Result<Arc<Cut>> {
+        self.cut((cut.rows, None), || Ok(cut))
     }
 
     /// Vectors of so many rows live whole, if there is none yet.
     pub fn keep_whole(&self, rows: usize) -> Result<Arc<Cut>> {
-        self.cut((rows, None), || Ok(self.shares.one(rows)))
+        self.keep(self.shares.one(rows))
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::kernel::LINKED;
 use super::{Helpers, Slab, Split, cut_differently, cut_of, pieces, pieces_mut, total};
 use crate::backend::cut::Cut;
+use crate::backend::cut::lattice::by_weight;
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};
 use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
@@ -239,8 +240,13 @@ impl Split {
         if team.len() < 2 || self.home().keeper().is_none() || rows < least {
             return Ok(None);
         }
-        let cut = self.cuts.spread(rows)?;
-        if !self.together.fits(&cut)? {
+        // Vectors are not spread before it is known that they can be brought together.
+        let wanted = by_weight(rows, &self.cuts.shares.of_one_kind(), None);
+        if !self.together.fits(&wanted)? {
+            return Ok(None);
+        }
+        let cut = self.cuts.keep(wanted)?;
+        if self.together.ranges(&cut, 0).is_none() {
             return Ok(None);
         }
         let mut own = Vec::with_capacity(team.len());
