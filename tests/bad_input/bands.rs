@@ -135,7 +135,7 @@ fn samples_and_leads_that_cannot_be() {
             ("s.transmission(-1, 0, 0.0)", "lead -1", "from 0"),
             ("s.transmission(0, 0, 0.0 / 0.0)", "at an energy of NaN", ""),
             ("right.channels(2.0)", "a lead has the edge of a band", "to one side"),
-            ("s.transmission(0, 0, -2.0)", "its channels are not defined", "move the energy"),
+            ("s.transmission(0, 0, -2.0)", "the transmission has no limit", "move the energy"),
             ("s.scattering(2.0)", "the edge of a band", ""),
             ("right.modes(2.0)", "the edge of a band", "move the energy"),
             ("right.waves(-2.0)", "the edge of a band", "move the energy"),
