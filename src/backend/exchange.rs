@@ -358,6 +358,11 @@ impl Ranges {
     pub fn others(&self) -> impl Iterator<Item = usize> {
         (0..self.parts()).filter(|part| *part != self.part)
     }
+
+    /// The place of this part among the others of another one.
+    pub fn place_among_others_of(&self, part: usize) -> usize {
+        self.part - usize::from(self.part > part)
+    }
 }
 
 /// One part's end of an exchange after which every part has the rows of all. Passes are queued, and the host waits for nothing.
@@ -373,6 +378,21 @@ pub trait Assembly: Send {
 
     /// Lets the others go on that wait for rows which will not come.
     fn give_up(&mut self);
+}
+
+/// This part's rows of a superblock's pass, by the kernel that makes them of all rows of `v`; `here` are those that it has of it.
+pub(super) fn rows_of_all(
+    device: &Device,
+    kernel: &dyn Kernel,
+    c: Update,
+    (all, here): (&BlockVector, &BlockVector),
+    w: &mut BlockVector,
+) -> Result<()> {
+    kernel.update(Update { beta: 0.0, ..c }, all, w, None)?;
+    if c.beta != 0.0 {
+        device.axpby(&[C64::new(c.beta, 0.0)], here, &[C64::ONE], w)?;
+    }
+    Ok(())
 }
 
 /// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are queued, and the

@@ -486,11 +486,7 @@ impl Card {
     /// Another buffer with the same bytes.
     pub fn duplicate(self: &Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
         let copy = self.allocate(buffer.bytes)?;
-        // SAFETY: both buffers hold as many bytes.
-        let status = unsafe {
-            sys::cuMemcpyDtoDAsync_v2(copy.address, buffer.address, buffer.bytes, self.stream.as_inner())
-        };
-        check("copying on the GPU", status)?;
+        self.copy_there(buffer.address, copy.address, buffer.bytes)?;
         Ok(copy)
     }
 }

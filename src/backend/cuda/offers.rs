@@ -9,6 +9,7 @@ use super::card::Card;
 use super::driver::{self, SUCCESS, check};
 use super::landings::Handle;
 use crate::error::Result;
+use crate::ranks;
 
 /// Bytes before the rows of a landing, for each neighbour: its number has a line of the cache for itself.
 pub(super) const LINE: usize = 128;
@@ -157,13 +158,8 @@ fn here() -> (u64, u64) {
     static HERE: OnceLock<(u64, u64)> = OnceLock::new();
     *HERE.get_or_init(|| {
         use std::hash::{BuildHasher, Hasher, RandomState};
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        // FNV-1a.
-        let machine = boot
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
         let mut own = RandomState::new().build_hasher();
         own.write_u32(std::process::id());
-        (machine, own.finish())
+        (ranks::machine(), own.finish())
     })
 }

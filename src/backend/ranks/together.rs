@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::Team;
 use super::held::{other_cut, own, own_mut};
 use crate::backend::cut::Cut;
-use crate::backend::exchange::{Assembly, VectorShape};
+use crate::backend::exchange::{self, Assembly, VectorShape};
 use crate::backend::matrix::records::{Handling, Records};
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update,
 };
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::DType;
 
 /// What brings vectors together, kept for the next vector of the same shape.
 pub(super) struct Together {
@@ -57,9 +57,8 @@ impl Together {
         let each = offers.first().map_or(0, Vec::len);
         let all = world.gather(offers.concat())?;
         // A rank's offers are for the others, in their order.
-        let (own, others) = (world.rank(), ranges.others());
-        let mine = others.map(|from| {
-            let at = each * (own - usize::from(own > from));
+        let mine = ranges.others().map(|from| {
+            let at = each * ranges.place_among_others_of(from);
             all[from].get(at..at + each).map(<[u8]>::to_vec)
         });
         let mine: Option<Vec<Vec<u8>>> = mine.collect();
@@ -149,10 +148,8 @@ impl Kernel for SpreadSuperblock {
             return Err(other_cut());
         }
         let (v, w) = (&*v.block, &mut *w.block);
-        self.together.with(&self.cut, v, |all| self.own.update(Update { beta: 0.0, ..c }, all, w, None))?;
-        if c.beta != 0.0 {
-            self.device.axpby(&[C64::new(c.beta, 0.0)], v, &[C64::ONE], w)?;
-        }
+        let own = &*self.own;
+        self.together.with(&self.cut, v, |all| exchange::rows_of_all(&self.device, own, c, (all, v), w))?;
         if let Some(dots) = dots {
             let mut sums = [Dots { partial: true, ..Dots::taken(&*self.device, v, w)? }];
             self.team.complete(&mut sums)?;

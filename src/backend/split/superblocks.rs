@@ -10,7 +10,7 @@ use super::kernel::LINKED;
 use super::{Helpers, Slab, Split, cut_differently, cut_of, pieces, pieces_mut, total};
 use crate::backend::cut::Cut;
 use crate::backend::cut::lattice::by_weight;
-use crate::backend::exchange::{Assembly, Ranges, VectorShape};
+use crate::backend::exchange::{self, Assembly, Ranges, VectorShape};
 use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
 use crate::backend::matrix::records::{Handling, Records, Turn};
@@ -67,10 +67,10 @@ impl Together {
         }
         // A card's offers are for the others, in their order.
         let offers: Vec<Vec<Vec<u8>>> = ends.iter().map(|end| end.offers()).collect();
-        for (own, end) in ends.iter_mut().enumerate() {
-            let others = (0..offers.len()).filter(|from| *from != own);
-            let mine: Vec<Vec<u8>> =
-                others.map(|from| offers[from][own - usize::from(own > from)].clone()).collect();
+        for (at, end) in ends.iter_mut().enumerate() {
+            let Some(ranges) = self.ranges(cut, at) else { return Ok(None) };
+            let mine = ranges.others().map(|from| offers[from][ranges.place_among_others_of(from)].clone());
+            let mine: Vec<Vec<u8>> = mine.collect();
             if !end.accept(&mine)? {
                 return Ok(None);
             }
@@ -164,10 +164,7 @@ impl Kernel for SpreadSuperblock {
             jobs,
             |device, v, all, (own, to): (&Arc<dyn Kernel>, _)| {
                 let w = &mut to.block;
-                own.update(Update { beta: 0.0, ..c }, all, w, None)?;
-                if c.beta != 0.0 {
-                    device.axpby(&[C64::new(c.beta, 0.0)], v, &[C64::ONE], w)?;
-                }
+                exchange::rows_of_all(device, &**own, c, (all, v), w)?;
                 taken.then(|| Dots::taken(&**device, v, w)).transpose()
             },
         )?;

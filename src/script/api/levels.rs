@@ -30,7 +30,8 @@ mod level_functions {
     /// - `near` (float, required): give the energy whose neighbours are sought.
     /// - `count` (int >= 1, 1): how many.
     /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises where this process has all entries of the
-    ///   matrix, in double precision, and factors fit into memory and take less time, as far as that can be told before.
+    ///   matrix, in double precision, and factors fit into memory and take less time, as far as that can be told before, or
+    ///   where a filter has taken several times its usual products.
     /// - `tol` (float, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
     /// - `products` (int >= 1, 100000000): most products of the operator with single vectors, and solutions by factors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
