@@ -38,6 +38,18 @@ pub struct Tail {
     pub turned: bool,
 }
 
+/// What cells are compared by: operators with their sites from the cell's first one on, and the bits of the ratio by which a
+/// coupling decays.
+type Key = (Vec<(String, usize)>, Option<[u64; 2]>);
+
+fn first(factors: &[(String, usize)]) -> usize {
+    factors.iter().map(|f| f.1).min().unwrap_or(0)
+}
+
+fn last(factors: &[(String, usize)]) -> usize {
+    factors.iter().map(|f| f.1).max().unwrap_or(0)
+}
+
 impl Tail {
     /// The operators at distance `k`.
     pub fn at(&self, k: usize) -> Vec<(String, usize)> {
@@ -212,21 +224,29 @@ impl OpSum {
     }
 
     /// The terms that an infinite chain repeats every `n` sites: those of this sum, of a longer chain, that begin on its first
-    /// `n` sites.
+    /// `n` sites. Where the sum has an order of its sites, these are the first of the order, and the terms count them so.
     ///
     /// # Errors
-    /// When the chain is too short to hold them, or its terms do not repeat so.
+    /// When the chain is too short to hold them, its terms do not repeat so, or the sum has a constant.
     pub fn cell(&self, n: usize) -> Result<OpSum> {
         if n == 0 {
             return Err(Error::input("a cell of 0 sites").hint("a cell has one site at least"));
         }
-        let first = |term: &Term| term.factors.iter().map(|f| f.1).min().unwrap_or(0);
-        let last = |term: &Term| term.factors.iter().map(|f| f.1).max().unwrap_or(0);
-        let reach = self.terms.iter().map(|t| last(t) - first(t)).max().unwrap_or(0);
-        let known =
-            self.terms.iter().map(last).chain(self.tails.iter().map(|t| t.site)).max().unwrap_or(0) + 1;
-        let sites = self.meant.as_ref().map_or(known, |m| m.sites);
-        if let Some(term) = self.terms.iter().find(|t| reach > 1 && last(t) + 1 - first(t) == sites) {
+        if let Some(order) =
+            self.order.as_ref().filter(|order| order.iter().enumerate().any(|(k, i)| k != *i))
+        {
+            return self.reordered(order)?.cell(n);
+        }
+        if let Some(term) = self.terms.iter().find(|t| t.factors.is_empty() && t.coefficient != C64::ZERO) {
+            return Err(Error::input(format!("a cell of a sum with the constant {}", term.coefficient))
+                .hint("what a cell has of it is not known: leave it out, and add its part to the energy of a site"));
+        }
+        let all: Vec<(Key, C64)> = self.repeatable().collect();
+        let reach = self.terms.iter().map(|t| last(&t.factors) - first(&t.factors)).max().unwrap_or(0);
+        let known = all.iter().map(|((at, decay), _)| if decay.is_some() { first(at) } else { last(at) });
+        let sites = self.meant.as_ref().map_or(known.max().unwrap_or(0) + 1, |m| m.sites);
+        let spans = |t: &&Term| reach > 1 && last(&t.factors) + 1 - first(&t.factors) == sites;
+        if let Some(term) = self.terms.iter().find(spans) {
             return Err(Error::input(format!(
                 "the term `{term}` reaches from end to end of the sum's {sites} sites"
             ))
@@ -238,29 +258,41 @@ impl OpSum {
             ))
             .hint(format!("make it for {} sites or more, with open ends", (2 * n).max(n + reach))));
         }
-        // What the first two cells have, as far as the chain's end does not cut it off.
-        let mut cells = [BTreeMap::new(), BTreeMap::new()];
-        for term in self.terms.iter().filter(|t| !t.factors.is_empty()) {
-            let at = first(term) / n;
-            if at < 2 && last(term) + (1 - at) * n < sites {
-                let key: Vec<(String, usize)> =
-                    term.factors.iter().map(|(name, site)| (name.clone(), site - at * n)).collect();
-                *cells[at].entry(key).or_insert(C64::ZERO) += term.coefficient;
+        // What each cell has, as far as the chain's end does not cut it off there.
+        let mut cells: Vec<BTreeMap<Key, C64>> = vec![BTreeMap::new(); sites.div_ceil(n)];
+        for ((factors, decay), coefficient) in all {
+            let at = first(&factors) / n;
+            let moved = factors.into_iter().map(|(name, site)| (name, site - at * n)).collect();
+            if let Some(cell) = cells.get_mut(at) {
+                *cell.entry((moved, decay)).or_insert(C64::ZERO) += coefficient;
             }
         }
-        let [a, b] = &cells;
-        let differs = |x: &BTreeMap<Vec<(String, usize)>, C64>, y: &BTreeMap<_, C64>| {
-            x.iter()
-                .find(|(k, z)| (*z - y.get(*k).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
-                .map(|(k, z)| Term { coefficient: *z, factors: k.clone() })
-        };
-        if let Some(term) = differs(a, b).or_else(|| differs(b, a)) {
-            return Err(Error::input(format!("the term `{term}` does not repeat every {n} sites"))
-                .hint("a chain with open ends repeats; a longer cell may be needed"));
+        let cells = &cells;
+        for (at, other) in cells.iter().enumerate().skip(1) {
+            let inside = |key: &Key| last(&key.0) + at * n < sites;
+            let differs = |x: &BTreeMap<Key, C64>, y: &BTreeMap<Key, C64>| {
+                x.iter()
+                    .filter(|(key, _)| inside(key))
+                    .find(|(key, z)| (*z - y.get(key).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
+                    .map(|(key, z)| Term { coefficient: *z, factors: key.0.clone() })
+            };
+            if let Some(term) = differs(&cells[0], other).or_else(|| differs(other, &cells[0])) {
+                return Err(Error::input(format!("the term `{term}` does not repeat every {n} sites"))
+                    .hint("a chain with open ends repeats; a longer cell may be needed"));
+            }
         }
-        let terms = self.terms.iter().filter(|t| !t.factors.is_empty() && first(t) < n).cloned().collect();
+        let own = |t: &&Term| !t.factors.is_empty() && first(&t.factors) < n;
+        let terms = self.terms.iter().filter(own).cloned().collect();
         let tails = self.tails.iter().filter(|t| t.site < n).cloned().collect();
         Ok(OpSum { terms, tails, meant: None, order: None })
+    }
+
+    /// Its terms, and of its decaying ones the first pairs.
+    fn repeatable(&self) -> impl Iterator<Item = (Key, C64)> {
+        let terms = self.terms.iter().filter(|t| !t.factors.is_empty());
+        let terms = terms.map(|t| ((t.factors.clone(), None), t.coefficient));
+        let ratio = |t: &Tail| [t.ratio.re.to_bits(), t.ratio.im.to_bits()];
+        terms.chain(self.tails.iter().map(move |t| ((t.at(1), Some(ratio(t))), t.coefficient)))
     }
 
     /// The terms of several cells of `n` sites in a row as those of one, where each cell repeats these.

@@ -73,6 +73,21 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
             });
         }
     }
+    let named = kinds::numbers(&option.kind);
+    if !named.is_empty()
+        && let Ok(number) = value.as_int()
+        && !named.contains(&number)
+    {
+        let named: Vec<String> = named.iter().map(|n| n.to_string()).collect();
+        return Err(Error::input(format!("option `{}` is {number}", option.key)).hint(format!(
+            "it must be {}; {}",
+            named.join(" or "),
+            told_of(option)
+        )));
+    }
+    if let Some(array) = value.read_lock::<Array>() {
+        list_of_numbers(option, &array)?;
+    }
     let bounds = types().find_map(|kind| match kind {
         Kind::Type { least, most, .. } if least.is_some() || most.is_some() => Some((least, most)),
         _ => None,
@@ -114,6 +129,25 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         told.join(" and "),
         told_of(option)
     )))
+}
+
+/// Refuses an array that is not of as many numbers as the option takes.
+fn list_of_numbers(option: &OptionDoc, given: &Array) -> Result<()> {
+    let list = kinds::all(&option.kind).find_map(|kind| match kind {
+        Kind::List { of, length, told } => Some((of, length, told)),
+        _ => None,
+    });
+    let Some((of, length, told)) = list else { return Ok(()) };
+    let fits = |x: &Dynamic| match of {
+        "count" => x.as_int().is_ok_and(|n| n >= 0),
+        _ => x.is_int() || x.as_float().is_ok_and(FLOAT::is_finite),
+    };
+    let wrong = given.iter().find(|x| !fits(x));
+    if wrong.is_none() && given.len() == length {
+        return Ok(());
+    }
+    let but = wrong.map_or_else(|| format!("of {}", given.len()), |x| format!("one with `{x}`"));
+    Err(Error::input(format!("option `{}` takes {told}, not {but}", option.key)).hint(told_of(option)))
 }
 
 /// What an option means, for a hint.

@@ -144,12 +144,12 @@ fn has_rules(meaning: &str) -> bool {
     ["not with `", "only with `"].iter().any(|words| meaning.contains(words))
 }
 
-/// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default; where words are, the first one is the
+/// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default; where values are, the first one is the
 /// default.
 fn kind_and_default(inside: &str) -> (String, String) {
     let (first, rest) = inside.split_once(", ").unwrap_or((inside, ""));
     if kinds::is_kinds(first) {
-        let default = if rest.is_empty() { kinds::first_word(first).unwrap_or_default() } else { rest };
+        let default = if rest.is_empty() { kinds::first_value(first).unwrap_or_default() } else { rest };
         return (first.to_string(), default.to_string());
     }
     let kind = literal(inside).map_or("", |value| match value.type_name() {

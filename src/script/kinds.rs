@@ -1,6 +1,6 @@
 //! The kinds of values that options and parameters are declared to take: types, numbers between bounds, words.
 
-use rhai::FLOAT;
+use rhai::{FLOAT, INT};
 
 /// The kinds that are no types of this program.
 pub(super) const PLAIN: [(&str, &str); 9] = [
@@ -15,11 +15,20 @@ pub(super) const PLAIN: [(&str, &str); 9] = [
     ("any", "any value"),
 ];
 
-/// One of the kinds of an option: `float`, `0 <= float < 1`, `"word"`.
+/// Arrays of so many numbers: the kind, that of each number, how many, in words. A count is a whole number from 0 on.
+const LISTS: [(&str, &str, usize, &str); 3] = [
+    ("two floats", "float", 2, "an array of two numbers"),
+    ("two counts", "count", 2, "an array of two whole numbers from 0 on"),
+    ("three counts", "count", 3, "an array of three whole numbers from 0 on"),
+];
+
+/// One of the kinds of an option: `float`, `0 <= float < 1`, `two counts`, `"word"`, `-1`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind<'a> {
     Type { name: &'a str, least: Option<Bound>, most: Option<Bound> },
+    List { of: &'a str, length: usize, told: &'a str },
     Word(&'a str),
+    Whole(INT),
 }
 
 /// A bound of a number, and whether the number may be there.
@@ -39,6 +48,12 @@ impl Bound {
 fn kind(text: &str) -> Option<Kind<'_>> {
     if let Some(word) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         return (!word.contains('"')).then_some(Kind::Word(word));
+    }
+    if let Ok(number) = text.parse() {
+        return Some(Kind::Whole(number));
+    }
+    if let Some((_, of, length, told)) = LISTS.iter().find(|(name, ..)| *name == text) {
+        return Some(Kind::List { of, length: *length, told });
     }
     let parts: Vec<&str> = text.split(' ').collect();
     let sign = |text: &str| matches!(text, "<" | "<=" | ">" | ">=");
@@ -67,22 +82,29 @@ fn kind(text: &str) -> Option<Kind<'_>> {
     type_name.then_some(Kind::Type { name, least, most })
 }
 
-/// Whether a text declares kinds. One word alone is the default of a text.
+/// Whether a text declares kinds. One value alone is the default.
 pub(super) fn is_kinds(text: &str) -> bool {
     let parts: Vec<&str> = text.split(" or ").collect();
-    !text.is_empty()
-        && parts.iter().all(|part| kind(part).is_some())
-        && !(parts.len() == 1 && text.starts_with('"'))
+    !text.is_empty() && parts.iter().all(|part| kind(part).is_some()) && !(parts.len() == 1 && is_value(text))
 }
 
-/// The word that is the default where none is told: the first one.
-pub(super) fn first_word(kinds: &str) -> Option<&str> {
-    let first = kinds.split(" or ").next()?;
-    matches!(kind(first), Some(Kind::Word(_))).then_some(first)
+fn is_value(text: &str) -> bool {
+    matches!(kind(text), Some(Kind::Word(_) | Kind::Whole(_)))
+}
+
+/// The value that is the default where none is told: the first one.
+pub(super) fn first_value(kinds: &str) -> Option<&str> {
+    kinds.split(" or ").next().filter(|first| is_value(first))
 }
 
 pub(super) fn all(kinds: &str) -> impl Iterator<Item = Kind<'_>> {
     kinds.split(" or ").filter_map(kind)
+}
+
+/// The whole numbers that an option may be, where these are named one by one.
+pub(super) fn numbers(kinds: &str) -> Vec<INT> {
+    let number = |kind| if let Kind::Whole(number) = kind { Some(number) } else { None };
+    all(kinds).filter_map(number).collect()
 }
 
 /// The words that an option may be.
@@ -98,7 +120,9 @@ pub(super) fn says_more(other: &str, own: &str) -> bool {
     };
     all(other).any(|kind| match kind {
         Kind::Type { name: same, least, most } => same == name && (least.is_some() || most.is_some()),
+        Kind::List { .. } => name == "array",
         Kind::Word(_) => name == "string",
+        Kind::Whole(_) => name == "int",
     })
 }
 
@@ -106,7 +130,12 @@ pub(super) fn says_more(other: &str, own: &str) -> bool {
 pub(super) fn types_in_words(kinds: &str) -> String {
     let mut types: Vec<String> = Vec::new();
     for kind in all(kinds) {
-        let text = in_words(if let Kind::Type { name, .. } = kind { name } else { "string" });
+        let text = match kind {
+            Kind::Type { name, .. } => in_words(name),
+            Kind::List { told, .. } => told.to_string(),
+            Kind::Word(_) => in_words("string"),
+            Kind::Whole(_) => in_words("int"),
+        };
         if !types.contains(&text) {
             types.push(text);
         }
@@ -123,20 +152,25 @@ pub(super) fn may_be(kinds: &str, of_type: &str) -> bool {
             Kind::Type { name, .. } => {
                 name == of_type || name == "any" || name == "float" && of_type == "int"
             }
+            Kind::List { .. } => of_type == "array",
             Kind::Word(_) => of_type == "string",
+            Kind::Whole(_) => of_type == "int",
         })
 }
 
 /// Whether whole numbers may be given that are never negative.
 pub(super) fn counts(kinds: &str) -> bool {
-    let bounded =
-        |kind| matches!(kind, Kind::Type { name: "int", least: Some(least), .. } if least.at >= 0.0);
-    all(kinds).any(bounded)
+    let bounded = |kind| match kind {
+        Kind::Type { name: "int", least: Some(least), .. } => least.at >= 0.0,
+        Kind::Whole(number) => number >= 0,
+        _ => false,
+    };
+    all(kinds).any(bounded) && numbers(kinds).iter().all(|n| *n >= 0)
 }
 
 /// Whether whole numbers stay whole, and do not become floats.
 pub(super) fn keeps_whole(kinds: &str) -> bool {
-    all(kinds).any(|kind| matches!(kind, Kind::Type { name: "int" | "any", .. }))
+    all(kinds).any(|kind| matches!(kind, Kind::Type { name: "int" | "any", .. } | Kind::Whole(_)))
 }
 
 /// A kind as a message names it.

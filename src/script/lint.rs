@@ -373,7 +373,9 @@ mod tests {
     use super::super::Engine;
     use super::super::allowed::named;
     use super::super::declaration::Declared;
-    use super::super::kinds::{may_be, words};
+    use rhai::FLOAT;
+
+    use super::super::kinds::{Kind, all as all_kinds, may_be, words};
     use super::super::registry::{Entry, entries, options};
 
     /// Values of three types, one of which an option does not take.
@@ -403,6 +405,24 @@ mod tests {
         let found = engine.check(script, None);
         let all: Vec<&str> = found.iter().map(|r| r.message.as_str()).collect();
         all.join("; ")
+    }
+
+    /// Values of the right type that the kinds do not allow: a number beyond each bound, an array that is too short.
+    fn beyond(kinds: &str) -> Vec<String> {
+        let number = |kind: &str, x: FLOAT| if kind == "int" { format!("{x}") } else { format!("{x:.1}") };
+        let mut values = Vec::new();
+        for kind in all_kinds(kinds) {
+            match kind {
+                Kind::Type { name, least, most } => {
+                    values.extend(least.map(|b| number(name, b.at - 1.0)));
+                    values.extend(most.map(|b| number(name, b.at + 1.0)));
+                }
+                Kind::List { .. } => values.push("[1]".to_string()),
+                Kind::Whole(_) => values.push("99".to_string()),
+                Kind::Word(_) => {}
+            }
+        }
+        values
     }
 
     #[test]
@@ -459,17 +479,25 @@ mod tests {
                 if declared.iter().any(|other| other.key == option.key && other.kind != option.kind) {
                     continue;
                 }
-                mistyped.push((call(entry, &option.key, value), option.key.clone(), value));
+                mistyped.push((call(entry, &option.key, value), option.key.clone(), (*value).to_string()));
                 if !words(&option.kind).is_empty() && !may_be(&option.kind, "any") {
-                    mistyped.push((call(entry, &option.key, "\"no word\""), option.key, &"\"no word\""));
+                    mistyped.push((
+                        call(entry, &option.key, "\"no word\""),
+                        option.key.clone(),
+                        "\"no word\"".to_string(),
+                    ));
+                }
+                for value in beyond(&option.kind) {
+                    mistyped.push((call(entry, &option.key, &value), option.key.clone(), value));
                 }
             }
             let scripts: Vec<String> = mistyped.iter().map(|(script, ..)| script.clone()).collect();
             let checked = said_of_each(&mut engine, &scripts);
             for ((script, key, value), check) in mistyped.iter().zip(checked) {
-                let value = engine.eval(value).unwrap_or_else(|e| panic!("{}", e.message));
+                let value = engine.eval(value.as_str()).unwrap_or_else(|e| panic!("{}", e.message));
                 let run = run_says(&engine, key, value);
-                let means = [format!("option `{key}` takes"), format!("no {key} `no word`")];
+                let means = ["takes", "is"].map(|verb| format!("option `{key}` {verb} "));
+                let means = [means.as_slice(), &[format!("no {key} `no word`")]].concat();
                 if check != run || !means.iter().any(|text| check.starts_with(text)) {
                     wrong.push(format!("`{script}`: check says `{check}`, run `{run}`"));
                 }

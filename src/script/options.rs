@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rhai::{Dynamic, Engine, FnPtr, Map, Position};
+use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map, Position};
 
 use super::declaration::{Declared, missing};
 use super::declared::OptionDoc;
@@ -110,6 +110,11 @@ impl Options {
         whole.filter(|_| counts(&self.option(key).kind)).ok_or_else(|| self.otherwise(key))
     }
 
+    /// A whole number.
+    pub fn whole(&self, key: &str) -> Result<INT> {
+        self.value(key)?.as_int().map_err(|_| self.otherwise(key))
+    }
+
     /// A text.
     pub fn text(&self, key: &str) -> Result<String> {
         self.value(key)?.into_string().map_err(|_| self.otherwise(key))
@@ -126,6 +131,32 @@ impl Options {
         let all = words(&self.option(key).kind).into_iter().all(|word| meaning(word).is_some());
         let found = meaning(&self.text(key)?).filter(|_| all);
         found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| self.otherwise(key))
+    }
+
+    /// The same, if the call gives a word.
+    pub fn maybe_one_of<T: Clone>(&self, key: &str, meanings: &[(&str, T)]) -> Result<Option<T>> {
+        self.given(key).map(|_| self.one_of(key, meanings)).transpose()
+    }
+
+    /// The numbers of an array that is declared to hold so many, if the call gives one.
+    pub fn maybe_floats<const N: usize>(&self, key: &str) -> Result<Option<[f64; N]>> {
+        self.maybe_list(key, as_float)
+    }
+
+    /// The whole numbers from 0 on of such an array.
+    pub fn maybe_counts<const N: usize>(&self, key: &str) -> Result<Option<[usize; N]>> {
+        self.maybe_list(key, |x| usize::try_from(x.as_int().ok()?).ok())
+    }
+
+    fn maybe_list<T, const N: usize>(
+        &self,
+        key: &str,
+        read: impl Fn(&Dynamic) -> Option<T>,
+    ) -> Result<Option<[T; N]>> {
+        let Some(list) = self.maybe::<Array>(key) else { return Ok(None) };
+        let all: Option<Vec<T>> = list.iter().map(read).collect();
+        let all = all.and_then(|all| all.try_into().ok());
+        all.map(Some).ok_or_else(|| self.otherwise(key))
     }
 
     /// True or false.
@@ -147,7 +178,7 @@ impl Options {
     }
 
     /// The error for an option that is read as another kind than it is declared.
-    fn otherwise(&self, key: &str) -> Error {
+    pub fn otherwise(&self, key: &str) -> Error {
         Error::internal(format!("the option `{key}` is declared as {}", self.option(key).kind))
     }
 

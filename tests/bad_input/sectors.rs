@@ -140,6 +140,7 @@ fn sectors_that_cannot_be() {
                 "gives an Operator",
             ),
             ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "option `tol` is 0", "it must be above 0"),
+            ("exact::evolve(|t| op, v, 1e12)", "the rounding of energies turns phases by", "shorter times"),
         ],
     );
 }

@@ -10,11 +10,12 @@ use std::rc::Rc;
 use libtest_mimic::{Failed, Trial};
 use umklapp::Engine;
 use umklapp::output::golden::{Tolerance, difference};
+use umklapp::script::reference;
 use umklapp::script::registry::entries;
-use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
 use crate::common::Folder;
+use crate::settings;
 
 /// Searches settle to some 1e-8, and other processors round differently.
 const TOLERANCE: Tolerance = Tolerance { relative: 1e-6, absolute: 1e-9 };
@@ -57,10 +58,10 @@ impl Block<'_> {
     }
 }
 
-fn run(chapter: &Path, scratch: PathBuf) -> Result<(), Failed> {
+fn run(chapter: &Path, scratch: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(chapter)?;
-    let settings = Settings { out: Some(scratch), quiet: true, ..Settings::default() };
-    let mut engine = Engine::with(settings, Interrupt::default()).map_err(|e| Failed::from(e.message()))?;
+    let mut engine =
+        Engine::with(settings(scratch), Interrupt::default()).map_err(|e| Failed::from(e.message()))?;
     let printed = Rc::new(RefCell::new(String::new()));
     let into = printed.clone();
     engine.session().set_printer(Box::new(move |line| {
@@ -146,7 +147,7 @@ pub fn trials() -> Vec<Trial> {
         let stem = path.file_stem().expect("a chapter").to_string_lossy().into_owned();
         Trial::test(format!("book/{stem}"), move || {
             let scratch = Folder::new(&stem);
-            run(&path, scratch.to_path_buf())
+            run(&path, &scratch)
         })
     };
     let folder = root.join("book/src");

@@ -4,18 +4,19 @@ use libtest_mimic::{Failed, Trial};
 use rhai::Map;
 use umklapp::Engine;
 use umklapp::number::Table;
+use umklapp::script::reference;
 use umklapp::script::registry::{Entry, entries, examples};
-use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
 use crate::common::Folder;
+use crate::settings;
 
 fn run(entry: &Entry, example: &str) -> Result<(), Failed> {
     let path = entry.path();
     let name = path.replace("::", "-");
     let folder = Folder::new(&format!("docs-{name}"));
-    let settings = Settings { out: Some(folder.to_path_buf()), quiet: true, ..Settings::default() };
-    let mut engine = Engine::with(settings, Interrupt::default()).map_err(|e| Failed::from(e.message()))?;
+    let mut engine =
+        Engine::with(settings(&folder), Interrupt::default()).map_err(|e| Failed::from(e.message()))?;
     engine.session().set_printer(Box::new(|_| {}));
     // An example is checked as a user would check it, then run.
     let found: Vec<String> = engine.check(example, None).iter().map(|report| report.render(false)).collect();

@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
-use umklapp::script::Settings;
 use umklapp::script::golden::{self, Verdict};
 use umklapp::task::Interrupt;
 
 use crate::common::Folder;
+use crate::settings;
 
 fn scripts(folder: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)) else {
@@ -25,8 +25,7 @@ fn case(script: PathBuf, folder: &str) -> Trial {
     let stem = script.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     Trial::test(format!("{folder}/{stem}"), move || {
         let scratch = Folder::new(&stem);
-        let settings = Settings { out: Some(scratch.to_path_buf()), ..Settings::default() };
-        match golden::test(&script, settings, Interrupt::default(), false) {
+        match golden::test(&script, settings(&scratch), Interrupt::default(), false) {
             Verdict::Passed(_) | Verdict::Blessed => Ok(()),
             Verdict::Failed(why) => Err(Failed::from(why)),
         }

@@ -4,6 +4,12 @@
 
 use std::ops::Range;
 
+use bytemuck::Pod;
+use faer::linalg::matmul::matmul;
+use faer::traits::ComplexField;
+use faer::traits::math_utils::one;
+use faer::{Accum, MatMut, MatRef, Par};
+
 use super::pack::{Body, Pack, dispatch};
 use super::{Isa, Threads, single};
 use crate::backend::BlockVector;
@@ -19,6 +25,9 @@ const WIDE: usize = 16;
 /// Runs of reals multiplied with as many others in one go, so that strips and sums stay in the second cache.
 const GROUP: usize = 64;
 
+/// Fewer rows than this make a matrix product of whole lists.
+const FEW: usize = 1024;
+
 /// `<x_i|y_j>`, row-major, of columns that [`single::serve`] takes.
 pub(super) fn grams(
     (threads, isa): (&Threads, Isa),
@@ -26,7 +35,46 @@ pub(super) fn grams(
     y: &[&BlockVector],
 ) -> Result<Vec<C64>> {
     let Some(first) = x.first() else { return Ok(Vec::new()) };
-    products_over(&threads.ranges(first.rows().local, x.len() * y.len()), (threads, isa), x, y)
+    let rows = first.rows().local;
+    if (1..FEW).contains(&rows) && x.len() > 1 && y.len() > 1 {
+        let (xs, ys) = (columns(x)?, columns(y)?);
+        return match first.dtype().is_complex() {
+            false => of_few_rows::<f64>(threads, rows, &xs, &ys, |&z| C64::new(z, 0.0)),
+            true => of_few_rows::<C64>(threads, rows, &xs, &ys, |&z| z),
+        };
+    }
+    products_over(&threads.ranges(rows, x.len() * y.len()), (threads, isa), x, y)
+}
+
+/// The same over few rows, where the last additions of each pair would take as long as all others: by matrices, the
+/// columns of which threads share out.
+fn of_few_rows<T: ComplexField + Pod>(
+    threads: &Threads,
+    rows: usize,
+    x: &[&[f64]],
+    y: &[&[f64]],
+    complex: impl Fn(&T) -> C64,
+) -> Result<Vec<C64>> {
+    let beside = |columns: &[&[f64]]| -> Vec<T> {
+        columns.iter().flat_map(|column| bytemuck::cast_slice::<f64, T>(column)).copied().collect()
+    };
+    let x = beside(x);
+    let x = MatRef::from_column_major_slice(&x, rows, x.len() / rows);
+    let parts = threads.map(&threads.ranges(y.len(), rows * x.ncols()), |range| {
+        let y = beside(&y[range.clone()]);
+        let y = MatRef::from_column_major_slice(&y, rows, range.len());
+        let mut products = vec![T::zeroed(); x.ncols() * range.len()];
+        let to = MatMut::from_column_major_slice_mut(&mut products, x.ncols(), range.len());
+        matmul(to, Accum::Replace, x.adjoint(), y, one::<T>(), Par::Seq);
+        products
+    })?;
+    let mut all = vec![C64::default(); x.ncols() * y.len()];
+    for (j, column) in parts.iter().flat_map(|part| part.chunks(x.ncols())).enumerate() {
+        for (i, z) in column.iter().enumerate() {
+            all[i * y.len() + j] = complex(z);
+        }
+    }
+    Ok(all)
 }
 
 /// `<x_k|y>` of such columns.

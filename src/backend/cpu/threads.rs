@@ -1,7 +1,9 @@
 //! Worker threads over fixed, contiguous ranges of rows: the same thread meets the same rows in every pass, and partial
 //! sums are added in the order of the ranges, so that a result does not depend on timing.
 
+use std::any::Any;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +19,8 @@ struct Shared {
     /// Workers at this job; none once no more may join.
     inside: Mutex<Option<usize>>,
     left: Condvar,
+    /// What a worker's job panicked with.
+    panicked: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 /// A worker's presence at a job. It ends when this is dropped, by a panic too.
@@ -99,7 +103,7 @@ impl Threads {
         mut data: &mut [T],
         job: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
     ) -> Result<Vec<R>> {
-        let Some(pool) = self.pool.as_ref().filter(|_| ranges.len() > 1) else {
+        if self.count() == 1 || ranges.len() < 2 {
             let mut results = Vec::with_capacity(ranges.len());
             for range in ranges {
                 let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
@@ -108,17 +112,21 @@ impl Threads {
             }
             self.interrupt.check()?;
             return Ok(results);
-        };
+        }
         let mut results: Vec<Option<R>> = ranges.iter().map(|_| None).collect();
-        pool.scope(|scope| {
-            for (range, slot) in ranges.iter().zip(&mut results) {
-                let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
-                data = rest;
-                let job = &job;
-                let range = range.clone();
-                scope.spawn(move |_| *slot = Some(job(range, mine)));
+        let mut pieces = Vec::with_capacity(ranges.len());
+        for (range, slot) in ranges.iter().zip(&mut results) {
+            let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
+            data = rest;
+            pieces.push(Mutex::new(Some((range.clone(), mine, slot))));
+        }
+        self.share(pieces.len(), &|k| {
+            let piece = pieces[k].lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some((range, mine, slot)) = piece {
+                *slot = Some(job(range, mine));
             }
         });
+        drop(pieces);
         self.interrupt.check()?;
         results.into_iter().map(|r| r.ok_or_else(|| Error::internal("a worker returned nothing"))).collect()
     }
@@ -142,8 +150,12 @@ impl Threads {
         // SAFETY: the reference is used by workers only between `enter` and the drop of what it gives, and `_close`
         // does not let this call end before all of those are dropped.
         let job: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(job) };
-        let shared =
-            Arc::new(Shared { next: AtomicUsize::new(0), inside: Mutex::new(Some(0)), left: Condvar::new() });
+        let shared = Arc::new(Shared {
+            next: AtomicUsize::new(0),
+            inside: Mutex::new(Some(0)),
+            left: Condvar::new(),
+            panicked: Mutex::new(None),
+        });
         let work = move |shared: &Shared| {
             loop {
                 let k = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -157,12 +169,21 @@ impl Threads {
             let shared = shared.clone();
             pool.spawn(move || {
                 if let Some(_inside) = Shared::enter(&shared) {
-                    work(&shared);
+                    // A panic goes on in the caller, as if the caller had done the job.
+                    let ended = catch_unwind(AssertUnwindSafe(|| work(&shared)));
+                    if let Err(payload) = ended {
+                        *shared.panicked.lock().unwrap_or_else(PoisonError::into_inner) = Some(payload);
+                    }
                 }
             });
         }
-        let _close = Close(&shared);
+        let close = Close(&shared);
         work(&shared);
+        drop(close);
+        let panicked = shared.panicked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(payload) = panicked {
+            resume_unwind(payload);
+        }
     }
 
     /// An error if work should stop.

@@ -103,10 +103,13 @@ fn clash(generators: &[Generator], dims: &[usize]) -> Error {
     for (k, a) in generators.iter().enumerate() {
         for b in &generators[..k] {
             if fails(&[b.clone(), a.clone()]) {
-                return Error::input(format!("no state has both {} and {}", b.name, a.name)).hint(
+                let hint = if a.does.key() == b.does.key() {
+                    "the two are the same permutation here, and ask it for different numbers"
+                } else {
                     "symmetries that do not commute go together only where they do on the sector: a reflection \
-                     turns momentum k into -k, so that k is 0 or half the number of cells",
-                );
+                     turns momentum k into -k, so that k is 0 or half the number of cells"
+                };
+                return Error::input(format!("no state has both {} and {}", b.name, a.name)).hint(hint);
             }
         }
     }

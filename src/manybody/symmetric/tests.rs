@@ -290,6 +290,10 @@ fn quantum_numbers_that_contradict_each_other() {
     );
     let twice = [flip(6, 1.0), flip(6, -1.0)];
     assert_eq!(fails(&twice), "no state has both spin flip and spin flip");
+    let pair = [momentum(2, 0.0, false), reflection(2, -1.0)];
+    let e = space(&chain("S=1/2", 2), &[("Sz", 0.0)], &pair).unwrap_err();
+    assert_eq!(e.message(), "no state has both momentum and reflection");
+    assert!(e.hint_text().is_some_and(|hint| hint.contains("the same permutation")), "{e:?}");
     let identity = Symmetry::permutation("nothing", (0..6).collect(), Quantum::Value((-1.0).into())).unwrap();
     assert_eq!(fails(&[identity]), "no state has nothing: it is the identity");
     let e = space(&sites, &[("Sz", 1.0)], &[flip(6, 1.0)]).unwrap_err();

@@ -33,31 +33,6 @@ pub enum Style {
     Bars,
 }
 
-/// Names of the styles.
-const STYLES: [&str; 4] = ["lines", "points", "both", "bars"];
-
-impl Style {
-    /// The style of that name: `lines`, `points`, `both` or `bars`.
-    pub fn named(name: &str) -> Result<Style> {
-        match name {
-            "lines" => Ok(Style::Lines),
-            "points" => Ok(Style::Points),
-            "both" => Ok(Style::Both),
-            "bars" => Ok(Style::Bars),
-            _ => {
-                let error = Error::input(format!(
-                    "no style `{name}`; there are {}",
-                    STYLES.map(|style| format!("`{style}`")).join(", ")
-                ));
-                Err(match nearest(name, STYLES) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error,
-                })
-            }
-        }
-    }
-}
-
 /// One curve: points, perhaps with errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {

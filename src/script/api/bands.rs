@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, momentum, sublattice_of};
 use super::model::ScriptModel;
-use super::values::{as_number, real, to_dynamic, type_of};
+use super::values::{as_number, to_dynamic, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::{self, BandOptions, DensityOptions, Plane};
@@ -77,15 +77,7 @@ fn groups(o: &Options, bloch: &Bloch) -> Result<Vec<(String, Vec<usize>)>> {
 
 /// The options `plane` and `at`.
 fn plane(o: &Options, bloch: &Bloch) -> Result<Plane> {
-    let directions = match o.maybe::<Array>("plane") {
-        None => [0, 1],
-        Some(pair) => {
-            let wrong = || Error::input("option `plane` takes two directions, as `[0, 1]`");
-            let pair: Vec<usize> =
-                ints(&pair, "a plane")?.iter().filter_map(|&d| usize::try_from(d).ok()).collect();
-            <[usize; 2]>::try_from(pair).map_err(|_| wrong())?
-        }
-    };
+    let directions = o.maybe_counts("plane")?.unwrap_or([0, 1]);
     Ok(Plane { directions, at: others(o, bloch.dimension().saturating_sub(2))? })
 }
 
@@ -168,7 +160,7 @@ mod band_functions {
     /// # Options
     /// - `grid` (int >= 1, 48): momenta in each direction.
     /// - `points` (int >= 2, 400): energies.
-    /// - `range` (array, that of the bands): lowest and highest energy.
+    /// - `range` (two floats, that of the bands): lowest and highest energy.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -180,11 +172,7 @@ mod band_functions {
     /// ```
     #[rhai_fn(name = "density", return_raw)]
     pub fn band_density(m: ScriptModel, o: Options) -> Fallible<Table> {
-        let range = match o.maybe::<Array>("range").as_deref() {
-            None => None,
-            Some([low, high]) => Some((real(low, "range")?, real(high, "range")?)),
-            Some(_) => return Err(Error::input("option `range` takes a pair like [-1.0, 1.0]").into()),
-        };
+        let range = o.maybe_floats("range")?.map(|[low, high]| (low, high));
         let options = DensityOptions { grid: o.count("grid")?, points: o.count("points")?, range };
         Ok(method::band_density(&bloch(&m)?, &options, &o.task()?)?)
     }
@@ -241,7 +229,7 @@ mod band_functions {
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
     /// - `grid` (int >= 2, 16): momenta in each direction of the first grid.
-    /// - `plane` (array, [0, 1]): its two directions, where there are three.
+    /// - `plane` (two counts, [0, 1]): its two directions, where there are three.
     /// - `at` (float or array, 0): momentum along the other direction.
     /// - `progress` (true): show a bar.
     ///
@@ -269,7 +257,7 @@ mod band_functions {
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
     /// - `grid` (int >= 1, 48): momenta in each direction.
-    /// - `plane` (array, [0, 1]), `at` (float or array, 0): as for `chern_number`.
+    /// - `plane` (two counts, [0, 1]), `at` (float or array, 0): as for `chern_number`.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -323,7 +311,7 @@ mod band_functions {
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap, spins counted.
-    /// - `plane` (array, [0, 1]), `at` (float or array, 0): as for `chern_number`.
+    /// - `plane` (two counts, [0, 1]), `at` (float or array, 0): as for `chern_number`.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

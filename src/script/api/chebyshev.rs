@@ -52,21 +52,16 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let seed = o.seed()?;
     let margin = o.maybe_float("margin")?;
     let steps = o.count("steps")?;
-    if let Some(margin) = margin
-        && !(0.0..10.0).contains(&margin)
-    {
-        return Err(Error::input(format!("a margin of {margin}"))
-            .hint("margin is a fraction of the width, like 0.01"));
-    }
     let gershgorin = || Ok(Window::gershgorin(h)?.widened(margin.unwrap_or(0.0)));
     // An estimate may be too narrow.
     let lanczos = || Window::lanczos(h, steps, margin.unwrap_or(0.01), seed, &task);
-    match o.text("method")?.as_str() {
-        "gershgorin" => gershgorin(),
-        "lanczos" => lanczos(),
-        "auto" => gershgorin().or_else(|_| lanczos()),
-        other => Err(Error::input(format!("no method `{other}` for a spectral window"))
-            .hint("the methods are auto, gershgorin, lanczos")),
+    match o.one_of(
+        "method",
+        &[("gershgorin", (true, false)), ("lanczos", (false, true)), ("auto", (true, true))],
+    )? {
+        (true, false) => gershgorin(),
+        (false, _) => lanczos(),
+        (true, true) => gershgorin().or_else(|_| lanczos()),
     }
 }
 
@@ -80,7 +75,7 @@ mod chebyshev_functions {
     ///
     /// # Options
     /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto" takes Gershgorin's where entries are known.
-    /// - `margin` (float, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
+    /// - `margin` (0 <= float < 10, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
     /// - `steps` (int >= 2, 60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
     /// - `seed` (int or string, the session's): of Lanczos' starting vector; only with `method: "lanczos"`,
     ///   `method: "auto"`.

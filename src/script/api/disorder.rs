@@ -32,7 +32,7 @@ mod disorder_functions {
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "binary"): `width` is the standard deviation of a Gaussian; binary energies are
     ///   -width/2 or width/2.
-    /// - `correlation` (float, none): a length, in lattice constants: Gaussian energies of standard deviation `width` with
+    /// - `correlation` (float > 0, none): a length, in lattice constants: Gaussian energies of standard deviation `width` with
     ///   <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
     /// - `seed` (int or string, the session's): of the random numbers.
     ///

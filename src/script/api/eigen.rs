@@ -117,7 +117,7 @@ mod eigen_functions {
     ///
     /// # Options
     /// - `count` (int >= 1, 1): how many.
-    /// - `tol` (float, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near its size) where
+    /// - `tol` (float > 0, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near its size) where
     ///   that is below 0.01 or above 1e4.
     /// - `which` ("lowest" or "highest"): of the levels.
     /// - `basis` (int >= 2, 20, at least 5 count): most basis vectors before a restart.

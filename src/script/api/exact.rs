@@ -366,7 +366,7 @@ mod exact_module {
     /// before those of the rest with their signs. All numbers of the vector pass through the memory of each rank.
     ///
     /// # Options
-    /// - `alpha` (1.0): order of the entropy, `ln(sum w^alpha) / (1 - alpha)`; of order 1, von Neumann's,
+    /// - `alpha` (float >= 0, 1.0): order of the entropy, `ln(sum w^alpha) / (1 - alpha)`; of order 1, von Neumann's,
     ///   `- sum w ln w`.
     ///
     /// # Example

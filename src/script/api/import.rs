@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT};
 
-use super::lattice::{boundaries_of, ints, reals};
+use super::lattice::{boundaries_of, reals};
 use super::model::{ScriptModel, single_precision, storage_format};
 use super::table::manifest;
 use crate::confine;
@@ -33,15 +33,7 @@ fn beside(hamiltonian: &Path, ending: &str) -> Option<PathBuf> {
 /// How a Hamiltonian of Wannier90 is read: by the options, and by the files beside it.
 fn wannier_options(o: &Options, path: &Path) -> Result<WannierOptions> {
     let defaults = WannierOptions::default();
-    let cells = match o.maybe::<Array>("cells") {
-        None => defaults.cells,
-        Some(cells) => {
-            let sizes = ints(&cells, "`cells`")?;
-            let sizes: Vec<usize> = sizes.into_iter().filter_map(|n| usize::try_from(n).ok()).collect();
-            let wrong = || Error::input("option `cells` takes three whole numbers, like [10, 10, 1]");
-            sizes.try_into().map_err(|_| wrong())?
-        }
-    };
+    let cells = o.maybe_counts("cells")?.unwrap_or(defaults.cells);
     let boundary = o.given("boundary").map(|b| boundaries_of(&b)).transpose()?;
     let own = path.to_string_lossy().ends_with("_tb.dat");
     let vectors = match o.maybe::<Array>("vectors") {
@@ -180,7 +172,7 @@ mod wannier_functions {
     /// so.
     ///
     /// # Options
-    /// - `cells` ([1, 1, 1]): cells in the three directions.
+    /// - `cells` (three counts, [1, 1, 1]): cells in the three directions.
     /// - `boundary` (string or Boundary or array, "periodic"): boundary conditions, one or an array.
     /// - `vectors` (array, those of the files, or the cube's): Bravais vectors, for positions; in angstrom, if centres are read
     ///   from a file.

@@ -32,7 +32,7 @@ mod level_functions {
     /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises where this process has all entries of the
     ///   matrix, in double precision, and factors fit into memory and take less time, as far as that can be told before, or
     ///   where a filter has taken several times its usual products.
-    /// - `tol` (float, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
+    /// - `tol` (float > 0, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
     /// - `products` (int >= 1, 100000000): most products of the operator with single vectors, and solutions by factors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.

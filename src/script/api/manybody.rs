@@ -414,7 +414,8 @@ mod manybody_functions {
     }
 
     /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain with open ends
-    /// that begin on its first `n` sites. Terms that do not repeat are refused.
+    /// that begin on its first `n` sites. A sum with an `order` of its sites, as of a cylinder, counts them along it. Terms that do
+    /// not repeat are refused, and so is a constant.
     ///
     /// # Example
     /// ```rhai

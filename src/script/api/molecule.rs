@@ -20,7 +20,7 @@ mod molecule_functions {
     /// without electrons, and `symmetries`, the file's labels of the orbitals. Orbitals are real, and the same for both spins.
     ///
     /// # Options
-    /// - `cutoff` (1e-14): integrals smaller than this are left out.
+    /// - `cutoff` (float >= 0, 1e-14): integrals smaller than this are left out.
     ///
     /// # Example
     /// ```rhai

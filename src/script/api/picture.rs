@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rhai::{Array, Dynamic};
+use rhai::Dynamic;
 
-use super::lattice::ints;
 use super::model::ScriptModel;
 use super::transport::ScriptSample;
 use super::values::{to_series, type_of};
@@ -59,14 +58,12 @@ fn name(axis: usize) -> String {
 
 /// The Cartesian axes across and upwards.
 fn axes(o: &Options) -> Result<[usize; 2]> {
-    let given = ints(&o.maybe::<Array>("axes").unwrap_or_default(), "an axis")?;
-    let axis = |x: i64| usize::try_from(x).ok().filter(|x| *x < 3);
-    match given.as_slice() {
-        [] => Some([0, 1]),
-        [a, b] if a != b => axis(*a).zip(axis(*b)).map(|(a, b)| [a, b]),
-        _ => None,
+    let [a, b] = o.maybe_counts("axes")?.unwrap_or([0, 1]);
+    if a == b || a.max(b) > 2 {
+        return Err(Error::input(format!("option `axes` is [{a}, {b}]"))
+            .hint("it takes two of the axes 0, 1 and 2, like `[0, 2]`"));
     }
-    .ok_or_else(|| Error::input("option `axes` takes two of the axes 0, 1 and 2").hint("like `[0, 2]`"))
+    Ok([a, b])
 }
 
 /// A picture in the making.

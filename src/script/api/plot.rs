@@ -38,14 +38,12 @@ fn of_data(value: &Dynamic) -> Result<Plot> {
 }
 
 fn range(o: &Options, key: &str) -> Result<Option<(f64, f64)>> {
-    let Some(pair) = o.maybe::<Array>(key) else { return Ok(None) };
-    let wrong = || Error::input(format!("option `{key}` takes a pair like [-1.0, 1.0]"));
-    match pair.as_slice() {
-        [low, high] => {
-            let (low, high) = (real(low, key)?, real(high, key)?);
-            if low < high { Ok(Some((low, high))) } else { Err(wrong()) }
+    match o.maybe_floats(key)? {
+        None => Ok(None),
+        Some([low, high]) if low < high => Ok(Some((low, high))),
+        Some([low, high]) => {
+            Err(Error::input(format!("option `{key}` goes from {low} to {high}")).hint("like `[-1.0, 1.0]`"))
         }
-        _ => Err(wrong()),
     }
 }
 
@@ -55,24 +53,17 @@ fn dressed(plot: Result<Plot>, o: &Options) -> Fallible<Plot> {
     plot.title = o.maybe_text("title")?.unwrap_or(plot.title);
     plot.xlabel = o.maybe_text("xlabel")?.unwrap_or(plot.xlabel);
     plot.ylabel = o.maybe_text("ylabel")?.unwrap_or(plot.ylabel);
-    (plot.log_x, plot.log_y) = match o.maybe_text("log")?.unwrap_or_default().as_str() {
-        "" => (false, false),
-        "x" => (true, false),
-        "y" => (false, true),
-        "xy" => (true, true),
-        other => {
-            return Err(Error::input(format!("option `log` is `{other}`"))
-                .hint("write \"x\", \"y\" or \"xy\"")
-                .into());
-        }
-    };
+    let axes = [("x", (true, false)), ("y", (false, true)), ("xy", (true, true))];
+    (plot.log_x, plot.log_y) = o.maybe_one_of("log", &axes)?.unwrap_or_default();
     plot.right_label = o.maybe_text("right_label")?.unwrap_or_default();
     plot.log_right = o.flag("right_log")?;
     if o.given("legend").is_some() {
         plot.legend = Some(o.flag("legend")?);
     }
-    if let Some(style) = o.maybe_text("style")? {
-        plot = plot.style(Style::named(&style)?);
+    let styles =
+        [("lines", Style::Lines), ("points", Style::Points), ("both", Style::Both), ("bars", Style::Bars)];
+    if let Some(style) = o.maybe_one_of("style", &styles)? {
+        plot = plot.style(style);
     }
     for name in names(o, "marks")? {
         plot.change(&name, |curve| curve.style = Style::Points)?;
@@ -107,9 +98,9 @@ fn sized(mut plot: Plot, o: &Options) -> Result<Plot> {
         other => other,
     };
     plot.serif = o.one_of("font", &[("sans", false), ("serif", true)])?;
-    match (pair(o, "size", "pixels", "[720, 460]")?, pair(o, "cm", "centimetres", "[8.6, 6.0]")?) {
+    match (o.maybe_floats("size")?, o.maybe_floats("cm")?) {
         (Some(_), Some(_)) => Err(Error::input("both `size` and `cm`").hint("one of them is enough")),
-        (Some((width, height)), None) => {
+        (Some([width, height]), None) => {
             if ![width, height].iter().all(|x| (200.0..=10_000.0).contains(x)) {
                 return Err(Error::input(format!("a plot of {width} x {height} pixels"))
                     .hint("option `size` takes width and height like [720, 460], from 200 to 10000"));
@@ -117,7 +108,7 @@ fn sized(mut plot: Plot, o: &Options) -> Result<Plot> {
             plot.size = (width, height);
             Ok(plot)
         }
-        (None, Some((width, height))) => plot.centimetres(width, height),
+        (None, Some([width, height])) => plot.centimetres(width, height),
         (None, None) => Ok(plot),
     }
 }
@@ -181,16 +172,6 @@ fn ticks(o: &Options) -> Result<Option<Vec<(f64, String)>>> {
     list.into_iter().map(pair).collect::<Result<_>>().map(Some)
 }
 
-/// Width and height in some unit.
-fn pair(o: &Options, key: &str, unit: &str, like: &str) -> Result<Option<(f64, f64)>> {
-    let Some(pair) = o.maybe::<Array>(key) else { return Ok(None) };
-    match pair.as_slice() {
-        [width, height] => Ok(Some((real(width, key)?, real(height, key)?))),
-        _ => Err(Error::input(format!("option `{key}` takes width and height in {unit}"))
-            .hint(format!("like `{like}`"))),
-    }
-}
-
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
@@ -215,7 +196,7 @@ mod plot_functions {
     /// - `title` (string, the table's): a text above the picture.
     /// - `xlabel` (string, the table's): the label below.
     /// - `ylabel` (string, the table's): the label on the left.
-    /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
+    /// - `log` ("x" or "y" or "xy", none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
     ///   numbers, are those of the decimal logarithm.
     /// - `style` ("lines" or "points" or "both" or "bars"): of the curves.
     /// - `marks` (array): names of columns that are drawn as points with error bars, beside the lines of the others.
@@ -224,12 +205,12 @@ mod plot_functions {
     /// - `right_log` (false): whether the axis on the right is logarithmic.
     /// - `ticks` (array): points of the abscissa with names, `[[0.0, "G"], [0.5, "X"]]`, in place of its numbers.
     /// - `legend` (bool, if there are several curves): true or false.
-    /// - `xrange` (array, that of the data): lowest and highest number of the abscissa, a pair.
-    /// - `yrange` (array, that of the data): lowest and highest number of the ordinate, a pair.
-    /// - `size` (array, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
-    /// - `cm` (array): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
+    /// - `xrange` (two floats, that of the data): lowest and highest number of the abscissa, a pair.
+    /// - `yrange` (two floats, that of the data): lowest and highest number of the ordinate, a pair.
+    /// - `size` (two floats, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
+    /// - `cm` (two floats): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
     /// - `font` ("sans" or "serif"): of the labels; a PNG is always without serifs.
-    /// - `font_size` (float): of labels, in points of print.
+    /// - `font_size` (3 <= float <= 72): of labels, in points of print.
     /// - `values` (Series or array): of a lattice's sites, shown as colours.
     /// - `label` (string, none): what these are.
     /// - `sizes` (Series or array): of a lattice's sites, shown as the areas of their discs.

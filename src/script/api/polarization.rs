@@ -54,9 +54,9 @@ mod polarization_functions {
     /// # Options
     /// - `frequencies` (array or Series or range, required): energies.
     /// - `grid` (int >= 1 or array, 64): momenta in each direction, one number or one a direction.
-    /// - `eta` (0.05): imaginary part of the frequencies; above the distance of levels on the grid, so that the sum is smooth.
+    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies; above the distance of levels on the grid, so that the sum is smooth.
     /// - `potential` (0.0): the chemical potential.
-    /// - `temperature` (0.0): in energy.
+    /// - `temperature` (float >= 0, 0.0): in energy.
     /// - `interaction` (float, none): V(q), as 2 pi e^2/q in two dimensions.
     /// - `progress` (true): show a bar.
     ///

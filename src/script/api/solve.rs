@@ -188,7 +188,7 @@ mod solve_functions {
     /// products where `z` times the width of the spectrum is small. `z` is any number: `-I * t` for a time, `-tau` for an imaginary one.
     ///
     /// # Options
-    /// - `tol` (1e-12): error of all of it, relative to the norm of the result.
+    /// - `tol` (float > 0, 1e-12): error of all of it, relative to the norm of the result.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -214,7 +214,7 @@ mod solve_functions {
     /// which the normal equations on the even sites are solved.
     ///
     /// # Options
-    /// - `tol` (1e-8): largest |b - A x|/|b|.
+    /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|.
     /// - `iterations` (int >= 1, 10000): most iterations.
     /// - `start` (BlockVector, zero): where to start, like the `x` of another solution.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
@@ -256,7 +256,7 @@ mod solve_functions {
     /// smallest of them: an array of Solutions.
     ///
     /// # Options
-    /// - `tol` (1e-8): largest |b - A x|/|b| for the smallest shift.
+    /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b| for the smallest shift.
     /// - `iterations` (int >= 1, 10000): most iterations.
     /// - `progress` (true): show a bar.
     ///
@@ -311,7 +311,7 @@ mod solve_functions {
     /// the polynomial through the Chebyshev nodes, whose deviation is at most twice the best.
     ///
     /// # Options
-    /// - `error` (1e-10): the deviation allowed; the degree is the smallest that keeps it.
+    /// - `error` (float > 0, 1e-10): the deviation allowed; the degree is the smallest that keeps it.
     /// - `degree` (int >= 0): the degree instead.
     ///
     /// # Example
@@ -404,7 +404,7 @@ mod rational_fits {
     /// `poles`, `deviation`, `shifts`, `residues`.
     ///
     /// # Options
-    /// - `error` (1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
+    /// - `error` (float > 0, 1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
     /// - `poles` (int >= 0): their number instead.
     ///
     /// # Example

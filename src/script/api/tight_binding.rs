@@ -42,8 +42,8 @@ mod tight_binding_functions {
     /// - `onsite` (float or Complex or Matrix or Series or function, 0.0): a number, a Series with one for each site, or a function of
     ///   the site's position.
     /// - `sublattice` (array or map, none): on-site energies by sublattice, as an array or a map from name to energy.
-    /// - `disorder` (0.0): width W of on-site energies uniform in [-W/2, W/2].
-    /// - `vacancies` (0.0): probability that a site is missing.
+    /// - `disorder` (float >= 0, 0.0): width W of on-site energies uniform in [-W/2, W/2].
+    /// - `vacancies` (0 <= float <= 1, 0.0): probability that a site is missing.
     /// - `seed` (int or string, the session's): of disorder and vacancies.
     /// - `flux` (0.0): magnetic flux quanta through every plaquette of the first two directions.
     /// - `boundary` (string or Boundary or array, the lattice's): boundary conditions, one or an array.

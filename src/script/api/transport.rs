@@ -111,7 +111,7 @@ mod transport_functions {
     /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
     /// # Options
-    /// - `side` (int, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
+    /// - `side` (1 or -1, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
     ///   ones.
     /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number a direction, where
     ///   the sample reaches farther across than the lead.
@@ -130,12 +130,7 @@ mod transport_functions {
     #[rhai_fn(return_raw)]
     pub fn lead(m: ScriptModel, o: Options) -> Fallible<ScriptLead> {
         unstrained(&m)?;
-        let side: INT = o.maybe("side").unwrap_or(0);
-        if side != 1 && side != -1 {
-            return Err(Error::input(format!("a lead to side {side}"))
-                .hint("`side: 1` goes on in the periodic direction, `side: -1` against it")
-                .into());
-        }
+        let side = o.whole("side")?;
         let origin = match o.maybe::<Array>("origin") {
             Some(cells) => ints(&cells, "an origin in cells")?,
             None => Vec::new(),

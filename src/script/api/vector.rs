@@ -217,8 +217,7 @@ mod vector_functions {
             ("gaussian", Distribution::Gaussian),
         ];
         let distribution = o.one_of("distribution", &names)?;
-        let first_column =
-            u32::try_from(o.count("first")?).map_err(|_| Error::input("option `first` is too large"))?;
+        let first_column = u32::try_from(o.count("first")?).map_err(|_| o.otherwise("first"))?;
         let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
         let mut v = h.zeros(columns)?;
         h.device().fill_random(&mut v, random)?;

@@ -76,7 +76,7 @@ mod wilson_module {
     /// The kernel of the overlap operator: the Hermitian Q = gamma5 (D_W - 1 - s).
     ///
     /// # Options
-    /// - `s` (0.4): between -1 and 1.
+    /// - `s` (-1 < float < 1, 0.4): minus the mass of D_W, less one.
     /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
     /// - `precision` ("double" or "single"): of the numbers.
     ///

@@ -29,12 +29,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// How bonds are cut, by the options `states` and `cutoff`.
 pub(super) fn cut_of(o: &Options) -> Result<Truncation> {
-    let cutoff = o.float("cutoff")?;
-    if !(0.0..1.0).contains(&cutoff) {
-        return Err(Error::input(format!("option `cutoff` is {cutoff}"))
-            .hint("it is the weight to discard, of 1 in all"));
-    }
-    Ok(Truncation { states: o.maybe_count("states")?, cutoff, ..Truncation::default() })
+    Ok(Truncation { states: o.maybe_count("states")?, cutoff: o.float("cutoff")?, ..Truncation::default() })
 }
 
 /// The same state in complex numbers.
@@ -204,7 +199,7 @@ mod algebra_functions {
     ///
     /// # Options
     /// - `states` (int >= 1, as many as there are): most states of a bond.
-    /// - `cutoff` (1e-15): most weight to discard at a bond, of 1 in all.
+    /// - `cutoff` (0 <= float < 1, 1e-15): most weight to discard at a bond, of 1 in all.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT};
 
+use super::algebra::cut_of;
 use super::blocks::{AnyBasis, side_of};
 use super::held::Held;
 use super::{AnyState, Either, either, either_map, no_superblock, superblock_of};
@@ -72,11 +73,7 @@ fn density_of(all: &[(Operator, Vector)], side: Side, mixing: &Mixing) -> Result
 }
 
 fn mixing_of(o: &Options) -> Result<Mixing> {
-    let mixing = Mixing { weights: reals(o.given("weights"), "weights")?, noise: o.float("noise")? };
-    if mixing.noise < 0.0 {
-        return Err(Error::input(format!("option `noise` is {}", mixing.noise)).hint("it is not negative"));
-    }
-    Ok(mixing)
+    Ok(Mixing { weights: reals(o.given("weights"), "weights")?, noise: o.float("noise")? })
 }
 
 /// Host columns as a block vector of a superblock.
@@ -178,7 +175,7 @@ mod density_functions {
     ///
     /// # Options
     /// - `weights` (array or Series or range, equal): weight of each column.
-    /// - `noise` (0.0): weight of White's perturbation: the state after each operator that couples the halves. It restores sectors
+    /// - `noise` (float >= 0, 0.0): weight of White's perturbation: the state after each operator that couples the halves. It restores sectors
     ///   that the block has lost (White 2005).
     ///
     /// # Example
@@ -241,8 +238,8 @@ mod density_functions {
     ///
     /// # Options
     /// - `states` (int >= 1, all): the most states.
-    /// - `cutoff` (0.0): the most weight to discard.
-    /// - `information` (float, none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
+    /// - `cutoff` (0 <= float < 1, 0.0): the most weight to discard.
+    /// - `information` (float >= 0, none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
     /// - `at_least` (int >= 1, 1): so many states are kept, even where the cutoff would remove them.
     /// - `low` (int >= 0, 0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
     ///   state, at most as many as `states` in all: what a superblock that is not the whole chain yet cannot know to matter.
@@ -264,23 +261,11 @@ mod density_functions {
     #[rhai_fn(global, return_raw, pure)]
     pub fn truncate(rho: &mut AnyDensity, o: Options) -> Fallible<AnyBasis> {
         let read = || -> Result<Truncation> {
-            let cutoff = o.float("cutoff")?;
-            if !(0.0..1.0).contains(&cutoff) {
-                return Err(Error::input(format!("option `cutoff` is {cutoff}"))
-                    .hint("it is the weight to discard, of 1 in all"));
-            }
-            let information = o.maybe_float("information")?;
-            if information.is_some_and(|lost| !(lost >= 0.0)) {
-                return Err(
-                    Error::input("option `information` is negative").hint("it is the entropy to lose")
-                );
-            }
             Ok(Truncation {
-                states: o.maybe_count("states")?,
                 at_least: o.count("at_least")?,
-                cutoff,
-                information,
+                information: o.maybe_float("information")?,
                 low: o.count("low")?,
+                ..cut_of(&o)?
             })
         };
         let basis = read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared())))?;

@@ -53,7 +53,7 @@ mod growth_functions {
     ///
     /// # Options
     /// - `states` (int >= 1, 64): most states of a bond.
-    /// - `cutoff` (1e-16): weights below this get no state.
+    /// - `cutoff` (0 <= float < 1, 1e-16): weights below this get no state.
     /// - `doubt` (false): look for lower states that the prediction does not overlap with.
     #[rhai_fn(global, name = "grown", pure, return_raw)]
     pub fn grown(chain: &mut AnyGrowth, o: Options) -> Fallible<AnyGrowth> {

@@ -164,7 +164,7 @@ mod state_functions {
     ///
     /// # Options
     /// - `states` (int >= 1, as many as there are): most states of a bond in all.
-    /// - `cutoff` (1e-9): weights of the others below this, of 1 each, are left out.
+    /// - `cutoff` (0 <= float < 1, 1e-9): weights of the others below this, of 1 each, are left out.
     ///
     /// # Example
     /// ```rhai

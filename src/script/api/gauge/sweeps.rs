@@ -22,7 +22,7 @@ mod sweep_functions {
     /// the lattice out in boxes, the field is the same to the last bit.
     ///
     /// # Options
-    /// - `beta` (float, required): give the coupling 6/g^2, such as 6.0.
+    /// - `beta` (float >= 0, required): give the coupling 6/g^2, such as 6.0.
     /// - `sweeps` (int >= 0, 1): heatbath sweeps.
     /// - `overrelaxation` (int >= 0, 0): over-relaxation sweeps after each.
     /// - `first` (int >= 0, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random

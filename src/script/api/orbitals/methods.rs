@@ -83,7 +83,7 @@ mod orbitals_functions {
     /// Laplacian as the second.
     ///
     /// # Options
-    /// - `spacing` (0.35): the largest step of the grid, bohr.
+    /// - `spacing` (float > 0, 0.35): the largest step of the grid, bohr.
     /// - `grid` (int or array): instead, points along each vector, a number or three.
     /// - `precision` ("double" or "single"): of the numbers.
     /// - `progress` (true): show a bar.

@@ -167,7 +167,7 @@ mod orbitals_module {
     /// square one, and are real: states at k and -k are combined. With a twist they are complex.
     ///
     /// # Options
-    /// - `cutoff` (4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
+    /// - `cutoff` (float > 0, 4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
     /// - `orbitals` (int >= 1, half the electrons): how many.
     /// - `twist` (array or Series, [0, 0, 0]): fractions of the reciprocal vectors of the crystal's cell.
     /// - `progress` (true): show a bar.

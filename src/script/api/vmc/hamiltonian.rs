@@ -95,11 +95,11 @@ mod hamiltonian_functions {
     /// `ion_energy`, and is not.
     ///
     /// # Options
-    /// - `interaction` (string, "coulomb" in open space, "ewald" in a crystal): or "none", and in a crystal
-    ///   "truncated", which is (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
-    /// - `softening` (0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a line electrons of
+    /// - `interaction` ("coulomb" or "ewald" or "truncated" or "none", "coulomb" in open space, "ewald" in a crystal): in a crystal
+    ///   also "truncated", which is (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
+    /// - `softening` (float >= 0, 0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a line electrons of
     ///   opposite spin need it: they meet there, where the mean of 1/r is infinite.
-    /// - `ions` (string, "potential" if the crystal has one, else "coulomb"): in a crystal the form factors' potential, or -Z/r
+    /// - `ions` ("potential" or "coulomb" or "none", "potential" if the crystal has one, else "coulomb"): in a crystal the form factors' potential, or -Z/r
     ///   of the bare ions with all their images (Ewald); or "none".
     ///
     /// # Example
@@ -112,11 +112,6 @@ mod hamiltonian_functions {
     pub fn electrons_open(system: Open, o: Options) -> Fallible<Hamiltonian> {
         o.only_for("electrons in a crystal", &["ions"])?;
         let softening = o.float("softening")?;
-        if !(softening >= 0.0 && softening.is_finite()) {
-            return Err(Error::input(format!("a softening of {softening}"))
-                .hint("it is the length a of 1/sqrt(r^2 + a^2), 0 or positive")
-                .into());
-        }
         let interaction: Option<Arc<dyn Repulsion>> =
             match o.maybe_text("interaction")?.as_deref().unwrap_or("coulomb") {
                 "coulomb" => Some(Arc::new(Coulomb { softening })),
