@@ -67,7 +67,7 @@ fn bands_that_cannot_be() {
             ("eigs(h, #{ count: 2 })", "near", ""),
             ("eigs(h, #{ near: 0.0, count: 9 })", "9 eigenpairs of an operator with 8 rows", "count"),
             ("eigs(h, #{ near: 0.0 / 0.0 })", "option `near` is not a number", "division"),
-            ("eigs(h, #{ near: 0.0, tol: 0.0 })", "a tolerance of 0", "positive"),
+            ("eigs(h, #{ near: 0.0, tol: 0.0 })", "option `tol` is 0", "above 0"),
             ("eigs(I * h, #{ near: 0.0 })", "Hermitian", ""),
             ("eigs(h, #{ near: 0.0, method: \"lu\" })", "no method `lu`", "shift-invert"),
             (
@@ -107,7 +107,7 @@ fn samples_and_leads_that_cannot_be() {
         &mut engine,
         &[
             ("transport::lead(c, #{})", "side", ""),
-            ("transport::lead(c, #{ side: 2 })", "a lead to side 2", "against it"),
+            ("transport::lead(c, #{ side: 2 })", "option `side` is 2", "1 or -1"),
             ("transport::lead(m, #{ side: 1 })", "open in every direction", "periodic"),
             (
                 "transport::lead(model(lattice::square(1, 1)), #{ side: 1 })",

@@ -287,13 +287,13 @@ fn polarisabilities_that_cannot_be() {
             ),
             (
                 "bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], eta: 0.0 })",
-                "eta is 0",
-                "above zero",
+                "option `eta` is 0",
+                "above 0",
             ),
             (
                 "bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], temperature: -1.0 })",
-                "temperature is -1",
-                "",
+                "option `temperature` is -1",
+                "at least 0",
             ),
             ("bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0 / 0.0] })", "not finite", ""),
             ("bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [I] })", "frequencies", ""),
@@ -308,7 +308,7 @@ fn polarisabilities_that_cannot_be() {
                 "superconductor",
                 "electrons alone",
             ),
-            ("kpm::polarizability(h, [0.1, 0.0])", "no frequencies", "linspace"),
+            ("kpm::polarizability(h, [0.1, 0.0], #{})", "option `frequencies` is needed", "energies"),
             ("kpm::polarizability(h, [0.1], #{ frequencies: [0.5] })", "", ""),
             (
                 "kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.0], moments: 8 })",

@@ -111,7 +111,7 @@ fn disorder_that_cannot_be() {
                 "",
             ),
             ("m.disorder(1.0, #{ distribution: \"flat\" })", "no distribution `flat`", "gaussian"),
-            ("m.disorder(1.0, #{ correlation: 0.0 })", "a correlation over a length of 0", "above zero"),
+            ("m.disorder(1.0, #{ correlation: 0.0 })", "option `correlation` is 0", "above 0"),
             ("m.disorder(1.0, #{ correlation: 5.0 })", "a periodic sample that is 20", "eight times"),
             (
                 "m.disorder(1.0, #{ correlation: 1.0, distribution: \"binary\" })",
@@ -157,8 +157,8 @@ fn mean_fields_that_cannot_be() {
             ),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, filling: 2.5 })",
-                "15.0 fermions in 12 levels",
-                "between 0 and 2",
+                "option `filling` is 2.5",
+                "at least 0 and at most 2",
             ),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, temperature: -1.0 })",
@@ -188,7 +188,11 @@ fn mean_fields_that_cannot_be() {
             ("meanfield::superconductor(m, #{})", "V", "attraction"),
             ("meanfield::superconductor(two, #{ V: 1.0 })", "4 rows a site", "one orbital"),
             ("meanfield::superconductor(k, #{ V: 1.0 })", "pairs without spin", "both spins"),
-            ("meanfield::superconductor(m, #{ V: 1.0, filling: 2.5 })", "a filling of 2.5", "0 to 2"),
+            (
+                "meanfield::superconductor(m, #{ V: 1.0, filling: 2.5 })",
+                "option `filling` is 2.5",
+                "at most 2",
+            ),
             (
                 "meanfield::density_matrix(h, #{ temperature: -1.0 })",
                 "option `temperature` is -1",
@@ -203,7 +207,7 @@ fn mean_fields_that_cannot_be() {
                 "`.build()` of a Model makes one",
             ),
             ("kpm::occupations(h, #{ temperature: 0.1, moments: 64 })", "is for zero temperature", "leave"),
-            ("kpm::occupations(h, #{ temperature: -0.1 })", "a temperature of -0.1", "zero"),
+            ("kpm::occupations(h, #{ temperature: -0.1 })", "option `temperature` is -0.1", "at least 0"),
             ("kpm::occupations(h, #{ potential: 1.0 / 0.0 })", "", ""),
             (
                 "kpm::occupations(h, #{ broadening: 0.1, moments: 64 })",

@@ -120,7 +120,7 @@ fn states_as_vectors_and_in_time() {
                 "by the name `energy`",
                 "a column",
             ),
-            ("dmrg::evolve(psi, h, 1.0, #{ order: 3 })", "of order 3", "2 and 4"),
+            ("dmrg::evolve(psi, h, 1.0, #{ order: 3 })", "option `order` is 3", "2 or 4"),
             ("dmrg::evolve(psi, h, 1.0, #{ expand: -1 })", "option `expand` is -1", "it must be at least 0"),
             ("dmrg::evolve(psi, h, 1.0, #{ cutoff: 2.0 })", "`cutoff` is 2", "to discard"),
             ("dmrg::evolve(psi, up, 1.0)", "changes Sz by 1", "leave Sz out"),
