@@ -55,8 +55,11 @@ pub trait Distributed {
     ///
     /// # Errors
     /// Those of the one rank, and of MPI.
-    fn from_lone(&self, own: Result<Option<BlockVector>>, shape: (DType, Rows, usize))
-    -> Result<BlockVector>;
+    fn held_by_lone(
+        &self,
+        own: Result<Option<BlockVector>>,
+        shape: (DType, Rows, usize),
+    ) -> Result<BlockVector>;
 
     /// So many numbers that the one rank keeps, which has made them by its own backend; other ranks have their name. None where it
     /// has made none. All ranks call this together.

@@ -103,12 +103,12 @@ impl Distributed for Ranks {
         self.at_one(self.lone_rank().ok_or_else(other_cut)?, v)
     }
 
-    fn from_lone(
+    fn held_by_lone(
         &self,
         own: Result<Option<BlockVector>>,
         shape: (DType, Rows, usize),
     ) -> Result<BlockVector> {
-        self.from_one(self.lone_rank().ok_or_else(other_cut)?, own, shape)
+        self.held_by_one(self.lone_rank().ok_or_else(other_cut)?, own, shape)
     }
 
     fn kept_by_lone(&self, own: Result<Option<BlockVector>>, numbers: usize) -> Result<Option<BlockVector>> {

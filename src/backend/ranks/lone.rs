@@ -96,7 +96,7 @@ impl Ranks {
         Ok(self.places.wrap(cut, rows, block))
     }
 
-    pub(super) fn from_one(
+    pub(super) fn held_by_one(
         &self,
         lone: LoneRank,
         own: Result<Option<BlockVector>>,

@@ -111,7 +111,7 @@ fn carried_columns<T: Element>(
         alone.upload(dtype, rows, columns.len(), &side_by_side(&columns, rows.local)).map(Some)
     };
     let own = if lone.here { own() } else { Ok(None) };
-    Ok(Vector::new(new.device(), ranks.from_lone(own, (dtype, rows, v.columns()))?))
+    Ok(Vector::new(new.device(), ranks.held_by_lone(own, (dtype, rows, v.columns()))?))
 }
 
 fn carried(old: &Operator, v: &BlockVector, new: &Operator, basis: &AnyBasis, side: &str) -> Result<Vector> {
