@@ -2,30 +2,12 @@
 
 use std::sync::Arc;
 
+use super::lone::LoneRank;
 use super::matrix::Csr;
 use super::{BlockVector, Device, Dots, Kernel, MatrixSpec, Region, Rows};
 use crate::error::Result;
 use crate::number::{C64, DType};
-use crate::ranks::{self, Alike};
-
-/// The one rank that has all that lives whole, where the others, whose backends are different, have nothing of it.
-#[derive(Debug, Clone, Copy)]
-pub struct LoneRank {
-    pub rank: usize,
-    /// Whether this is the one.
-    pub here: bool,
-}
-
-impl LoneRank {
-    /// So many numbers that the one rank finds by itself, on all ranks, which call this together.
-    ///
-    /// # Errors
-    /// Those of the one rank, and of MPI.
-    pub fn tell(self, count: usize, own: impl FnOnce() -> Result<Vec<f64>>) -> Result<Vec<f64>> {
-        let own = if self.here { own() } else { Ok(Vec::new()) };
-        ranks::told_by(self.rank, own, count)
-    }
-}
+use crate::ranks::Alike;
 
 /// What the backend of one of several ranks knows of its own rows, and of the others.
 pub trait Distributed {
@@ -99,11 +81,6 @@ pub trait Distributed {
         rows: usize,
         format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
     ) -> Result<Arc<dyn Kernel>>;
-}
-
-/// The rank that has all that lives whole, if the others have nothing of it.
-pub fn lone(device: &Device) -> Option<LoneRank> {
-    device.distributed()?.lone()
 }
 
 /// The ranks that compute with the same bits, and those that may solve dense matrices for one another; none without ranks.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
 
-use crate::backend::distributed::{LoneRank, lone};
+use crate::backend::lone::{LoneRank, lone};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};

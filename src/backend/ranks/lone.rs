@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Ranks;
 use super::held::{local, own};
-use crate::backend::distributed::LoneRank;
+use crate::backend::lone::LoneRank;
 use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::Turn;
