@@ -289,6 +289,13 @@ fn superblocks_are_shared_by_two_gpus() {
 
 #[test]
 #[ignore = "needs two GPUs"]
+fn a_gpu_solves_what_another_keeps() {
+    let gpus = alone(both_gpus);
+    superblocks::solved_for_another(&gpus[0], &gpus[1]);
+}
+
+#[test]
+#[ignore = "needs two GPUs"]
 fn half_spinors_pass_between_two_gpus() {
     let gpus = alone(both_gpus);
     faces::linked(gpus.each_ref());

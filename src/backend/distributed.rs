@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::lone::LoneRank;
 use super::matrix::Csr;
-use super::{BlockVector, Device, Dots, Kernel, MatrixSpec, Region};
+use super::{BlockVector, Device, Dots, Kernel, MatrixSpec, Region, Rows};
 use crate::error::Result;
-use crate::number::C64;
+use crate::number::{C64, DType};
 use crate::ranks::Alike;
 
 /// What the backend of one of several ranks knows of its own rows, and of the others.
@@ -21,6 +22,33 @@ pub trait Distributed {
 
     /// The ranks that may solve dense matrices for one another: those, and such whose cards hand each other what they have found.
     fn solves_together(&self) -> Result<Option<Alike>>;
+
+    /// The rank that has all that lives whole; none where every rank has it.
+    fn lone(&self) -> Option<LoneRank>;
+
+    /// A vector as the backend of the one rank knows it, brought there if its rows are elsewhere; none on the other ranks. All ranks
+    /// call this together.
+    ///
+    /// # Errors
+    /// Those of MPI and of the devices.
+    fn at_lone(&self, v: &BlockVector) -> Result<Option<BlockVector>>;
+
+    /// A vector of rows that live on the one rank, which has made it by its own backend. All ranks call this together.
+    ///
+    /// # Errors
+    /// Those of the one rank, and of MPI.
+    fn held_by_lone(
+        &self,
+        own: Result<Option<BlockVector>>,
+        shape: (DType, Rows, usize),
+    ) -> Result<BlockVector>;
+
+    /// So many numbers that the one rank keeps, which has made them by its own backend; other ranks have their name. None where it
+    /// has made none. All ranks call this together.
+    ///
+    /// # Errors
+    /// Those of the one rank, and of MPI.
+    fn kept_by_lone(&self, own: Result<Option<BlockVector>>, numbers: usize) -> Result<Option<BlockVector>>;
 
     /// Numbers of all ranks, of which this one has `own` in the memory of its own backend; `starts` has where each rank's begin, and
     /// how many there are. None where messages are as good.

@@ -25,6 +25,7 @@ mod cut;
 pub mod distributed;
 pub mod exchange;
 mod kernel;
+pub mod lone;
 pub mod matrix;
 pub mod open;
 pub mod ranks;

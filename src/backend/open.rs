@@ -130,10 +130,13 @@ fn uneven(
     let described: Vec<String> = described?.iter().map(text).collect();
     let (spelled, names): (_, Vec<String>) = (spelled?, names?.iter().map(text).collect());
     let alike = |all: &[String]| all.iter().all(|other| *other == all[0]);
-    // Of each rank: its place among the names, how many they are, workers, columns.
+    // Of each rank: its place among the names, how many they are, workers, columns, whether it keeps matrices, and makes superblocks.
+    let abilities = [device.keeper().is_some(), device.superblocks().is_some()].map(usize::from);
     let numbers = [found.name, found.names, device.workers(), device.preferred_columns()];
-    let numbers = world.gather_words(numbers.map(|n| n as u64).to_vec())?;
-    let of = |which: usize| numbers.iter().skip(which).step_by(4).map(|n| *n as usize);
+    let numbers = [&numbers[..], &abilities].concat();
+    let each = numbers.len();
+    let numbers = world.gather_words(numbers.into_iter().map(|n| n as u64).collect())?;
+    let of = |which: usize| numbers.iter().skip(which).step_by(each).map(|n| *n as usize);
     let mixed = of(1).any(|names| names > 1) || !alike(&described);
     let weights = match &choice.weights[..] {
         [] if !mixed => return Ok(None),
@@ -170,7 +173,9 @@ fn uneven(
     let mixed = mixed.then(|| {
         let primary = shares.primary;
         let [workers, columns] = [2, 3].map(|which| of(which).nth(primary).unwrap_or(1));
-        Mixed { name: shares.name(), description: several(&described), workers, columns }
+        let [keeps, superblocks] = [4, 5].map(|which| of(which).nth(primary).unwrap_or(0) > 0);
+        let (name, description) = (shares.name(), several(&described));
+        Mixed { name, description, workers, columns, keeps, superblocks }
     });
     Ok(Some(Uneven { shares, host, mixed }))
 }

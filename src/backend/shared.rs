@@ -41,6 +41,11 @@ impl<S: SharedRows> Algebra for S {
         self.sum(&[x, y], &|device, x| device.gram(x[0], x[1]))
     }
 
+    fn gram_each(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        let all: Vec<&BlockVector> = std::iter::once(y).chain(x.iter().copied()).collect();
+        self.sum(&all, &|device, all| device.gram_each(&all[1..], all[0]))
+    }
+
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         self.change(&[x], y, &|device, x, y| device.combine(x[0], c, b, y))
     }

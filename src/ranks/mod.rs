@@ -182,6 +182,28 @@ pub fn joined<T: Told>(own: Result<Vec<T>>) -> Result<Vec<T>> {
     Ok(all)
 }
 
+/// Numbers, so many, that one rank has found, on all ranks; what the others bring is not looked at.
+///
+/// # Errors
+/// That of the rank, and those of MPI.
+pub fn told_by(rank: usize, own: Result<Vec<f64>>, count: usize) -> Result<Vec<f64>> {
+    let Some(world) = world() else { return own };
+    let mine = world.rank() == rank;
+    let fits = own.as_ref().is_ok_and(|own| !mine || own.len() == count);
+    // Each rank's: whether it has what it should have, and how many numbers it expects.
+    let all = world.gather_words(vec![fits.into(), count as u64])?;
+    if all.chunks_exact(2).any(|of| of[0] == 0 || of[1] != count as u64) {
+        agreed(own)?;
+        return Err(apart(" in what one of them tells the others"));
+    }
+    let mut numbers = own?;
+    if !mine {
+        numbers = vec![0.0; count];
+    }
+    world.share(bytemuck::cast_slice_mut(&mut numbers), rank)?;
+    Ok(numbers)
+}
+
 /// This rank's result if no rank has failed; else the error of the first one that has.
 ///
 /// # Errors

@@ -32,18 +32,26 @@ pub fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
     starts
 }
 
-/// Ranks that compute with the same bits, so that what one of them has computed is what all would have.
+/// Ranks that take what one of them has computed for what all would have: they compute with the same bits, or one of them computes
+/// all of it.
 #[derive(Clone, Copy)]
 pub struct Alike {
     world: &'static World,
     /// Whether small work is shared out, too.
     always: bool,
+    /// The rank that does all work, where the others would do it with other bits.
+    one: Option<usize>,
 }
 
 impl Alike {
     /// These ranks; `always` shares out small work, too.
     pub fn new(world: &'static World, always: bool) -> Alike {
-        Alike { world, always }
+        Alike { world, always, one: None }
+    }
+
+    /// These ranks, of which one does all work for the others.
+    pub fn by_one(world: &'static World, rank: usize) -> Alike {
+        Alike { world, always: true, one: Some(rank) }
     }
 
     /// Whether sharing out so many multiplications pays.
@@ -54,7 +62,8 @@ impl Alike {
     /// Pieces shared out by the work that each takes.
     pub fn shares(self, works: &[u64]) -> Shares {
         let (rank, ranks) = (self.world.rank(), self.world.size());
-        Shares { rank, ranks, owners: owners(works, ranks) }
+        let owners = self.one.map_or_else(|| owners(works, ranks), |one| vec![one; works.len()]);
+        Shares { rank, ranks, owners }
     }
 }
 

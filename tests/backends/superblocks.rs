@@ -431,3 +431,42 @@ fn a_complex_list_is_the_sum_of_its_parts() {
         assert!((z - sum).norm() < 1e-12, "{k}: {z} {sum}");
     }
 }
+
+/// A matrix that one card keeps is solved by another: eigenvectors take its place, and no other number changes.
+pub fn solved_for_another(home: &Device, other: &Device) {
+    const ROWS: usize = 210;
+    const FIRST: usize = 77;
+    let m = Mat::from_fn(ROWS, ROWS, |i, j| number(7, i.min(j) * ROWS + i.max(j), false).re);
+    let mut all = vec![C64::from(3.0); FIRST + ROWS * ROWS + 5];
+    for (j, i) in (0..ROWS).flat_map(|j| (0..ROWS).map(move |i| (j, i))) {
+        all[FIRST + j * ROWS + i] = m[(i, j)].into();
+    }
+    let block = home.upload(DType::F64, Rows::all(all.len()), 1, &all).expect("a block");
+    let keeper = other.keeper().expect("a device that keeps matrices");
+    // The library is looked for while other work goes on.
+    let found = (0..400).find_map(|_| {
+        let found = keeper.eigh_for_other(ROWS, &block, FIRST).expect("values, or none yet");
+        if found.is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        found
+    });
+    let Some(values) = found else {
+        assert!(
+            other.dense_solver().is_none(),
+            "cards that do not reach each other, or a solver that is not used"
+        );
+        return;
+    };
+    assert!(values.is_sorted());
+    let numbers = home.download_part(&block, 0..all.len()).expect("numbers");
+    let outside = numbers[..FIRST].iter().chain(&numbers[FIRST + ROWS * ROWS..]);
+    assert!(outside.copied().all(|x| x == 3.0));
+    let x = MatRef::from_column_major_slice(&numbers[FIRST..FIRST + ROWS * ROWS], ROWS, ROWS);
+    let image = &m * x;
+    for (i, j) in (0..ROWS).flat_map(|i| (0..ROWS).map(move |j| (i, j))) {
+        assert!((image[(i, j)] - values[j] * x[(i, j)]).abs() < 1e-10, "{i} {j}");
+    }
+    let norms = x.transpose() * x;
+    assert!((0..ROWS).all(|k| (norms[(k, k)] - 1.0).abs() < 1e-12));
+}

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{LATTICES, Place, close, dealt, launchers, numbers};
+use super::{LATTICES, Place, SUPERBLOCKS, close, dealt, launchers, numbers};
 use crate::common::Folder;
 
 /// Ranks, their backends and weights: the last one has no rows, or is slower.
@@ -79,6 +79,73 @@ fn what_is_not_shared_out_lives_on_one_rank() {
                 for (x, y) in x.iter().zip(&y) {
                     assert!((x - y).abs() < 1e-8, "{ranks} ranks by {weights}: {x} and {y}");
                 }
+            }
+        }
+    }
+}
+
+/// One rank has the vectors of a search, diagonalises its density matrices and carries states on; the others know of them.
+#[test]
+fn one_rank_searches_for_all() {
+    let more = r#"
+        for noise in [0.0, 1e-4] {
+            let g = dmrg::finite(models::heisenberg(spins), spins, #{
+                sector: #{ Sz: 0 }, states: [20, 40], noise: noise, count: 2, seed: 4, progress: false });
+            for e in g.energies { print(e); }
+            print(g.expect("Sz").sum());
+        }"#;
+    let place = Place(Folder::new("mixed-searches").with("a.rhai", &[SUPERBLOCKS, more].concat()));
+    let Some(first) = launchers().first() else { return };
+    let alone = numbers(&place.prints(first, "1", &["--backend", "cpu"]));
+    for (launcher, runs) in dealt(&RANKS) {
+        for (ranks, backend, weights) in runs {
+            let how = ["--backend", backend, "--weights", weights];
+            let shared = numbers(&place.prints(launcher, ranks, &how));
+            assert_eq!(alone.len(), shared.len());
+            for (x, y) in alone.iter().zip(&shared) {
+                assert!((x - y).abs() < 1e-8, "{ranks} ranks by {weights}: {x} and {y}");
+            }
+        }
+    }
+}
+
+/// Blocks with sectors of some hundred states, whose density matrices and operators a card keeps, and which a processor only knows of.
+const KEPT: &str = r#"
+let bond = opsum();
+bond.add(0.5, "S+", 0, "S-", 1);
+bond.add(0.5, "S-", 0, "S+", 1);
+bond.add(1.0, "Sz", 0, "Sz", 1);
+let block = edge_block("S=1/2", bond);
+let before = ();
+for step in 0..11 {
+    let grown = block.grow();
+    let both = superblock(grown, grown.mirror(), #{ Sz: 0.0 });
+    let ground = davidson(both, #{ tol: 1e-9, seed: 1, progress: false });
+    print(ground.values[0]);
+    let basis = density_matrix(both, ground.vectors, "left", #{ noise: if step == 9 { 1e-6 } else { 0.0 } })
+        .truncate(#{ states: 500, at_least: if step == 9 { 1 } else { 500 } });
+    print(basis.entropy);
+    block = grown.rotate(basis);
+}
+let chain = sites("S=1/2", 24);
+let found = dmrg::finite(models::heisenberg(chain), chain, #{
+    sector: #{ Sz: 0 }, states: [200, 600], cutoff: 0.0, sweeps: 3, seed: 1, progress: false });
+print(found.energy);
+print(found.expect("Sz").sum());
+"#;
+
+#[test]
+#[ignore = "needs a GPU"]
+fn a_card_keeps_what_it_has_for_all() {
+    let place = Place(Folder::new("mixed-kept").with("a.rhai", KEPT));
+    let Some(first) = launchers().first() else { return };
+    let alone = numbers(&place.prints(first, "1", &["--backend", "cuda"]));
+    for (launcher, runs) in dealt(&[("2", "cuda+cpu"), ("3", "cpu+cuda+cpu"), ("2", "cpu+cuda")]) {
+        for (ranks, backend) in runs {
+            let shared = numbers(&place.prints(launcher, ranks, &["--backend", backend]));
+            assert_eq!(alone.len(), shared.len());
+            for (x, y) in alone.iter().zip(&shared) {
+                assert!((x - y).abs() < 1e-8 * y.abs().max(1.0), "{backend}: {x} and {y}");
             }
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, records: Records) -> Resu
 impl<T: Element> PreparedRecords<T> {
     fn new(threads: Arc<Threads>, isa: Isa, list: Arc<RecordList<T>>) -> Result<Self> {
         for matrix in list.matrices() {
-            matrix.here()?;
+            matrix.here_alone()?;
         }
         let of = |panel: usize| -> u64 {
             list.records[panel].iter().map(|r| r.work(list.panels[panel], &list.panels)).sum()
@@ -169,7 +169,7 @@ impl<T: Element> PreparedRecords<T> {
 
 /// The matrix of a factor, which was brought here before the first product.
 fn matrix<T>(f: &Factor<T>) -> Option<MatRef<'_, T>> {
-    Some(f.matrix.as_ref()?.known()?.as_ref())
+    Some(f.matrix.as_ref()?.known_alone()?.as_ref())
 }
 
 /// The rows of a factor that lie in `rows`, counted within the factor.

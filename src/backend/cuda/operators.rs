@@ -126,7 +126,7 @@ fn bring(
                 continue;
             }
             packed.clear();
-            for column in m.here()?.col_iter() {
+            for column in m.here_alone()?.col_iter() {
                 match column.try_as_col_major() {
                     Some(column) => packed.extend_from_slice(column.as_slice()),
                     None => packed.extend(column.iter()),
@@ -141,7 +141,7 @@ fn bring(
         return Ok((Operators::Resident(buffer), [base; 2]));
     }
     let longest = windows.iter().map(Range::len).max().unwrap_or(0);
-    let here = matrices.iter().map(|m| m.here()).collect::<Result<Vec<_>>>()?;
+    let here = matrices.iter().map(|m| m.here_alone()).collect::<Result<Vec<_>>>()?;
     let columns = here.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
     let travelling = Travelling::new(card, columns.flat_map(|c| c.iter().copied()), numbers, longest)?;
     let bases = travelling.places();

@@ -72,7 +72,7 @@ impl CardMatrices {
         let numbers = card.allocate(8 * missing.iter().map(|m| size(m)).sum::<usize>())?;
         let mut at = 0;
         for held in missing {
-            let m = held.here()?;
+            let m = held.here_alone()?;
             let mut own = vec![0.0; size(held)];
             if by_rows {
                 let row = |(i, row): (usize, &mut [f64])| (0..m.ncols()).for_each(|j| row[j] = m[(i, j)]);

@@ -381,6 +381,32 @@ impl Keeper for Cuda {
         }
         solved(self, rows, REAL, own.address + 8 * first as u64).map(Some)
     }
+
+    fn eigh_for_other(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
+        self.card.check_interrupt()?;
+        let Ok(there) = buffer(block) else { return Ok(None) };
+        let other = there.card();
+        if !self.card.reaches(other.context())? {
+            return Ok(None);
+        }
+        // To wait for the library takes longer than the other card.
+        self.expect_solver();
+        if !self.solver.solvers[0].get().is_some_and(Option::is_some) {
+            return Ok(None);
+        }
+        if 8 * (first + rows * rows) > there.bytes {
+            return Err(Error::internal(format!("a matrix of {rows} rows at {first} of too few numbers")));
+        }
+        let (from, bytes) = (there.address + 8 * first as u64, 8 * rows * rows);
+        let own = self.card.allocate(bytes)?;
+        // What the other card was asked for is there.
+        other.synchronize("a dense matrix for another GPU")?;
+        self.card.copy_there(from, own.address, bytes)?;
+        let values = solved(self, rows, REAL, own.address)?;
+        self.card.copy_there(own.address, from, bytes)?;
+        self.card.synchronize("eigenvectors for another GPU")?;
+        Ok(Some(values))
+    }
 }
 
 impl DenseSolver for Cuda {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
 
+use crate::backend::lone::{LoneRank, lone};
 use crate::backend::{BlockVector, Device};
 use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};
@@ -52,6 +53,16 @@ pub trait Keeper: Send + Sync {
     /// Eigenvalues, ascending, of a symmetric matrix of so many rows, whose first number in the block is told. Its eigenvectors take
     /// its place, one after the other. Nobody else may use these numbers meanwhile. None where there is no solver.
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>>;
+
+    /// The same for a block that another one keeps, whose memory this one reaches; none where it does not, or has no solver yet.
+    fn eigh_for_other(&self, _rows: usize, _block: &BlockVector, _first: usize) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
+    /// How many devices find eigenvectors at once.
+    fn solvers(&self) -> usize {
+        1
+    }
 }
 
 /// A matrix M that stands row by row in a block, for its square `weight M^T M`.
@@ -91,11 +102,19 @@ pub enum TermSource<'a> {
     Block(&'a BlockVector, usize, [i64; 2]),
 }
 
+/// Numbers that one rank tells the others all at once: single matrices would take as many messages.
+const AT_ONCE: usize = 1 << 19;
+
 /// Real numbers of matrices, one after the other, in the memory of a backend until they are brought to the host.
 pub struct DeviceNumbers {
+    /// Who has them: of ranks the one that has made them.
     device: Device,
     there: Mutex<Option<BlockVector>>,
     here: OnceLock<Vec<f64>>,
+    count: usize,
+    /// The rank that has them, if others only know of them, and what it has told.
+    lone: Option<LoneRank>,
+    told: OnceLock<Vec<f64>>,
 }
 
 impl DeviceNumbers {
@@ -104,8 +123,11 @@ impl DeviceNumbers {
     /// # Errors
     /// Those of the backend, which may want to make room.
     pub fn new(device: &Device, block: BlockVector) -> Result<Arc<DeviceNumbers>> {
+        let (count, lone) = (block.rows.local, lone(device));
+        let own = device.alone().filter(|_| lone.is_some()).unwrap_or(device).clone();
         let there = Mutex::new(Some(block));
-        let numbers = Arc::new(DeviceNumbers { device: device.clone(), there, here: OnceLock::new() });
+        let (here, told) = (OnceLock::new(), OnceLock::new());
+        let numbers = Arc::new(DeviceNumbers { device: own, there, here, count, lone, told });
         if let Some(keeper) = device.keeper() {
             keeper.keep(&numbers)?;
         }
@@ -126,6 +148,11 @@ impl DeviceNumbers {
         self.lock().as_ref().map_or(0, BlockVector::bytes)
     }
 
+    /// Whether they count as the backend's: alike on all ranks, also where the one that has them is short of memory.
+    fn are_there(&self) -> bool {
+        self.lone.is_some() || self.lock().is_some()
+    }
+
     /// Brings them to the host, and lets the backend have its memory back.
     ///
     /// # Errors
@@ -139,6 +166,23 @@ impl DeviceNumbers {
         Ok(())
     }
 
+    /// Some of them, on the host of every rank. Where one rank has them, all ranks call this together.
+    fn told(&self, range: Range<usize>) -> Result<Vec<f64>> {
+        let Some(lone) = self.lone else { return self.part(range) };
+        if self.count > AT_ONCE {
+            return lone.tell(range.len(), || self.part(range));
+        }
+        let all = match self.told.get() {
+            Some(all) => all,
+            None => {
+                let all = lone.tell(self.count, || self.part(0..self.count))?;
+                self.told.get_or_init(|| all)
+            }
+        };
+        all.get(range).map(<[f64]>::to_vec).ok_or_else(missing)
+    }
+
+    /// Some of them, on the host of whoever has them.
     fn part(&self, range: Range<usize>) -> Result<Vec<f64>> {
         if let Some(block) = self.there() {
             return self.device.download_part(&block, range);
@@ -158,6 +202,8 @@ pub struct Held<T> {
     columns: usize,
     here: OnceLock<Mat<T>>,
     there: Option<There>,
+    /// What the one rank that has it has on its host, which does not tell the others.
+    alone: OnceLock<Mat<T>>,
 }
 
 /// Its numbers elsewhere: the first, and whether they stand row by row.
@@ -169,7 +215,13 @@ struct There {
 
 impl<T: DenseNumber> From<Mat<T>> for Held<T> {
     fn from(m: Mat<T>) -> Held<T> {
-        Held { rows: m.nrows(), columns: m.ncols(), here: OnceLock::from(m), there: None }
+        Held {
+            rows: m.nrows(),
+            columns: m.ncols(),
+            here: OnceLock::from(m),
+            there: None,
+            alone: OnceLock::new(),
+        }
     }
 }
 
@@ -182,7 +234,7 @@ impl<T> Held<T> {
         by_rows: bool,
     ) -> Held<T> {
         let there = Some(There { numbers: numbers.clone(), first, by_rows });
-        Held { rows, columns, here: OnceLock::new(), there }
+        Held { rows, columns, here: OnceLock::new(), there, alone: OnceLock::new() }
     }
 
     pub fn nrows(&self) -> usize {
@@ -197,36 +249,76 @@ impl<T> Held<T> {
         (self.rows, self.columns)
     }
 
+    /// Whether a backend has it, which all ranks say alike.
+    pub fn is_there(&self) -> bool {
+        self.there.as_ref().is_some_and(|there| there.numbers.are_there())
+    }
+
     /// The block of a backend that has it, its first number there, and whether its numbers stand row by row.
     pub fn there(&self) -> Option<(BlockVector, usize, bool)> {
         let there = self.there.as_ref()?;
         Some((there.numbers.there()?, there.first, there.by_rows))
     }
 
-    /// The matrix, if the host has it already.
+    /// The matrix, if the hosts have it already.
     pub fn known(&self) -> Option<&Mat<T>> {
         self.here.get()
+    }
+
+    /// The matrix, if this host has it already.
+    pub fn known_alone(&self) -> Option<&Mat<T>> {
+        self.here.get().or_else(|| self.alone.get())
     }
 }
 
 impl<T: DenseNumber> Held<T> {
-    /// The matrix on the host.
+    /// The matrix on the host. Where one rank has it, all ranks call this together, not on several threads.
     ///
     /// # Errors
     /// Those of the backend that it comes from.
     pub fn here(&self) -> Result<MatRef<'_, T>> {
-        if let Some(m) = self.here.get() {
+        self.brought(&self.here, DeviceNumbers::told)
+    }
+
+    /// The same for the one rank that has it, or for each rank by itself.
+    ///
+    /// # Errors
+    /// Those of the backend that it comes from.
+    pub fn here_alone(&self) -> Result<MatRef<'_, T>> {
+        let lone = self.there.as_ref().is_some_and(|there| there.numbers.lone.is_some());
+        match self.here.get() {
+            None if lone => self.brought(&self.alone, DeviceNumbers::part),
+            _ => self.here(),
+        }
+    }
+
+    /// The matrix in its place, its numbers brought there where it is missing.
+    fn brought<'a>(
+        &'a self,
+        place: &'a OnceLock<Mat<T>>,
+        bring: impl Fn(&DeviceNumbers, Range<usize>) -> Result<Vec<f64>>,
+    ) -> Result<MatRef<'a, T>> {
+        if let Some(m) = place.get() {
             return Ok(m.as_ref());
         }
         let there = self.there.as_ref().ok_or_else(missing)?;
-        let numbers = there.numbers.part(there.first..there.first + self.rows * self.columns)?;
+        let numbers = bring(&there.numbers, there.first..there.first + self.rows * self.columns)?;
         let numbers = T::of_reals(numbers).ok_or_else(missing)?;
         let m = match there.by_rows {
             true => MatRef::from_row_major_slice(&numbers, self.rows, self.columns).to_owned(),
             false => MatRef::from_column_major_slice(&numbers, self.rows, self.columns).to_owned(),
         };
-        Ok(self.here.get_or_init(|| m).as_ref())
+        Ok(place.get_or_init(|| m).as_ref())
     }
+}
+
+/// Brings matrices that one rank has to the hosts of all, in one order, before threads ask for them in any.
+///
+/// # Errors
+/// Those of the rank that has them, and of MPI.
+pub fn before_threads<'a, T: DenseNumber>(all: impl Iterator<Item = &'a Arc<Held<T>>>) -> Result<()> {
+    let lone = |m: &Held<T>| m.there.as_ref().is_some_and(|there| there.numbers.lone.is_some());
+    all.filter(|m| lone(m)).try_for_each(|m| m.here().map(|_| ()))
 }
 
 impl<T> std::fmt::Debug for Held<T> {

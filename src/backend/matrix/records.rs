@@ -337,7 +337,7 @@ impl RecordList<C64> {
     pub fn parts(&self) -> Result<[RecordList<f64>; 2]> {
         let mut split: HashMap<*const Held<C64>, Parts> = HashMap::new();
         for held in self.matrices() {
-            let m = held.here()?;
+            let m = held.here_alone()?;
             let part = |of: fn(&C64) -> f64| {
                 let part = Mat::from_fn(m.nrows(), m.ncols(), |i, j| of(&m[(i, j)]));
                 (0..part.ncols())

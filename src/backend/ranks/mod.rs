@@ -6,9 +6,11 @@
 //! that reach each other, long vectors of superblocks are spread over these. Ranks with different backends have nothing whole:
 //! it lives on one of them (`uneven.rs`).
 
+mod distributed;
 mod faces;
 mod held;
 mod kernel;
+mod lone;
 mod one;
 mod passes;
 mod records;
@@ -26,19 +28,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub(crate) use crate::backend::cut::least_surface;
 use crate::backend::cut::speed::Shares;
-use crate::backend::cut::{Cut, Way, share};
+use crate::backend::cut::{Cut, share};
 use crate::backend::distributed::Distributed;
+use crate::backend::matrix::Stencil;
 use crate::backend::matrix::outer::Superblocks;
-use crate::backend::matrix::wilson::COMPONENTS;
-use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::shared::{Change, SharedRows, Summand};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Dots, Grid, Keeper, Kernel, KernelShape, Matrices, MatrixSpec,
-    Memory, MonteCarlo, Random, Recorder, Region, Rows, Vectors,
+    Backend, BlockVector, DenseSolver, Device, Grid, Keeper, Kernel, Matrices, MatrixSpec, Memory,
+    MonteCarlo, Random, Recorder, Rows, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::{Alike, World};
+use crate::ranks::World;
 pub(in crate::backend) use held::Own;
 use held::{Places, local, other_cut, own, own_mut};
 use team::Team;
@@ -73,6 +74,8 @@ pub struct Ranks {
     /// None if all ranks are the same and share alike.
     uneven: Option<Uneven>,
     kinds: OnceLock<(bool, bool)>,
+    /// Whether the rank that has all that lives whole solves dense matrices, if there is one such.
+    solves: OnceLock<bool>,
     cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
 }
 
@@ -109,12 +112,13 @@ impl Ranks {
             }
         }
         let (least, many) = (least.unwrap_or(FEW_ROWS), least.unwrap_or(MANY_ROWS).max(EACH * world.size()));
-        let (team, kinds, cuts) = (Team { world }, OnceLock::new(), Mutex::default());
+        let (team, kinds, solves, cuts) =
+            (Team { world }, OnceLock::new(), OnceLock::new(), Mutex::default());
         let together = Arc::new(Together::new(team, device.clone()));
         let host = uneven.as_ref().map(|uneven| uneven.host.clone());
         let name = uneven.as_ref().and_then(|uneven| Some(uneven.mixed.as_ref()?.name));
         let places = Places { device, host, name };
-        Ok(Ranks { team, places, grid, least, many, together, uneven, kinds, cuts })
+        Ok(Ranks { team, places, grid, least, many, together, uneven, kinds, solves, cuts })
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
@@ -359,21 +363,28 @@ impl Backend for Ranks {
         Some(&self.places.device)
     }
 
-    // What each rank would do by itself, with other bits than the next one, is done by the hosts.
+    // What each rank would do by itself, with other bits than the next one, is done by the hosts, or by one rank for all (`lone.rs`).
     fn recorder(&self) -> Option<&dyn Recorder> {
         if self.mixed().is_some() { None } else { self.places.device.recorder() }
     }
 
     fn dense_solver(&self) -> Option<&dyn DenseSolver> {
-        if self.mixed().is_some() { None } else { self.places.device.dense_solver() }
+        match self.lone_rank() {
+            None => self.places.device.dense_solver(),
+            Some(lone) => self.solves_alone(lone).then_some(self as &dyn DenseSolver),
+        }
     }
 
     fn keeper(&self) -> Option<&dyn Keeper> {
-        if self.mixed().is_some() { None } else { self.places.device.keeper() }
+        match self.mixed() {
+            None => self.places.device.keeper(),
+            Some(mixed) => mixed.keeps.then_some(self as &dyn Keeper),
+        }
     }
 
     fn superblocks(&self) -> Option<&dyn Superblocks> {
-        if self.uneven.is_some() { None } else { Some(self) }
+        let makes = self.mixed().is_some_and(|mixed| mixed.superblocks);
+        (makes || self.uneven.is_none()).then_some(self as &dyn Superblocks)
     }
 
     fn monte_carlo(&self) -> Option<&dyn MonteCarlo> {
@@ -448,6 +459,9 @@ impl Vectors for Ranks {
     }
 
     fn download_real(&self, v: &BlockVector) -> Result<Option<Vec<f64>>> {
+        if let Some(lone) = self.lone_rank() {
+            return self.reals_of_one(lone, v);
+        }
         match own(v) {
             None => self.places.device.download_real(v),
             Some(own) if self.meet(own)? => {
@@ -458,10 +472,16 @@ impl Vectors for Ranks {
     }
 
     fn download_part(&self, v: &BlockVector, range: Range<usize>) -> Result<Vec<f64>> {
-        self.places.device.download_part(local(v), range)
+        match self.lone_rank() {
+            Some(lone) => self.part_of_one(lone, v, range),
+            None => self.places.device.download_part(local(v), range),
+        }
     }
 
     fn all_rows(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        if let Some(lone) = self.lone_rank() {
+            return self.rows_of_one(lone, v);
+        }
         own(v).map_or_else(|| self.places.device.all_rows(v), |own| self.brought(own))
     }
 
@@ -537,84 +557,5 @@ impl Matrices for Ranks {
     fn takes_stencil(&self, stencil: &Stencil) -> bool {
         let own = self.places.device.takes_stencil(stencil);
         self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
-    }
-}
-
-impl Distributed for Ranks {
-    /// Of a lattice that is not shared out every rank has all sites, wherever its vectors are.
-    fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
-        match own(v) {
-            Some(own) if !self.is_cut(v)? => self.gathered(own, v.columns),
-            Some(own) => self.places.at(&own.cut).download(&own.block),
-            None => self.places.device.download(v),
-        }
-    }
-
-    fn complete(&self, dots: &mut [Dots]) -> Result<()> {
-        self.team.complete(dots)
-    }
-
-    fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
-        let cut = self.cut_of(&Rows::all(rows))?;
-        let shared = !cut.is_whole() && rows >= self.least;
-        Ok(shared.then(|| cut.runs(cut.part)))
-    }
-
-    fn region(&self, dims: [usize; 4]) -> Result<Region> {
-        let cut = self.cut_of(&Rows::on(Grid { dims, per_site: COMPONENTS }))?;
-        Ok(match &cut.way {
-            Way::Boxes(boxes) => Region::of_box(dims, Arc::new(boxes.clone()), cut.part),
-            Way::Whole | Way::Ranges(_) => Region::whole(dims),
-        })
-    }
-
-    fn prepare_held(
-        &self,
-        csr: Csr,
-        rows: usize,
-        format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
-    ) -> Result<Arc<dyn Kernel>> {
-        let cut = self.cut_of(&Rows::all(rows))?;
-        if cut.is_whole() || csr.rows != cut.local() || csr.cols != rows {
-            return Err(Error::internal("rows that are not those of this rank"));
-        }
-        let dtype = csr.values.dtype();
-        if self.uneven.is_some() && cut.lone().is_some() {
-            let shape = KernelShape::square(Rows::all(rows), dtype);
-            return one::prepare(self, shape, || format(Arc::new(csr)), (cut.clone(), cut));
-        }
-        let share = share::kept(csr, &cut, format);
-        kernel::prepare(
-            self.team,
-            &self.places.device,
-            dtype,
-            share,
-            (Rows::all(rows), None),
-            (cut.clone(), cut),
-        )
-    }
-
-    /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes on: only ranks
-    /// whose backends are the same may compute for one another. A card is through with its work before what others have
-    /// done has passed their hosts.
-    fn alike(&self) -> Result<Option<Alike>> {
-        let always = self.least == 0;
-        let (same, card) = self.kinds()?;
-        Ok((same && (always || !card)).then(|| Alike::new(self.team.world, always)))
-    }
-
-    fn solves_together(&self) -> Result<Option<Alike>> {
-        let always = self.least == 0;
-        let (same, card) = self.kinds()?;
-        let possible = same && (always || !card || self.together.is_possible()?);
-        Ok(possible.then(|| Alike::new(self.team.world, always)))
-    }
-
-    fn walkers(&self) -> Option<Vec<f64>> {
-        self.uneven.as_ref().and_then(Uneven::of_walkers)
-    }
-
-    fn joined(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {
-        self.put_together(own, starts)
     }
 }

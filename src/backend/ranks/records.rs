@@ -118,6 +118,9 @@ impl Ranks {
 impl Superblocks for Ranks {
     /// This rank's rows, or all of them where it has these.
     fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
+        if let Some(lone) = self.lone_rank() {
+            return self.outer_of_one(lone, sums, range);
+        }
         let Some(device) = self.places.device.superblocks() else { return Ok(None) };
         let cut = self.cut_of(&Rows::all(sums.dim))?;
         if cut.is_whole() {
@@ -130,6 +133,9 @@ impl Superblocks for Ranks {
 
     /// Each rank's card turns some of them, and all of them come together where they are downloaded.
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+        if let Some(lone) = self.lone_rank() {
+            return self.turned_by_one(lone, turns);
+        }
         let turned =
             |turns: &[_]| self.places.device.superblocks().map_or(Ok(None), |device| device.turned(turns));
         let numbers: usize = turns.iter().map(Turn::numbers).sum();

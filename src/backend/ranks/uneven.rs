@@ -24,6 +24,9 @@ pub(in crate::backend) struct Mixed {
     /// Of the primary rank.
     pub workers: usize,
     pub columns: usize,
+    /// Whether its backend keeps matrices, and makes diagonals and operators of superblocks.
+    pub keeps: bool,
+    pub superblocks: bool,
 }
 
 impl Uneven {

@@ -316,6 +316,8 @@ impl SplitMatrix {
         let read = self.info.bytes + work.shape.bytes(self.shape.rows.local.max(self.shape.cols));
         let ended = if read <= WORTH_A_THREAD && !linked {
             self.in_turn(work, ends, vectors)
+        } else if linked && work.steps == 1 {
+            self.queued(work, ends, vectors)
         } else {
             self.at_once(work, ends, vectors)
         };
@@ -345,6 +347,23 @@ impl SplitMatrix {
         }
         self.kept.put(work.shape, ends);
         Ok(sums)
+    }
+
+    /// One pass over links, queued for one part after the other: they work at once all the same, and threads take time to begin.
+    fn queued(&self, work: Passes, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
+        let mut products = Vec::with_capacity(ends.len());
+        for (at, (part, lent)) in self.parts.iter().zip(&mut vectors).enumerate() {
+            match ends[at].pass(part, work.c, lent.operands(work.dots)) {
+                Ok(found) => products.push(found),
+                Err(stop) => {
+                    // Those before wait for the rows of all others.
+                    ends[at..].iter_mut().for_each(End::give_up);
+                    return vec![Err(stop)];
+                }
+            }
+        }
+        let ended = |(end, found): (End, Products)| work.summed(vec![found]).map(|sums| (end, sums));
+        ends.into_iter().zip(products).map(ended).collect()
     }
 
     /// A thread for each part.

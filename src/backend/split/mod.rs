@@ -15,7 +15,9 @@ mod walkers;
 mod whole;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::backend::cut::speed::Shares;
 use crate::backend::cut::{Cut, joined, share};
@@ -108,13 +110,62 @@ fn cut_differently() -> Error {
         .hint("make operators and vectors on one backend, after its weights are set")
 }
 
+/// How long threads that call cards stay awake after a call: a search calls again after some microseconds, and to wake a thread takes
+/// longer than what it then waits for.
+const AWAKE: Duration = Duration::from_micros(300);
+
 /// Threads that call parts at once: one for each but the first, which the caller's own thread calls.
-struct Helpers(rayon::ThreadPool);
+struct Helpers {
+    pool: rayon::ThreadPool,
+    /// Whether they stay awake between two calls.
+    eager: bool,
+    watch: Arc<Watch>,
+}
+
+/// When threads were called, and how many of them look out for the next call.
+struct Watch {
+    begin: Instant,
+    /// In microseconds since then.
+    called: AtomicU64,
+    awake: AtomicUsize,
+}
+
+impl Watch {
+    fn now(&self) -> u64 {
+        self.begin.elapsed().as_micros() as u64
+    }
+
+    /// Looks out for calls until there was none for some time.
+    fn look(&self) {
+        while self.now().saturating_sub(self.called.load(Ordering::Relaxed)) < AWAKE.as_micros() as u64 {
+            if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                std::hint::spin_loop();
+            }
+        }
+        self.awake.fetch_sub(1, Ordering::Release);
+    }
+}
 
 impl Helpers {
-    fn new(parts: usize) -> Result<Helpers> {
+    /// `eager`: to stay awake between calls, where all parts are cards.
+    fn new(parts: usize, eager: bool) -> Result<Helpers> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads((parts - 1).max(1)).build();
-        pool.map(Helpers).map_err(|e| Error::backend(format!("threads for the parts of a backend: {e}")))
+        let pool = pool.map_err(|e| Error::backend(format!("threads for the parts of a backend: {e}")))?;
+        let (called, awake) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let watch = Arc::new(Watch { begin: Instant::now(), called, awake });
+        // Who has no processor for them would wait for those that look out.
+        let there = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Ok(Helpers { eager: eager && there > 2 * parts, pool, watch })
+    }
+
+    /// Keeps threads awake for the next call.
+    fn stay_awake(&self) {
+        self.watch.called.store(self.watch.now(), Ordering::Relaxed);
+        let threads = self.pool.current_num_threads();
+        if self.watch.awake.compare_exchange(0, threads, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            let watch = self.watch.clone();
+            self.pool.spawn_broadcast(move |_| watch.look());
+        }
     }
 
     /// Calls `f` for every piece of work, for all at once or for one after the other, and returns what it returns in order.
@@ -127,14 +178,33 @@ impl Helpers {
         if !at_once || jobs.len() < 2 {
             return jobs.into_iter().map(f).collect();
         }
+        let left = AtomicUsize::new(jobs.len() - 1);
         let mut found: Vec<Option<Result<R>>> = jobs.iter().map(|_| None).collect();
-        self.0.in_place_scope(|scope| {
-            let f = &f;
+        if self.eager {
+            self.stay_awake();
+        }
+        self.pool.in_place_scope(|scope| {
+            let (f, left) = (&f, &left);
             let mut all = jobs.into_iter().zip(&mut found);
             let first = all.next();
-            all.for_each(|(job, to)| scope.spawn(move |_| *to = Some(f(job))));
+            all.for_each(|(job, to)| {
+                scope.spawn(move |_| {
+                    *to = Some(f(job));
+                    left.fetch_sub(1, Ordering::Release);
+                });
+            });
             first.into_iter().for_each(|(job, to)| *to = Some(f(job)));
+            if self.eager {
+                // The others are about as fast; who sleeps until they are through wakes up late.
+                let begin = Instant::now();
+                while left.load(Ordering::Acquire) > 0 && begin.elapsed() < AWAKE {
+                    std::hint::spin_loop();
+                }
+            }
         });
+        if self.eager {
+            self.stay_awake();
+        }
         let missing = || Err(Error::internal("a part that was not called"));
         found.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
     }
@@ -184,11 +254,11 @@ impl Split {
             .collect();
         let others = team.iter().filter(|part| **part != shares.primary).map(|part| parts[*part].clone());
         let keeping = Keeping::new(&parts[shares.primary], others);
-        let helpers = Arc::new(Helpers::new(parts.len())?);
+        let queue = parts.iter().all(|part| part.queues());
+        let helpers = Arc::new(Helpers::new(parts.len(), queue)?);
         let team = team.iter().map(|&part| (part, parts[part].clone())).collect();
         let together = Together::new(team, helpers.clone());
         let (cuts, speeds) = (Cuts::new(shares), Mutex::default());
-        let queue = parts.iter().all(|part| part.queues());
         Ok(Split { name, parts, cuts, speeds, together, keeping, helpers, queue })
     }
 
@@ -382,6 +452,11 @@ impl Vectors for Split {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let cut = self.cuts.of_rows(&self.parts, &rows)?;
         self.build((dtype, rows, columns), cut, true, |device, rows, _| device.zeros(dtype, rows, columns))
+    }
+
+    fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        let cut = self.cuts.of_rows(&self.parts, &rows)?;
+        self.build((dtype, rows, columns), cut, true, |device, rows, _| device.room(dtype, rows, columns))
     }
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {

@@ -26,7 +26,7 @@ use crate::number::{C64, DType};
 const MANY_ROWS: usize = 1 << 20;
 const BY_HAND: usize = 1 << 12;
 
-/// Rows of a matrix from which another card may find its eigenvectors: below, its way there takes as long.
+/// Rows of a matrix from which another card finds its eigenvectors where it gets it by way of the host: below, the way takes as long.
 const LARGE: usize = 512;
 
 /// Cards that bring together what each has of a vector, with the ends of their exchange, kept for the next vector of the same shape.
@@ -325,8 +325,7 @@ impl Keeper for Keeping {
     /// By the card that has least to do.
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
         let busy = |card: &(Device, AtomicUsize)| card.1.load(Ordering::Relaxed);
-        let cards = if rows < LARGE { 1 } else { self.cards.len() };
-        let least = (0..cards).min_by_key(|k| busy(&self.cards[*k])).unwrap_or(0);
+        let least = (0..self.cards.len()).min_by_key(|k| busy(&self.cards[*k])).unwrap_or(0);
         let (card, at_work) = &self.cards[least];
         at_work.fetch_add(1, Ordering::Relaxed);
         let found = if least == 0 {
@@ -337,10 +336,14 @@ impl Keeper for Keeping {
         at_work.fetch_sub(1, Ordering::Relaxed);
         found
     }
+
+    fn solvers(&self) -> usize {
+        self.cards.len()
+    }
 }
 
 impl Keeping {
-    /// By another card, by way of the host.
+    /// By another card, which takes the matrix from where it is, or gets it by way of the host.
     fn elsewhere(
         &self,
         card: &Device,
@@ -348,7 +351,14 @@ impl Keeping {
         block: &BlockVector,
         first: usize,
     ) -> Result<Option<Vec<f64>>> {
-        let Some(solver) = card.dense_solver() else { return self.keeper()?.eigh(rows, block, first) };
+        if let Some(keeper) = card.keeper()
+            && let Some(values) = keeper.eigh_for_other(rows, block, first)?
+        {
+            return Ok(Some(values));
+        }
+        let Some(solver) = card.dense_solver().filter(|_| rows >= LARGE) else {
+            return self.keeper()?.eigh(rows, block, first);
+        };
         let mut numbers = self.home.download_part(block, first..first + rows * rows)?;
         let values = solver.eigh(rows, DenseMut::Real(&mut numbers))?;
         self.replace(block, first, &numbers)?;

@@ -11,7 +11,7 @@ use super::mpo::{Mpo, MpoEntry};
 use super::operators::{Carried, Operators, Outline, Present};
 use super::space::{Fusion, Label, Side, Space};
 use super::spread::{All, Spread};
-use crate::backend::matrix::held::Held;
+use crate::backend::matrix::held::{Held, before_threads};
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
 use crate::manybody::wigner::recoupling;
@@ -414,6 +414,8 @@ impl<T: Element> Block<T> {
         let matrices: All<T> = match there {
             Some(matrices) => matrices,
             None => {
+                let pieces = own.iter().flat_map(|(_, (.., factors))| factors);
+                before_threads(vectors.iter().chain(pieces.filter_map(|f| f.matrix.as_ref())))?;
                 let made = deal(
                     &own,
                     |(k, _)| works[*k] as f64,

@@ -15,7 +15,7 @@ use super::spread::{All, joined};
 use super::superblock::Superblock;
 use crate::backend::Device;
 use crate::backend::distributed::alike;
-use crate::backend::matrix::held::Held;
+use crate::backend::matrix::held::{Held, before_threads};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::ranks::{self, Alike, Shares, Told};
@@ -176,7 +176,8 @@ impl<T: Element> DensityMatrix<T> {
         let own = |sector: usize| shares.as_ref().is_none_or(|shares| shares.owns(sector));
         let mine: Vec<usize> = (0..panels.len()).filter(|s| own(*s)).collect();
         let large = panels.iter().any(|panel| panel.0 >= FAR);
-        let here = mixing.noise > 0.0 || !large || device.dense_solver().is_none();
+        // All ranks ask, though one may solve for the others.
+        let here = !large || device.dense_solver().is_none() || mixing.noise > 0.0;
         let mut sums = match here {
             true => deal(
                 &mine,
@@ -343,6 +344,7 @@ impl<T: Element> DensityMatrix<T> {
             0 => (vec![0; space.sectors()], BTreeMap::new()),
             _ => (self.low(cut, &per_sector), self.block.energy(&self.block.operators()?)),
         };
+        before_threads(energy.values().flatten().filter_map(|f| f.matrix.as_ref()))?;
         let there = if cut.low == 0 { self.kept_there(space, &per_sector)? } else { None };
         let vectors: All<T> = match there {
             Some(vectors) => vectors,
@@ -507,7 +509,9 @@ impl<T: Element> Noise<'_, T> {
             let (mut images, mut sizes) = (Vec::new(), Vec::new());
             // All ranks number the images of all, so that their sizes are added in one order.
             let mut number = 0;
-            for ((row, column), factors) in block.by_sectors(operators, symbol) {
+            let pieces = block.by_sectors(operators, symbol);
+            before_threads(pieces.values().flatten().filter_map(|f| f.matrix.as_ref()))?;
+            for ((row, column), factors) in pieces {
                 for (x, &weight) in self.states.iter().zip(self.weights) {
                     for (pair, panel) in self.both.panels(x) {
                         let (own, m) = match self.side {

@@ -8,7 +8,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, TermSource};
+use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, TermSource, before_threads};
 use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
 use crate::error::{Error, Kind, Result};
@@ -47,6 +47,7 @@ pub(super) fn put_together<T: Element>(
         // The processor has other room.
         Ok(None) | Err(_) => {}
     }
+    before_threads(all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref()))?;
     all.par_iter().map(|whole| here(whole).map(|m| Arc::new(m.into()))).collect()
 }
 
@@ -55,7 +56,7 @@ fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option
     let Some(keeper) = device.keeper() else { return Ok(None) };
     let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
     let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());
-    if numbers < MANY || !pieces.any(|m| m.there().is_some()) {
+    if numbers < MANY || !pieces.any(|m| m.is_there()) {
         return Ok(None);
     }
     let mut composed = Vec::with_capacity(all.len());
@@ -167,29 +168,39 @@ fn diagonals<'a, T: Element>(
         if known.contains_key(&Arc::as_ptr(m)) {
             continue;
         }
-        let entries = match m.there().filter(|_| m.known().is_none() && device.keeper().is_some()) {
-            Some(place) => {
-                missing.push((m, place));
-                Vec::new()
-            }
-            None => {
-                let m = m.here()?;
-                (0..m.nrows().min(m.ncols())).map(|i| m[(i, i)].to_c64()).collect()
-            }
+        let entries = if m.is_there() && m.known().is_none() && device.keeper().is_some() {
+            missing.push(m);
+            Vec::new()
+        } else {
+            let m = m.here()?;
+            (0..m.nrows().min(m.ncols())).map(|i| m[(i, i)].to_c64()).collect()
         };
         known.insert(Arc::as_ptr(m), entries);
     }
     let Some(keeper) = device.keeper().filter(|_| !missing.is_empty()) else { return Ok(known) };
-    let composed = missing.iter().map(|(m, (block, first, by_rows))| {
-        let next = 1 + if *by_rows { m.ncols() } else { m.nrows() } as i64;
-        let from = TermSource::Block(block, *first, [next, 0]);
+    // A block that the device has, with the first number and the distance to the next; a column of the host where its memory was short.
+    let place = |m: &&Arc<Held<T>>| match m.there() {
+        Some((block, first, by_rows)) => {
+            Ok(Ok((block, first, 1 + if by_rows { m.ncols() } else { m.nrows() } as i64)))
+        }
+        None => {
+            let all = m.here_alone()?;
+            Ok(Err(Held::from(Mat::from_fn(all.nrows(), 1, |i, _| all[(i, i)].to_c64().re))))
+        }
+    };
+    let places: Vec<std::result::Result<_, Held<f64>>> = missing.iter().map(place).collect::<Result<_>>()?;
+    let composed = missing.iter().zip(&places).map(|(m, place)| {
+        let from = match place {
+            Ok((block, first, next)) => TermSource::Block(block, *first, [*next, 0]),
+            Err(column) => TermSource::Matrix(column),
+        };
         let rows = m.nrows();
         let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
         Composed { rows, columns: 1, by_rows: true, terms }
     });
     let entries = keeper.composed(&composed.collect::<Vec<_>>())?;
     let mut entries = device.download_part(&entries, 0..entries.rows().local)?.into_iter();
-    for (m, _) in &missing {
+    for m in &missing {
         let own: Vec<C64> = entries.by_ref().take(m.nrows()).map(C64::from).collect();
         if own.len() < m.nrows() {
             return Err(Error::internal("fewer numbers than those of the diagonals"));

@@ -90,7 +90,7 @@ pub fn transformed<T: Element>(
                 if from.space() != target.space() {
                     return Err(foreign());
                 }
-                let v = unfolded.as_ref().ok_or_else(foreign)?[piece.rest].here()?;
+                let v = unfolded.as_ref().ok_or_else(foreign)?[piece.rest].here_alone()?;
                 let mut wide = Mat::zeros(piece.matrix.nrows(), v.nrows());
                 let one = T::one_impl();
                 matmul(wide.as_mut(), Accum::Replace, piece.matrix.as_ref(), v.transpose(), one, Par::Seq);
@@ -137,7 +137,7 @@ fn onto_bond<T: Element>(
             Side::Right => new.panel(far, sector),
         };
         let Some(to) = to else { continue };
-        let u = vectors[sector].here()?;
+        let u = vectors[sector].here_alone()?;
         let mut projected = Mat::zeros(u.ncols(), m.ncols());
         matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
         put(&mut out, to, projected.as_ref(), 0, 0, side);
@@ -181,13 +181,13 @@ fn split<T: Element>(
             Side::Right => (pair.right, pair.left, panel.transpose()),
         };
         let Some(moving) = basis.kept(own) else { continue };
-        let u = vectors[moving].here()?;
+        let u = vectors[moving].here_alone()?;
         let mut projected = Mat::zeros(u.ncols(), m.ncols());
         matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
         let sector = match &unfold {
             None => far,
             Some((other, vectors)) => {
-                let v = vectors[far].here()?;
+                let v = vectors[far].here_alone()?;
                 let mut wide = Mat::zeros(projected.nrows(), v.nrows());
                 let narrow = projected.as_ref();
                 matmul(wide.as_mut(), Accum::Replace, narrow, v.transpose(), T::one_impl(), Par::Seq);

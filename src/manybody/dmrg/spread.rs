@@ -122,7 +122,7 @@ pub(super) fn joined<T: Element>(
 /// Numbers of all ranks by way of their devices, where these hand one another what they have.
 fn by_device(device: &dyn Backend, own: &[f64], starts: &[usize]) -> Result<Option<Vec<f64>>> {
     let (Some(ranks), Some(alone)) = (device.distributed(), device.alone()) else { return Ok(None) };
-    if alone.keeper().is_none() {
+    if alone.keeper().is_none() || ranks.lone().is_some() {
         return Ok(None);
     }
     let own: Vec<C64> = own.par_iter().map(|&x| x.into()).collect();

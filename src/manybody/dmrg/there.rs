@@ -11,6 +11,7 @@ use super::space::{Side, Space};
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
+use crate::backend::lone::{LoneRank, lone};
 use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Keeper, Square, TermSource};
 use crate::backend::matrix::records::{Element, Panel};
 use crate::backend::{BlockVector, Device};
@@ -50,15 +51,27 @@ impl<T: Element> DensityMatrix<T> {
         let Some(keeper) = self.device.keeper().filter(|_| is_for_device::<T>(space)) else {
             return Ok(None);
         };
-        let block = self.own_kept(keeper, space, kept);
         let sizes: Vec<usize> = kept.iter().enumerate().map(|(s, kept)| space.dim(s) * kept).collect();
-        let (block, order) = match &self.shares {
-            None => (block, (0..kept.len()).collect()),
-            Some(shares) => {
+        let lone = lone(&self.device);
+        let block = match of_lone(lone, &self.device)? {
+            Some((_, keeper)) => self.own_kept(keeper, space, kept).map(Some),
+            None if lone.is_some() => Ok(None),
+            None => self.own_kept(keeper, space, kept).map(Some),
+        };
+        let one_after_the_other = || (0..kept.len()).collect();
+        let (block, order) = match (&self.shares, lone) {
+            (_, Some(_)) => {
+                let ranks = self.device.distributed().ok_or_else(apart)?;
+                let block = ranks.kept_by_lone(block, sizes.iter().sum());
+                (block.and_then(|block| block.ok_or_else(apart)), one_after_the_other())
+            }
+            (None, None) => (block.and_then(|block| block.ok_or_else(apart)), one_after_the_other()),
+            (Some(shares), None) => {
                 let (order, starts) = shares.in_order(&sizes);
                 let block = ranks::agreed(block);
                 (
                     block.and_then(|own| {
+                        let own = own.ok_or_else(apart)?;
                         self.device.distributed().ok_or_else(apart)?.joined(&own, &starts)?.ok_or_else(apart)
                     }),
                     order,
@@ -116,6 +129,15 @@ fn apart() -> Error {
     Error::backend("devices that do not hand one another what they have")
 }
 
+/// The backend of the rank that has all that lives whole, and what keeps its matrices, if this is that rank.
+fn of_lone(lone: Option<LoneRank>, device: &Device) -> Result<Option<(&Device, &dyn Keeper)>> {
+    if !lone.is_some_and(|lone| lone.here) {
+        return Ok(None);
+    }
+    let own = device.alone().ok_or_else(apart)?;
+    Ok(Some((own, own.keeper().ok_or_else(apart)?)))
+}
+
 /// Whether the sectors of a space are diagonalised where a device has the states.
 fn is_for_device<T: Element>(space: &Space) -> bool {
     !T::DTYPE.is_complex() && space.dims().iter().any(|dim| *dim >= FAR)
@@ -157,7 +179,13 @@ fn there<T: Element>(
     let shares = shared(solving, works);
     let own = |sector: &usize| shares.as_ref().is_none_or(|shares| shares.owns(*sector));
     let mine: Vec<usize> = (0..space.sectors()).filter(own).collect();
-    let found = sectors(device, keeper, (space, &mine), &targets, side);
+    let lone = lone(device);
+    let found = match of_lone(lone, device)? {
+        Some((own, keeper)) => sectors(own, keeper, (space, &mine), &targets, side),
+        // Another rank does it.
+        None if lone.is_some() => Ok(Vec::new()),
+        None => sectors(device, keeper, (space, &mine), &targets, side),
+    };
     match DensityMatrix::of_sums(block.clone(), device, found, (alike, shares)) {
         // The host has other room, and another method.
         Err(e) if e.kind() != Kind::Interrupted => Ok(None),
@@ -253,9 +281,10 @@ fn sectors<T: Element>(
         }
         near();
     };
+    let feeders = FEEDERS * keeper.solvers();
     rayon::scope(|scope| {
-        (0..FEEDERS).for_each(|_| scope.spawn(|_| far()));
-        (FEEDERS..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| near()));
+        (0..feeders).for_each(|_| scope.spawn(|_| far()));
+        (feeders..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| near()));
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let numbers = DeviceNumbers::new(device, sums)?;
