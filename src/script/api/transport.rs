@@ -306,7 +306,7 @@ mod transport_functions {
     /// let found = s.scattering(-0.3);
     /// assert(found.channels == [3, 3], "three waves");
     /// for i in 0..3 {
-    ///     let straight = exp(2.0 * PI() * I * 4.0 * found.incoming.momentum[i]);
+    ///     let straight = exp(2.0 * PI * I * 4.0 * found.incoming.momentum[i]);
     ///     assert_close(abs(found.s[[3 + i, i]] - straight), 0.0, 1e-9);
     /// }
     /// ```
@@ -357,7 +357,7 @@ mod transport_functions {
     /// c.nearest(-1.0);
     /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
     /// // half of an infinite chain's 1/(pi sqrt(4 - E^2))
-    /// assert_close(s.density(0, 0.5)[2], 0.5 / (PI() * sqrt(3.75)), 1e-9);
+    /// assert_close(s.density(0, 0.5)[2], 0.5 / (PI * sqrt(3.75)), 1e-9);
     /// ```
     #[rhai_fn(global, name = "density", pure, return_raw)]
     pub fn density_from(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Series> {

@@ -164,7 +164,7 @@ mod orbitals_functions {
     /// # Example
     /// ```rhai
     /// let waves = orbitals::plane_waves(crystal::electron_gas(2, 1.0), #{ count: 7 });
-    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI()) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
+    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
     /// ```
     #[rhai_fn(global, get = "energies", pure, return_raw)]
     pub fn energies(set: &mut OrbitalSet) -> Fallible<Series> {
