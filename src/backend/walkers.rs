@@ -193,9 +193,9 @@ pub struct EwaldSums {
     pub images: Vec<[f64; 3]>,
     /// One of each pair G, -G, by its numbers, and its weight.
     pub waves: Vec<([i32; 3], f64)>,
-    /// What is added for N electrons: `own N + background N^2`.
+    /// Added for N electrons: times N, in hartree.
     pub own: f64,
-    /// As above.
+    /// Added for N electrons: times N^2, in hartree.
     pub background: f64,
 }
 
@@ -231,9 +231,9 @@ pub struct EnergySpec {
 pub struct Energies {
     /// `-1/2 sum_i (lap_i Psi)/Psi`, its real part.
     pub kinetic: f64,
-    /// Of the potential.
+    /// The energy in the external potential.
     pub external: f64,
-    /// Of the repulsion.
+    /// The energy of the repulsion between electrons.
     pub interaction: f64,
 }
 

@@ -52,7 +52,7 @@ impl Draw {
 /// What moments know of where they come from: nothing, if they were read from a file that does not tell.
 #[derive(Debug, Clone, Default)]
 pub struct Provenance {
-    /// Of the Hamiltonian, and of the operators between the polynomials.
+    /// Fingerprints of the Hamiltonian and of the operators between the polynomials.
     operators: Vec<Fingerprint>,
     /// For each vector of the moments those that it is an average over; none where they are not known.
     vectors: Vec<Vec<Draw>>,
@@ -116,7 +116,7 @@ impl Provenance {
         Ok(())
     }
 
-    /// Of these moments of `here` vectors, and others behind them.
+    /// The record of these moments of `here` vectors and of others behind them.
     pub fn joined(&self, other: &Provenance, here: usize) -> Provenance {
         let own = (0..here).map(|i| self.draws(i).to_vec());
         let operators = if self.operators.is_empty() { &other.operators } else { &self.operators };
@@ -126,7 +126,7 @@ impl Provenance {
         }
     }
 
-    /// Of averages of these moments and others, vector by vector.
+    /// The record of averages of these moments and others, vector by vector.
     pub fn mixed(&self, other: &Provenance, weight: f64) -> Provenance {
         let known = self.operators.len() == other.operators.len();
         let operators = self.operators.iter().zip(&other.operators).filter(|_| known);
@@ -149,13 +149,13 @@ impl Provenance {
         }
     }
 
-    /// Of some of the vectors.
+    /// The record of some of the vectors.
     pub fn select(&self, vectors: std::ops::Range<usize>) -> Provenance {
         let vectors = vectors.map(|i| self.draws(i).to_vec()).collect();
         Provenance { operators: self.operators.clone(), vectors }
     }
 
-    /// For the report of a table.
+    /// What the report of a table tells of it.
     pub fn to_json(&self) -> Value {
         let operators: Vec<[f64; 4]> = self.operators.iter().map(Fingerprint::numbers).collect();
         // Seeds have 64 bits, more than a number has in many readers of JSON.

@@ -231,7 +231,7 @@ impl<C: System> Ensemble<C> {
         ranks::joined(Ok(self.own_places()))
     }
 
-    /// For the walkers of this rank.
+    /// Where the electrons of the walkers of this rank are.
     fn own_places(&self) -> Vec<C::Places> {
         match &self.held {
             Residence::Host(walkers) => walkers.iter().map(|w| C::places(w).clone()).collect(),

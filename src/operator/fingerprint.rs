@@ -33,7 +33,7 @@ impl Fingerprint {
         }
     }
 
-    /// For a file.
+    /// All its numbers, as a file keeps them.
     pub fn numbers(&self) -> [f64; 4] {
         [self.overlap.re, self.overlap.im, self.length, self.rounding]
     }

@@ -100,7 +100,7 @@ impl Options {
         self.as_count(key, &self.value(key)?)
     }
 
-    /// Such a number, if the call gives one.
+    /// A count that is not negative, if the call gives one.
     pub fn maybe_count(&self, key: &str) -> Result<Option<usize>> {
         self.given(key).map(|value| self.as_count(key, &value)).transpose()
     }
@@ -110,7 +110,7 @@ impl Options {
         whole.filter(|_| counts(&self.option(key).kind)).ok_or_else(|| self.otherwise(key))
     }
 
-    /// A text.
+    /// The text of an option; its default where the call gives none.
     pub fn text(&self, key: &str) -> Result<String> {
         self.value(key)?.into_string().map_err(|_| self.otherwise(key))
     }

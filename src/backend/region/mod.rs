@@ -63,7 +63,7 @@ impl Region {
         Region { dims, first, own, halo, extent, strides, cut }
     }
 
-    /// That of another rank.
+    /// The region of another rank.
     fn of_rank(&self, rank: usize) -> Region {
         match &self.cut {
             Some((boxes, _)) => Region::of_box(self.dims, boxes.clone(), rank),

@@ -115,7 +115,7 @@ pub struct Truncation {
 }
 
 impl<T: Element> DensityMatrix<T> {
-    /// That of one half, for one vector or several targets.
+    /// The density matrix of one half, for one vector or several targets.
     ///
     /// # Errors
     /// When the vectors do not belong to the superblock, or weights to the vectors.
@@ -206,7 +206,8 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_sums(block, device, found, (alike, shares))
     }
 
-    /// Of what this rank has found in its sectors of a sum of squares, whose weights are not negative but by rounding.
+    /// The density matrix from what this rank has found in its sectors of a sum of squares, whose weights are negative by
+    /// rounding only.
     pub(super) fn of_sums(
         block: Arc<Block<T>>,
         device: &Device,
@@ -219,7 +220,7 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_sectors(block, device, found, ranks, FLOOR)
     }
 
-    /// Of what this rank has found in its sectors.
+    /// The density matrix from what this rank has found in its sectors.
     fn of_sectors(
         block: Arc<Block<T>>,
         device: &Device,
@@ -248,8 +249,8 @@ impl<T: Element> DensityMatrix<T> {
         Ok(DensityMatrix { block, device, weights, vectors, alike, shares: Some(shares), trace, floor })
     }
 
-    /// That of one half, by the singular values of one vector. Small weights keep their digits, and there are only as
-    /// many vectors as singular values.
+    /// The density matrix of one half, by the singular values of one vector. Small weights keep their digits, and there
+    /// are only as many vectors as singular values.
     ///
     /// # Errors
     /// For a vector that is zero or not finite.

@@ -281,7 +281,7 @@ fn left_tensors<T: Element>(
     Ok(())
 }
 
-/// Those of a right block.
+/// The tensors of a right block.
 fn right_tensors<T: Element>(
     mut right: Arc<Block<T>>,
     mpo: &Mpo,
@@ -310,7 +310,7 @@ fn right_tensors<T: Element>(
     Ok(())
 }
 
-/// Those of the two sites in the middle: the left block's site takes an isometry, the right block's site the remaining factor.
+/// The tensors of the two sites in the middle: an isometry for the left block's, the remaining factor for the right's.
 fn middle_tensors<T: Element>(
     both: &Superblock<T>,
     x: &[T],

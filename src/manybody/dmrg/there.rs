@@ -82,7 +82,7 @@ impl<T: Element> DensityMatrix<T> {
         Ok(Some((0..kept.len()).map(held).collect()))
     }
 
-    /// Those of the sectors that this rank has diagonalised, one after the other, row by row.
+    /// The vectors kept of the sectors that this rank has diagonalised, one after the other, row by row.
     fn own_kept(&self, keeper: &dyn Keeper, space: &Space, kept: &[usize]) -> Result<BlockVector> {
         // A block that the device has, with the first number; a matrix of the host otherwise.
         let mut all = Vec::new();
@@ -121,7 +121,7 @@ fn is_for_device<T: Element>(space: &Space) -> bool {
     !T::DTYPE.is_complex() && space.dims().iter().any(|dim| *dim >= FAR)
 }
 
-/// By the device that has the states; none where the host does it.
+/// The density matrix from states that a device has, diagonalised by it; none where the host does it.
 fn there<T: Element>(
     all: &[(&Superblock<T>, &BlockVector)],
     side: Side,

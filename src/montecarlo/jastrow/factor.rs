@@ -32,7 +32,7 @@ pub enum Factor {
         slope: Option<f64>,
         /// `a_0, a_2, ...` of electrons with opposite spins.
         opposite: Vec<f64>,
-        /// Of electrons with the same spin.
+        /// Coefficients between electrons with the same spin.
         same: Vec<f64>,
     },
     /// `u(r) = ln(1 + a r)`.

@@ -39,7 +39,7 @@ impl Setting {
 pub struct Jastrow {
     setting: Setting,
     factors: Vec<Factor>,
-    /// Of electrons with the same spin, and with opposite spins.
+    /// Functions between electrons with the same spin, and with opposite spins.
     pairs: Vec<[Radial; 2]>,
     bodies: Vec<(Vec<[f64; 3]>, Vec<Radial>)>,
 }

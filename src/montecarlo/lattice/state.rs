@@ -10,9 +10,9 @@ use crate::montecarlo::determinant::Determinant;
 pub enum Reference<S> {
     /// Orbitals filled by each spin: `sites x up` and `sites x down`, row-major.
     Sea {
-        /// Of spin up.
+        /// Orbitals of spin up.
         up: Vec<S>,
-        /// Of spin down.
+        /// Orbitals of spin down.
         down: Vec<S>,
     },
     /// Singlet pairs `sum_ij f(i, j) c^+_i,up c^+_j,down` (BCS, at a fixed number): `sites x sites`, row-major.

@@ -12,9 +12,9 @@ use super::draw::{COLOURS, drawn_together};
 use super::{Content, Picture, Plot};
 use crate::error::{Error, Result};
 
-/// Of bonds, and of sites where currents are what is shown.
+/// Colour of bonds, and of sites where currents are what is shown.
 const GREY: [u8; 3] = [150, 150, 150];
-/// Of currents.
+/// Colour of currents.
 const ARROWS: &str = "#d55e00";
 /// The radius of a site, in lengths of a bond, and in pixels at least and at most.
 const RADIUS: f64 = 0.2;

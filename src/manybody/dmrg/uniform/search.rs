@@ -16,7 +16,7 @@ use crate::task::Task;
 pub struct UniformSearch<T> {
     h: Arc<Repeated>,
     psi: Uniform<T>,
-    /// Of this state, or of one nearby.
+    /// Environments of this state, or of one nearby.
     known: Option<Arc<Environments<T>>>,
     /// What the last step found of the state that it began with.
     found: Option<Found>,
