@@ -202,7 +202,7 @@ pub struct EwaldSums {
 /// A repulsion of electrons.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pairs {
-    /// Ewald's sums.
+    /// Every electron with all images of the others, in a neutralising background.
     Ewald(EwaldSums),
     /// `(1 - r/L)^3/r` of the nearest image.
     Truncated,

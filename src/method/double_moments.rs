@@ -123,7 +123,7 @@ impl Polynomials {
 struct Sides<'a> {
     h: &'a Operator,
     window: Window,
-    /// B.
+    /// The operator B.
     between: &'a Operator,
     left: BlockVector,
     right: BlockVector,

@@ -84,7 +84,7 @@ impl Options {
         self.given(key).and_then(Dynamic::try_cast)
     }
 
-    /// A number.
+    /// The number of an option; its default where the call gives none.
     pub fn float(&self, key: &str) -> Result<f64> {
         as_float(&self.value(key)?).ok_or_else(|| self.otherwise(key))
     }
@@ -128,7 +128,7 @@ impl Options {
         found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| self.otherwise(key))
     }
 
-    /// True or false.
+    /// Whether an option is on; its default where the call gives none.
     pub fn flag(&self, key: &str) -> Result<bool> {
         self.value(key)?.as_bool().map_err(|_| self.otherwise(key))
     }

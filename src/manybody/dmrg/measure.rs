@@ -391,6 +391,6 @@ impl<T: Element> State<T> {
 pub(super) enum Start<'a, T> {
     /// The identity: the matrices before are isometries from the left.
     Nothing,
-    /// An environment.
+    /// The matrix that is carried past the sites before.
     At(&'a Environment<T>),
 }

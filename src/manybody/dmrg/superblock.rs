@@ -295,7 +295,6 @@ impl<T: Element> Superblock<T> {
         &self.right
     }
 
-    /// One of the blocks.
     pub fn half(&self, side: Side) -> &Arc<Block<T>> {
         match side {
             Side::Left => &self.left,
@@ -311,7 +310,7 @@ impl<T: Element> Superblock<T> {
         }
     }
 
-    /// The pairs of sectors.
+    /// The sectors of the left and the right block that states of the target join, in the order of a vector.
     pub fn pairs(&self) -> &[SectorPair] {
         &self.pairs
     }

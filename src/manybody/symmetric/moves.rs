@@ -29,7 +29,7 @@ pub(super) struct Local {
 pub(super) type Key = (Vec<u16>, Vec<u8>, Vec<(i32, i32)>);
 
 impl Local {
-    /// All states stay.
+    /// The move that leaves all states of a site as they are.
     pub fn stay(dim: usize) -> Local {
         Local { states: (0..dim).map(|s| s as u8).collect(), phases: vec![C64::ONE; dim] }
     }

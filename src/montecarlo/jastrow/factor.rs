@@ -42,7 +42,7 @@ pub enum Factor {
     },
     /// `u(r) = p ln r`: electrons, or bosons, that avoid one another with power p.
     Power {
-        /// p.
+        /// The power p.
         power: f64,
     },
     /// `chi(r) = -Z r/(1 + b r)`, for orbitals without cusps at the nuclei; with a cutoff it ends there smoothly.

@@ -169,7 +169,7 @@ impl Picture {
 }
 
 impl Plot {
-    /// The scene of a picture.
+    /// A picture's scene, whose axes have the same scale.
     pub(super) fn pictured(&self, picture: &Picture, size: (f64, f64)) -> Result<Scene> {
         let (x, y) = (self.x_range.unwrap_or(picture.range(0)), self.y_range.unwrap_or(picture.range(1)));
         let drawn = |x: (f64, f64), y: (f64, f64)| -> Result<(Scene, Frame)> {

@@ -233,7 +233,7 @@ pub(super) fn storage_format(o: &Options) -> Result<Format> {
     o.one_of("format", &names)
 }
 
-/// The option `precision`.
+/// Whether the option `precision` asks for 32 bits.
 pub(super) fn single_precision(o: &Options) -> Result<bool> {
     o.one_of("precision", &[("double", false), ("single", true)])
 }

@@ -15,7 +15,7 @@ use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// A lead of a script.
+/// A lead as scripts hold it; copies are the same lead.
 #[derive(Clone)]
 pub(crate) struct ScriptLead(Rc<Lead>);
 

@@ -67,7 +67,7 @@ fn points_of(points: &Matrix) -> Result<Vec<[f64; 3]>> {
     Ok(numbers.chunks_exact(3).map(|r| [r[0], r[1], r[2]]).collect())
 }
 
-/// The splines of a set.
+/// The splines of a set, or an error that says what makes them.
 fn on_grid(set: &OrbitalSet) -> Result<&SplineOrbitals> {
     match set.source() {
         OrbitalSource::Splines(splines) => Ok(splines),
