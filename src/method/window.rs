@@ -186,7 +186,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
         if !a.is_finite() {
             return Err(not_finite());
         }
-        device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::new(1.0, 0.0)], &mut before)?;
+        device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::ONE], &mut before)?;
         alpha.push(a);
         let b = norm(&before)?;
         progress.advance(step + 1)?;
