@@ -13,7 +13,7 @@ use super::dense::{square, thin_svd};
 use super::mpo::Mpo;
 use super::space::{Fusion, Label, Space, Symmetry};
 use super::superblock::Superblock;
-use super::tensor::{Tensor, from_left};
+use super::tensor::{Tensor, push_right};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
@@ -169,7 +169,7 @@ impl<T: Element> State<T> {
             let states = self.symmetry.states(&self.sites, i);
             let mut next = BTreeMap::new();
             let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
-            for (label, pushed) in from_left(&self.symmetry, &states, &self.tensors[i], &carried, &carry) {
+            for (label, pushed) in push_right(&self.symmetry, &states, &self.tensors[i], &carried, &carry) {
                 let qr = pushed.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
                 if q.ncols() > 0 && square(r.as_ref()) > 0.0 {

@@ -13,7 +13,7 @@ use super::super::density::{Truncation, count};
 use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::{
-    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
+    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, to_tensor,
 };
 use super::automaton::Repeated;
 use super::cell::{UnitCell, nothing_left};
@@ -448,7 +448,7 @@ impl<T: Element> Growth<T> {
         let mut next: Vec<Tensor<T>> = Vec::with_capacity(n);
         for (k, tensor) in sites.iter().enumerate().skip(c) {
             let mut parts = BTreeMap::new();
-            for (label, m) in from_left(symmetry, states(k), tensor, &space, &carry) {
+            for (label, m) in push_right(symmetry, states(k), tensor, &space, &carry) {
                 let qr = m.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
                 if q.ncols() > 0 {
@@ -465,7 +465,7 @@ impl<T: Element> Growth<T> {
         let (mut space, mut carry) = (middle.clone(), last.values.clone());
         let mut others: Vec<Tensor<T>> = Vec::with_capacity(c);
         for k in (0..c).rev() {
-            let (fusion, blocks) = from_right(symmetry, states(k), &sites[k], &space, Some(&carry));
+            let (fusion, blocks) = push_left(symmetry, states(k), &sites[k], &space, Some(&carry));
             let (before, rows, rest): (Space, Blocks<T>, Blocks<T>) = lower(&blocks);
             others.push(whole(to_tensor(symmetry, states(k), &before, &space, &fusion, &rows)?, &space));
             carry = rest.into_iter().map(|r| r.1).collect();
