@@ -34,6 +34,7 @@ mod there;
 
 // States of whole chains.
 mod algebra;
+mod carry;
 mod classical;
 mod component;
 mod gauge;

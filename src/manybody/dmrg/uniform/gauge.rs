@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use faer::{Mat, Par};
 
+use super::super::carry::Matrices;
 use super::super::dense::{eigh, product, square, thin_svd};
 use super::super::space::{Label, Space};
 use super::super::tensor::{
     Blocks, Tensor, adjoint, push_left, push_right, scaled_columns, scaled_rows, to_tensor,
 };
-use super::bonds::{BlockLayout, Matrices, dominant, fixed_right, identity, past_left};
+use super::bonds::{BlockLayout, dominant, fixed_right, identity, past_left};
 use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
