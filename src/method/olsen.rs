@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::backend::BlockVector;
 use crate::error::Result;
 use crate::number::C64;
-use crate::operator::{DiagonalThere, Operator};
+use crate::operator::{DiagonalOnDevice, Operator};
 
 /// What is known of an operator's diagonal.
 pub(super) struct Diagonal {
@@ -22,7 +22,7 @@ impl Diagonal {
     /// The diagonal of an operator that knows it, with the rows of its `lowest` lowest entries.
     pub(super) fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
         if lowest == 0
-            && let Some(DiagonalThere { entries, lowest, spread }) = h.diagonal_there()?
+            && let Some(DiagonalOnDevice { entries, lowest, spread }) = h.diagonal_on_device()?
         {
             return Ok(Some(Diagonal { entries, lowest, spread, states: Vec::new() }));
         }

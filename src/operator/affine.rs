@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::probe_hermitian;
-use super::{DiagonalThere, Operator};
+use super::{DiagonalOnDevice, Operator};
 use crate::backend::{BlockVector, Dots, KernelInfo, Update, step_by_step};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -231,8 +231,8 @@ impl Operator {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
-        if self.affine() == (C64::ONE, C64::ZERO) { self.node.diagonal_there() } else { Ok(None) }
+    pub fn diagonal_on_device(&self) -> Result<Option<DiagonalOnDevice>> {
+        if self.affine() == (C64::ONE, C64::ZERO) { self.node.diagonal_on_device() } else { Ok(None) }
     }
 
     /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without products.

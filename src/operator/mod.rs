@@ -36,7 +36,7 @@ pub(crate) fn not_finite() -> Error {
 }
 
 /// The diagonal of an operator on its device, as a real column.
-pub struct DiagonalThere {
+pub struct DiagonalOnDevice {
     pub entries: BlockVector,
     pub lowest: f64,
     /// The standard deviation of all.
@@ -78,7 +78,7 @@ pub trait LinearOperator: Any + Send + Sync {
     ///
     /// # Errors
     /// Those of the device.
-    fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
+    fn diagonal_on_device(&self) -> Result<Option<DiagonalOnDevice>> {
         Ok(None)
     }
 

@@ -344,8 +344,8 @@ impl<T: Element> DensityMatrix<T> {
             0 => (vec![0; space.sectors()], BTreeMap::new()),
             _ => (self.low(cut, &per_sector), self.block.energy(&self.block.operators()?)),
         };
-        let there = if cut.low == 0 { self.kept_there(space, &per_sector)? } else { None };
-        let vectors: All<T> = match there {
+        let on_device = if cut.low == 0 { self.kept_on_device(space, &per_sector)? } else { None };
+        let vectors: All<T> = match on_device {
             Some(vectors) => vectors,
             None => {
                 let own = (0..space.sectors())

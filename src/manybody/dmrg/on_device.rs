@@ -35,7 +35,7 @@ impl<T: Element> DensityMatrix<T> {
         side: Side,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
-        if let Some(found) = there(all, side, mixing)? {
+        if let Some(found) = on_device(all, side, mixing)? {
             return Ok(found);
         }
         let columns = all.iter().map(|(both, v)| both.columns(both.device(), v));
@@ -46,7 +46,7 @@ impl<T: Element> DensityMatrix<T> {
     }
 
     /// The vectors that each sector keeps, so many of the largest weights, where the device has them. Ranks decide alike.
-    pub(super) fn kept_there(&self, space: &Space, kept: &[usize]) -> Result<Option<All<T>>> {
+    pub(super) fn kept_on_device(&self, space: &Space, kept: &[usize]) -> Result<Option<All<T>>> {
         let Some(keeper) = self.device.keeper().filter(|_| is_for_device::<T>(space)) else {
             return Ok(None);
         };
@@ -122,7 +122,7 @@ fn is_for_device<T: Element>(space: &Space) -> bool {
 }
 
 /// The density matrix from states that a device has, diagonalised by it; none where the host does it.
-fn there<T: Element>(
+fn on_device<T: Element>(
     all: &[(&Superblock<T>, &BlockVector)],
     side: Side,
     mixing: &Mixing,
