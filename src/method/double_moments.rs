@@ -421,7 +421,7 @@ impl DoubleMoments {
                 Error::input(format!(
                     "the table is not one of two-dimensional moments: its report has no `{key}`"
                 ))
-                .hint("they are saved with `mu.save(\"moments.npz\")`")
+                .hint("they are saved with their report")
             })
         };
         let window = Window { center: number("center")?, half_width: number("half_width")? };

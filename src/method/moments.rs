@@ -143,7 +143,7 @@ impl Moments {
         let number = |key: &str| {
             table.report().get(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
                 Error::input(format!("the table is not one of moments: its report has no `{key}`"))
-                    .hint("moments are saved with `mu.save(\"moments.npz\")`")
+                    .hint("moments are saved with their report")
             })
         };
         let window = Window { center: number("center")?, half_width: number("half_width")? };

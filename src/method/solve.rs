@@ -323,7 +323,7 @@ pub(crate) fn shifted_steps(
             return Err(Error::input(
                 "conjugate gradients met a direction in which the operator is not positive",
             )
-            .hint("solve with `d.dagger() * d`"));
+            .hint("solve with A^+ A"));
         }
         let alpha: Vec<f64> = rr.iter().zip(&dots.wv).map(|(r, p)| ratio(*r, *p)).collect();
         device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[C64::ONE], &mut r)?;

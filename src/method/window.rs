@@ -144,7 +144,7 @@ pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
         return Ok(());
     }
     Err(Error::input("the spectrum is sought of a Hermitian operator, and this one is not")
-        .hint("`h + h.dagger()` is Hermitian"))
+        .hint("A + A^+ is Hermitian"))
 }
 
 /// What helps where the spectrum leaves its window.

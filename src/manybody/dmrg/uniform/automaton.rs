@@ -118,7 +118,7 @@ impl Repeated {
                 "a Hamiltonian of {} sites that end where it ends, for a chain that has no end",
                 meant.sites
             ))
-            .hint("make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites"));
+            .hint("make it for a longer chain and take the terms that begin in its first cell"));
         }
         if sum.terms().is_empty() && sum.tails().is_empty() {
             return Err(no_terms());

@@ -309,9 +309,8 @@ impl<T: Element> Growth<T> {
         h.cell.check(&psi.cell)?;
         let n = psi.count();
         if n < 2 {
-            return Err(Error::input("a chain that grows by cells of one site").hint(
-                "two sites are needed: take two cells as one, `h.repeated(1, 2)` and `cell.repeated(2)`",
-            ));
+            return Err(Error::input("a chain that grows by cells of one site")
+                .hint("take two cells as one, so that they have two sites"));
         }
         let psi = psi.regauged()?;
         let known = Environments::new(&psi, h, None, TIGHT)?;
