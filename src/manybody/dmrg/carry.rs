@@ -77,7 +77,8 @@ pub(super) fn add_to_left<T: Element>(
     out: &mut Matrices<T>,
 ) {
     for (&(k, b), m) in x {
-        if ket.matrices[k].nrows() == 0 {
+        // Sectors that nothing leads to have no part in the product of the bond before and the site.
+        if ket.matrices[k].nrows() == 0 || bra.matrices[b].nrows() == 0 {
             continue;
         }
         for part in ket.fusion.parts(ket.rows[k]) {
