@@ -10,7 +10,7 @@ use super::super::space::{Fusion, Label, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
 use super::bonds::BlockLayout;
 use super::cell::UnitCell;
-use super::growth::ended;
+use super::ends::ended;
 use super::krylov::largest;
 use super::state::Uniform;
 use super::step::polar;
