@@ -48,6 +48,12 @@ const UNSAFE: [&str; 7] = [
 const LONGEST: usize = 650;
 
 fn sources() -> Vec<(PathBuf, String)> {
+    let found = sources_in("src");
+    assert!(found.len() > 50, "the sources are gone");
+    found
+}
+
+fn sources_in(folder: &str) -> Vec<(PathBuf, String)> {
     fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -59,10 +65,9 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
     collect(&root, &mut found);
-    assert!(found.len() > 50, "the sources are gone");
     found.iter().map(|(path, text)| (path.strip_prefix(&root).unwrap().to_path_buf(), text.clone())).collect()
 }
 
@@ -230,8 +235,11 @@ fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<&String> {
 fn files_of_a_folder_import_in_one_direction() {
     let folders = imports_by_folder(&sources());
     assert!(folders.len() > 20, "the reader of imports finds none");
+    let python = imports_by_folder(&sources_in("python/src"));
+    assert!(python[""].len() > 3, "the reader of imports finds none of the package for Python");
     let wrong: Vec<String> = folders
         .iter()
+        .chain(&python)
         .map(|(folder, imports)| (folder, circle(imports)))
         .filter(|(_, circle)| !circle.is_empty())
         .map(|(folder, circle)| format!("in `{folder}/` these import one another: {circle:?}"))
