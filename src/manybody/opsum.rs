@@ -89,9 +89,9 @@ pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
 /// The sites that a sum is meant for, if its maker said so: the same names mean other operators on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meant {
-    /// Their kind; empty for several kinds.
+    /// The kind of the sites; empty for several kinds.
     pub kind: String,
-    /// How many.
+    /// How many sites there are.
     pub sites: usize,
 }
 

@@ -128,7 +128,7 @@ pub struct Saved<P> {
     /// Key of the random numbers.
     pub seed: u64,
     pub sweep: u64,
-    /// Places of every walker.
+    /// Where the electrons of every walker are.
     pub places: Vec<P>,
 }
 

@@ -60,7 +60,7 @@ pub struct DensityMatrix<T> {
     weights: Vec<Vec<f64>>,
     /// Their vectors, for each sector that this rank has diagonalised; without ranks, for all of them.
     pub(super) vectors: Vec<Option<Found<T>>>,
-    /// The superblock's.
+    /// The device of the superblock.
     pub(super) device: Device,
     alike: Option<Alike>,
     pub(super) shares: Option<Shares>,

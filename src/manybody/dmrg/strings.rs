@@ -28,7 +28,7 @@ pub struct Alphabet {
 /// A local tensor in a string of tensors that are coupled one after the other. Ranks are twice their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Coupled {
-    /// The kind of site.
+    /// The number of the kind of site.
     pub kind: usize,
     /// The multiplets between which it acts; none for the sign of fermions.
     pub between: Option<(usize, usize)>,

@@ -24,7 +24,7 @@ pub(super) struct Split<T> {
 }
 
 impl<T: Element> Split<T> {
-    /// The bond's new basis.
+    /// The new basis of the bond: the sectors that are left, with their sizes.
     pub fn space(&self) -> Space {
         Space::new(self.kept.iter().map(|k| (k.0.clone(), k.2.len())).collect())
     }

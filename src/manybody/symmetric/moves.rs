@@ -12,7 +12,7 @@ const SAME: f64 = 1e-9;
 /// A map of product states onto product states times phases. Fermions that pass one another change the sign besides.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Move {
-    /// Where each site goes.
+    /// The site that each one goes to.
     pub to: Vec<u16>,
     /// What becomes of the states of each site; none where they stay what they are.
     pub local: Option<Vec<Local>>,
@@ -25,7 +25,7 @@ pub(super) struct Local {
     pub phases: Vec<C64>,
 }
 
-/// What tells moves apart.
+/// The numbers by which moves are told apart: places, states, rounded phases.
 pub(super) type Key = (Vec<u16>, Vec<u8>, Vec<(i32, i32)>);
 
 impl Local {
@@ -51,7 +51,7 @@ pub(super) fn unit(z: C64) -> C64 {
 }
 
 impl Move {
-    /// Nothing moves.
+    /// The move that leaves all sites where they are.
     pub fn stay(sites: usize) -> Move {
         Move { to: (0..sites).map(|i| i as u16).collect(), local: None }
     }

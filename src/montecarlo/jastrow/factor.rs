@@ -49,7 +49,7 @@ pub enum Factor {
     Nuclear {
         /// Where the nuclei are.
         centres: Vec<[f64; 3]>,
-        /// Their charges Z.
+        /// The charges Z of the nuclei.
         charges: Vec<f64>,
         /// It levels off at distances of about 1/b.
         b: f64,

@@ -93,7 +93,7 @@ impl Jastrow {
         })
     }
 
-    /// Whether there is none.
+    /// Whether J has no factor.
     pub fn is_empty(&self) -> bool {
         self.factors.is_empty()
     }

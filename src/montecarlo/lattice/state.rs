@@ -39,7 +39,7 @@ pub struct LatticeState<S> {
     pub(super) sparse: bool,
 }
 
-/// No electron.
+/// In place of the number of an electron, on a site that has none.
 pub(super) const EMPTY: u32 = u32::MAX;
 
 /// The electrons of one walker.

@@ -12,10 +12,10 @@ const BLIP: f64 = 1.5 * 1.5 * 1.5;
 
 /// A file as read: what the table holds, the table, and the energies of its orbitals in hartree.
 pub struct Blips {
-    /// Cell, grid and kind.
+    /// Cell, grid and kind of the functions.
     pub layout: SplineLayout,
     pub table: SplineTable,
-    /// One for each orbital.
+    /// The energy of each orbital, in hartree.
     pub energies: Vec<f64>,
 }
 

@@ -35,7 +35,7 @@ const NEW: usize = 3;
 
 /// The largest tolerance of the environments and of the searches of a step.
 const LOOSE: f64 = 1e-4;
-/// The smallest one: rounding.
+/// The smallest tolerance: rounding.
 const TIGHT: f64 = 1e-13;
 
 impl<T: Element> UniformSearch<T> {
