@@ -211,8 +211,8 @@ impl OpSum {
         Ok(sum)
     }
 
-    /// The terms that an infinite chain repeats every `n` sites: those of this sum, of a longer chain, that begin on its first
-    /// `n` sites.
+    /// The terms that an infinite chain repeats every `n` sites. This sum is of a longer chain; they are those of its terms that
+    /// begin on the first `n` sites.
     ///
     /// # Errors
     /// When the chain is too short to hold them, or its terms do not repeat so.

@@ -1,5 +1,5 @@
-//! Product states as words of bits, and what the elements of a group make of them by tables: a word is cut into pieces
-//! of some bits, and each element has a table of what becomes of each piece.
+//! Product states as words of bits, and what the elements of a group make of them. A word is cut into pieces of some
+//! bits; each element has a table for every piece, which tells where the piece goes.
 
 use super::super::sites::Sites;
 use super::group::Group;

@@ -56,8 +56,9 @@ impl Move {
         Move { to: (0..sites).map(|i| i as u16).collect(), local: None }
     }
 
-    /// From where the sites go and what becomes of their states. A phase that all states of a site have is one of all
-    /// states: the first site has the product of these, so that what is the same on all states looks the same.
+    /// From where the sites go and what becomes of their states. A phase that all states of a site share multiplies the
+    /// whole product state, so it does not matter which site has it: the first one takes them all. Equal maps are then
+    /// equal moves.
     pub fn new(to: Vec<u16>, mut local: Vec<Local>) -> Move {
         let mut whole = C64::ONE;
         for site in local.iter_mut().filter(|site| site.phases[0] != C64::ONE) {

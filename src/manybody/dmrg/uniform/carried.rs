@@ -103,8 +103,9 @@ impl Chain<'_> {
         })
     }
 
-    /// The solution of `x = phase (T x + source)`, T being a cell of the chain, without on the matrices of a layout. Where the states
-    /// are the same one, `same` has the operators whose fixed point is taken out, it, and that of the other side.
+    /// The solution of `x = phase (T x + source)`, where T carries past a cell of the chain, among the matrices of a layout.
+    /// Between a state and itself T has a fixed point, which is taken out: `same` has the operators that this concerns, the
+    /// fixed point, and that of the other side.
     ///
     /// # Errors
     /// When it does not converge, as between states that are the same but were not said to be.
