@@ -69,7 +69,7 @@ const SCRIPT: &str = "
     // The coupling moves the state of k = 0 alone, from -2 to -3.5.
     let low = davidson(h, #{ count: 2, tol: 1e-10 });
     assert_close(low.values[0], -3.5, 1e-9);
-    assert_close(low.values[1], -2.0 * cos(2.0 * PI() / 64), 1e-9);
+    assert_close(low.values[1], -2.0 * cos(2.0 * PI / 64), 1e-9);
     print(`bound state at ${low.values[0]}`);
     let dos = kpm::dos(h, #{ moments: 512, vectors: 8, seed: 1 });
     assert_close(dos.density.integrate(dos.energy), 1.0, 1e-3);

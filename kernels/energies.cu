@@ -1,5 +1,9 @@
 // Local energies of walkers: the kinetic one through the inverse matrices, Fourier potentials, and Ewald's sums. Numbers of
 // single electrons and of blocks of waves are added up in a fixed order at the end.
+// Floor of a walker of N electrons, n of each spin: the kinetic energy takes B and the four planes of the orbitals once (five
+// where they are complex) and 8 n^2 flops a filling, besides the functions of N^2 pairs; a Fourier potential a sine and a cosine
+// for every electron and wave; Ewald's sums erfc for N^2/2 pairs, of more images where several are within the cut, and 14 flops
+// for every electron and wave. Bytes matter in the kinetic energy alone.
 
 #include "walkers.cuh"
 

@@ -1,5 +1,7 @@
 // Changes of the Jastrow factor for look-ahead sweeps, all of them beforehand: with every electron alone, and by how much more
 // with any two. Four functions a pair; where all of them end at one distance they are taken from a table.
+// Floor of a walker of N electrons: four distances and functions for each of N^2/2 pairs, 2 TERMS flops a function that is in the
+// table, and 8 bytes written a pair.
 
 #include "moves.cuh"
 

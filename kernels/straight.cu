@@ -2,6 +2,8 @@
 // A block takes a tile of cells in the first two directions and a few planes of the third. Blocks that run together work
 // on neighbouring tiles, so that every row comes from memory once and from a cache the other times. Values of inner cells
 // are read from the kernel's arguments, which costs no registers; cells whose boundary changes them read a list.
+// Floor: v and w once, w twice where gamma is not zero, and the diagonal once where there is one. 12 flops a row and lane of its
+// neighbours are far below what the memory asks for.
 #include "update.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, NEIGHBOURS };

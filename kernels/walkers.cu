@@ -2,6 +2,9 @@
 // electrons one by one, all at once, or as a whole (`ahead.cu` and `groups.cu` have the others). Scalars S are those of the
 // orbitals. Kept of every determinant is B = (A^-1)^T, so that a ratio is a product of two rows. Matrices are numbered
 // filling * walkers + walker, fillings of one spin.
+// Floor of a sweep over n electrons of one spin, for every filling, if a part a of them moves. One by one: 2 n^3 flops for the
+// ratios and 2 a n^3 for B, which is read once a ratio, and read and written once a move: (1 + 2 a) n^3 numbers, from the cache
+// where all walkers' matrices fit in there. All at once: rows and B once, 2 n^2 flops, and the inverse anew (`inverse.cu`).
 
 #include "moves.cuh"
 

@@ -45,7 +45,7 @@ fn wannier_models_have_their_bands() {
         let levels = lattice::wannier90(\"d_hr.dat\", #{ cells: [n, 1, 1] }).build().to_matrix().eigh().values;
         let exact = [];
         for j in 0..n {
-            let e = sqrt(1.25 + cos(2.0 * PI() * j / n));
+            let e = sqrt(1.25 + cos(2.0 * PI * j / n));
             exact.push(e);
             exact.push(-e);
         }

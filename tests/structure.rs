@@ -48,6 +48,12 @@ const UNSAFE: [&str; 7] = [
 const LONGEST: usize = 650;
 
 fn sources() -> Vec<(PathBuf, String)> {
+    let found = sources_in("src");
+    assert!(found.len() > 50, "the sources are gone");
+    found
+}
+
+fn sources_in(folder: &str) -> Vec<(PathBuf, String)> {
     fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -59,10 +65,9 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
     collect(&root, &mut found);
-    assert!(found.len() > 50, "the sources are gone");
     found.iter().map(|(path, text)| (path.strip_prefix(&root).unwrap().to_path_buf(), text.clone())).collect()
 }
 
@@ -230,8 +235,11 @@ fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<&String> {
 fn files_of_a_folder_import_in_one_direction() {
     let folders = imports_by_folder(&sources());
     assert!(folders.len() > 20, "the reader of imports finds none");
+    let python = imports_by_folder(&sources_in("python/src"));
+    assert!(python[""].len() > 3, "the reader of imports finds none of the package for Python");
     let wrong: Vec<String> = folders
         .iter()
+        .chain(&python)
         .map(|(folder, imports)| (folder, circle(imports)))
         .filter(|(_, circle)| !circle.is_empty())
         .map(|(folder, circle)| format!("in `{folder}/` these import one another: {circle:?}"))
@@ -288,12 +296,26 @@ fn hints(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a text calls a function of the language: "`name(".
+/// Whether a text calls a function of the language: "`name(", or a method of a value: ".name(".
 fn calls(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split('`').skip(1).step_by(2).any(|code| {
-        let rest = code.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        rest.len() < code.len() && rest.starts_with('(')
+        code.match_indices('(').any(|(at, _)| {
+            let before = code[..at].trim_end_matches(word);
+            before.len() < at && (before.is_empty() || before.ends_with('.'))
+        })
     })
+}
+
+#[test]
+fn calls_are_seen() {
+    for text in ["use `f(x)`", "take `v.column(0)`", "`d.dagger() * d`", "as in `(u * v).boundary(\"open\")`"]
+    {
+        assert!(calls(text), "{text}");
+    }
+    for text in ["use f(x)", "`2 (a + b)`", "`-f(1)`", "v.column(0)", "of `x`(1)"] {
+        assert!(!calls(text), "{text}");
+    }
 }
 
 #[test]
@@ -308,7 +330,10 @@ fn numeric_layers_know_no_script() {
         let name = path.display().to_string();
         let hints = hints(&text);
         seen += hints.len();
-        let speaks = |hint: &&String| hint.contains("#{") || hint.contains("::") || calls(hint);
+        // What helps in Python is written in Python.
+        let foreign = |hint: &str| hint.contains("NumPy") || hint.contains("Python");
+        let speaks =
+            |hint: &&String| hint.contains("#{") || hint.contains("::") || (calls(hint) && !foreign(hint));
         wrong.extend(hints.iter().filter(speaks).map(|hint| format!("{name}: the hint \"{hint}\"")));
         let program = program(&text);
         // Texts that several hints share.

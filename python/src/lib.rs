@@ -1,5 +1,6 @@
 //! Umklapp for Python: sessions of the language behind Python's objects. `umklapp/` beside this folder is what users see.
 
+mod arrays;
 mod convert;
 mod memory;
 mod session;

@@ -11,7 +11,7 @@ use umklapp::error::Kind;
 use umklapp::script::diagnostics::Report;
 use umklapp::task::Interrupt;
 
-use crate::convert::{entries, from_python, to_python};
+use crate::convert::{ValueKeeper, entries, from_python, to_python};
 use crate::value::Value;
 use crate::worker::{self, Job, Order, Said, Trouble, Wishes};
 
@@ -134,11 +134,17 @@ fn need_this_process(process: u32) -> PyResult<()> {
     ))
 }
 
-impl Session {
-    pub fn handle(&self, number: u64, kind: String) -> Handle {
-        Handle { session: self.clone(), number, kind }
+impl ValueKeeper for Session {
+    fn handle<'py>(&self, py: Python<'py>, number: u64, kind: String) -> PyResult<Bound<'py, PyAny>> {
+        Ok(Bound::new(py, Handle { session: self.clone(), number, kind })?.into_any())
     }
 
+    fn kept(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+        value.cast::<Handle>().ok().map(|handle| handle.get().given_to(self)).transpose()
+    }
+}
+
+impl Session {
     fn call_with<'py>(
         &self,
         py: Python<'py>,
@@ -317,7 +323,7 @@ impl Handle {
     }
 
     /// The value on its way to a session, which must be its own.
-    pub fn given_to(&self, session: &Session) -> PyResult<Value> {
+    fn given_to(&self, session: &Session) -> PyResult<Value> {
         if session.number != self.session.number {
             return Err(PyValueError::new_err(format!("{} lives in another session", self.kind)));
         }

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 use umklapp::number::Table as Columns;
 use umklapp::output::files::Data;
 
-use crate::convert;
+use crate::arrays;
 
 /// Named columns of equal lengths, in order: a read-only mapping from names to arrays.
 ///
@@ -29,7 +29,7 @@ impl Table {
         let mut table = Columns::new();
         for (name, column) in &dict {
             let name = name.str()?.to_cow()?.into_owned();
-            let column = convert::to_column(&name, &column)?;
+            let column = arrays::to_column(&name, &column)?;
             table = table.with_column(name, column).map_err(|e| PyValueError::new_err(e.to_string()))?;
         }
         Ok(Table(match title {
@@ -91,7 +91,7 @@ impl Table {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.0.shared(name) {
-            Some(column) => convert::column(py, column).map(Some),
+            Some(column) => arrays::column(py, column).map(Some),
             None => Ok(default),
         }
     }
@@ -109,14 +109,14 @@ impl Table {
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         match self.0.shared(name) {
-            Some(column) => convert::column(py, column),
+            Some(column) => arrays::column(py, column),
             None => Err(PyKeyError::new_err(self.none(name))),
         }
     }
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         match self.0.shared(name) {
-            Some(column) => convert::column(py, column),
+            Some(column) => arrays::column(py, column),
             None => Err(PyAttributeError::new_err(self.none(name))),
         }
     }

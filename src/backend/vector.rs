@@ -100,7 +100,6 @@ impl Rows {
 /// Block vectors on a backend: how they are made, filled and moved. Those of one backend are not accepted by another; `download`
 /// and `upload` cross over.
 pub trait Vectors: Send + Sync {
-    /// A block of zeros.
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
     /// A block of any numbers, for what writes all of them and reads none.
     fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {

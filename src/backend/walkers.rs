@@ -193,16 +193,16 @@ pub struct EwaldSums {
     pub images: Vec<[f64; 3]>,
     /// One of each pair G, -G, by its numbers, and its weight.
     pub waves: Vec<([i32; 3], f64)>,
-    /// What is added for N electrons: `own N + background N^2`.
+    /// Added for N electrons: times N, in hartree.
     pub own: f64,
-    /// As above.
+    /// Added for N electrons: times N^2, in hartree.
     pub background: f64,
 }
 
 /// A repulsion of electrons.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pairs {
-    /// Ewald's sums.
+    /// Every electron with all images of the others, in a neutralising background.
     Ewald(EwaldSums),
     /// `(1 - r/L)^3/r` of the nearest image.
     Truncated,
@@ -231,9 +231,9 @@ pub struct EnergySpec {
 pub struct Energies {
     /// `-1/2 sum_i (lap_i Psi)/Psi`, its real part.
     pub kinetic: f64,
-    /// Of the potential.
+    /// The energy in the external potential.
     pub external: f64,
-    /// Of the repulsion.
+    /// The energy of the repulsion between electrons.
     pub interaction: f64,
 }
 

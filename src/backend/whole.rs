@@ -26,7 +26,7 @@ pub(super) trait Home: Send + Sync {
     }
 }
 
-/// Such an operator.
+/// The kernel of an operator that lives at one place: it fetches what other places have, and takes results back there.
 pub(super) struct WholeKernel<H> {
     pub home: H,
     pub inner: Arc<dyn Kernel>,

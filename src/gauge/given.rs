@@ -17,7 +17,7 @@ fn checked(m: Su3) -> Result<Su3> {
     }
     finite(&m)?;
     Err(Error::input(format!("the matrix is not in SU(3): it is off by {off:.1e}"))
-        .hint("`m.reunitarised()` projects a 3 x 3 matrix m onto SU(3)"))
+        .hint("any 3 x 3 matrix that has an inverse can be projected onto SU(3)"))
 }
 
 fn finite(m: &Su3) -> Result<()> {

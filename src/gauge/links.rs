@@ -178,7 +178,7 @@ impl Links {
         let other = other.on(&self.region)?;
         if self.sign != other.sign {
             return Err(Error::input("product of gauge fields with different boundaries for fermions")
-                .hint("set that of the product, as in `(u * v).boundary(\"antiperiodic\")`"));
+                .hint("set the boundary of the product"));
         }
         Links::from_fn(self, |x, mu| su3::mul(self.at(x, mu), other.at(x, mu)))
     }

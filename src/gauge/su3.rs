@@ -3,15 +3,13 @@
 pub use crate::backend::matrix::wilson::Su3;
 use crate::number::C64;
 
-const ZERO: C64 = C64::new(0.0, 0.0);
-const ONE: C64 = C64::new(1.0, 0.0);
-
-pub const UNIT: Su3 = [ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE];
+pub const UNIT: Su3 =
+    [C64::ONE, C64::ZERO, C64::ZERO, C64::ZERO, C64::ONE, C64::ZERO, C64::ZERO, C64::ZERO, C64::ONE];
 
 /// `a b`.
 #[inline]
 pub fn mul(a: &Su3, b: &Su3) -> Su3 {
-    let mut c = [ZERO; 9];
+    let mut c = [C64::ZERO; 9];
     for i in 0..3 {
         for k in 0..3 {
             let x = a[3 * i + k];

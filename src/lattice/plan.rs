@@ -118,50 +118,71 @@ impl ModelRows {
     }
 }
 
-impl<'a> RowPlan<'a> {
-    pub fn new(model: &'a Model, axes: &'a [usize]) -> Self {
-        let basis = model.lattice.basis();
-        let ends = |hop: &Hop, adjoint: bool| match adjoint {
-            true => (hop.bond.from, hop.bond.to),
-            false => (hop.bond.to, hop.bond.from),
+/// Where the hoppings and the values of each row of the basis begin, and the ends; both together, since rows come in any order.
+fn beginnings(model: &Model) -> Vec<(usize, usize)> {
+    let sublattices = model.lattice.basis().len();
+    let mut next = vec![(0usize, 0usize); sublattices + 1];
+    for hop in model.hops.iter() {
+        let count = match &hop.value {
+            HopValue::Uniform(block) => block.nonzero().count(),
+            HopValue::PerCell(_) => 0,
         };
-        // Entries and values of each row; both together, since rows come in any order.
-        let mut next = vec![(0usize, 0usize); basis.len() + 1];
-        for hop in model.hops.iter() {
-            let count = match &hop.value {
-                HopValue::Uniform(block) => block.nonzero().count(),
-                HopValue::PerCell(_) => 0,
-            };
-            for row in [hop.bond.from, hop.bond.to] {
-                next[row + 1].0 += 1;
-                next[row + 1].1 += count;
-            }
+        for row in [hop.bond.from, hop.bond.to] {
+            next[row + 1].0 += 1;
+            next[row + 1].1 += count;
         }
-        for row in 0..basis.len() {
-            next[row + 1].0 += next[row].0;
-            next[row + 1].1 += next[row].1;
+    }
+    for row in 0..sublattices {
+        next[row + 1].0 += next[row].0;
+        next[row + 1].1 += next[row].1;
+    }
+    next
+}
+
+/// How many cells on a hopping leads inside the lattice. Where this overflows, no cell is inside.
+fn cells_ahead(hop: &Hop, cells: &[usize]) -> isize {
+    let (mut ahead, mut stride) = (0isize, 1isize);
+    for (x, n) in hop.bond.shift.iter().zip(cells) {
+        ahead = ahead.wrapping_add(stride.wrapping_mul(*x as isize));
+        stride = stride.wrapping_mul(*n as isize);
+    }
+    ahead
+}
+
+/// Cell coordinates from which no hopping crosses a boundary: the first in each direction, and the end.
+fn inside_of(model: &Model) -> [(i64, i64); MAX_DIMENSION] {
+    let cells = model.lattice.cells();
+    let mut inside = [(0, i64::MAX); MAX_DIMENSION];
+    inside.iter_mut().zip(cells).for_each(|(range, n)| range.1 = *n as i64);
+    for hop in model.hops.iter() {
+        for ((range, x), n) in inside.iter_mut().zip(&hop.bond.shift).zip(cells) {
+            range.0 = range.0.max(x.abs());
+            range.1 = range.1.min(*n as i64 - x.abs());
         }
-        let starts: Vec<usize> = next.iter().map(|(entries, _)| *entries).collect();
+    }
+    inside
+}
+
+/// The hoppings as rows see them, by sublattice of the row, with what they have in common lists.
+struct Seen {
+    entries: Vec<SeenHop>,
+    values: Vec<(u32, u32, C64)>,
+    reaches: Vec<f64>,
+}
+
+impl Seen {
+    /// Every hopping from both of its ends; `next` is what [`beginnings`] gives. Of models that are `alike` nothing but a
+    /// factor changes a block from cell to cell.
+    fn new(model: &Model, axes: &[usize], mut next: Vec<(usize, usize)>, alike: bool) -> Seen {
+        let (sublattices, cells) = (model.lattice.basis().len(), model.lattice.cells());
         let mut entries = vec![SeenHop::default(); 2 * model.hops.len()];
-        let mut values = vec![(0, 0, C64::ZERO); next[basis.len()].1];
+        let mut values = vec![(0, 0, C64::ZERO); next[sublattices].1];
         let mut reaches = vec![0.0; entries.len() * axes.len()];
-        let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
-        let by_orbital = !axes.is_empty() || model.offsets.is_some() || opposite;
-        let alike = !by_orbital && model.fluxes.is_empty();
-        let cells = model.lattice.cells();
-        let mut inside = [(0, i64::MAX); MAX_DIMENSION];
-        inside.iter_mut().zip(cells).for_each(|(range, n)| range.1 = *n as i64);
         for (index, hop) in model.hops.iter().enumerate() {
-            let (mut ahead, mut stride) = (0isize, 1isize);
-            for (d, (x, n)) in hop.bond.shift.iter().zip(cells).enumerate() {
-                // Where this overflows, no cell is inside.
-                ahead = ahead.wrapping_add(stride.wrapping_mul(*x as isize));
-                stride = stride.wrapping_mul(*n as isize);
-                inside[d].0 = inside[d].0.max(x.abs());
-                inside[d].1 = inside[d].1.min(*n as i64 - x.abs());
-            }
+            let ahead = cells_ahead(hop, cells);
             for adjoint in [false, true] {
-                let (row, column) = ends(hop, adjoint);
+                let (row, column) =
+                    if adjoint { (hop.bond.from, hop.bond.to) } else { (hop.bond.to, hop.bond.from) };
                 let (place, first) = next[row];
                 let mut last = first;
                 if let HopValue::Uniform(block) = &hop.value {
@@ -188,21 +209,30 @@ impl<'a> RowPlan<'a> {
                     plain: alike && matches!(hop.value, HopValue::Uniform(_)),
                     scaled: hop.scale.is_some(),
                     ahead: cells_ahead
-                        .wrapping_mul(basis.len() as isize)
+                        .wrapping_mul(sublattices as isize)
                         .wrapping_add(column as isize - row as isize),
                     cells_ahead,
                 };
             }
         }
+        Seen { entries, values, reaches }
+    }
+}
+
+impl<'a> RowPlan<'a> {
+    pub fn new(model: &'a Model, axes: &'a [usize]) -> Self {
+        let basis = model.lattice.basis();
+        let next = beginnings(model);
+        let starts: Vec<usize> = next.iter().map(|(entries, _)| *entries).collect();
+        let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
+        let by_orbital = !axes.is_empty() || model.offsets.is_some() || opposite;
+        let Seen { entries, values, reaches } =
+            Seen::new(model, axes, next, !by_orbital && model.fluxes.is_empty());
         let mut by_column: Vec<u32> = (0..entries.len() as u32).collect();
         for row in 0..basis.len() {
             by_column[starts[row]..starts[row + 1]].sort_by_key(|&k| entries[k as usize].ahead);
         }
-        let onsite: Vec<Vec<_>> = model.uniform.iter().map(|block| block.nonzero().collect()).collect();
-        let offsets = basis.iter().map(|s| model.lattice.cell_coordinates(&s.position)).collect();
-        let beside =
-            model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
-        let (same_counts, unrolled) = (vec![None; basis.len()], None);
+        let coordinates = |x: &[f64]| model.lattice.cell_coordinates(x);
         let mut plan = RowPlan {
             model,
             entries,
@@ -210,14 +240,14 @@ impl<'a> RowPlan<'a> {
             by_column,
             values,
             reaches,
-            onsite,
-            offsets,
-            beside,
+            onsite: model.uniform.iter().map(|block| block.nonzero().collect()).collect(),
+            offsets: basis.iter().map(|s| coordinates(&s.position)).collect(),
+            beside: model.offsets.as_ref().map(|of| of.iter().map(|x| coordinates(x)).collect()),
             axes,
             by_orbital,
-            inside,
-            same_counts,
-            unrolled,
+            inside: inside_of(model),
+            same_counts: vec![None; basis.len()],
+            unrolled: None,
         };
         plan.same_counts = (0..basis.len()).map(|s| plan.same_counts_of(s)).collect();
         plan

@@ -247,9 +247,9 @@ pub enum HopAlong<'a, 'b> {
 
 /// A hopping: the same everywhere, or a function of the positions that it joins.
 pub enum HopTerm<'a, 'b> {
-    /// One block.
+    /// One block for all bonds.
     Same(&'a OrbitalBlock),
-    /// A function.
+    /// A block for each bond.
     Of(&'a mut OfBond<'b>),
 }
 

@@ -140,9 +140,9 @@ impl Model {
 /// The energies of a site beside the blocks of its tables.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SiteEnergy {
-    /// Of every electron.
+    /// Energy of every electron.
     charge: f64,
-    /// Of spin up, and with the other sign of spin down.
+    /// Energy of spin up, and with the other sign of spin down.
     field: f64,
 }
 

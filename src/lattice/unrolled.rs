@@ -39,7 +39,7 @@ impl Model {
         let numbers = most.iter().fold(self.rows() as u128, |n, m| n.saturating_mul(2 * *m as u128 + 1));
         if numbers > usize::MAX as u128 / 2 {
             return Err(Error::input("hoppings that cross the boundaries too often to be counted")
-                .hint("a hopping is given by cells, `m.hop([1, 0], t)`, not by places"));
+                .hint("a hopping is given by cells, not by places"));
         }
         let rows = self.rows();
         let mut plan = RowPlan::new(self, axes);

@@ -93,7 +93,7 @@ struct Integrals {
 }
 
 impl Integrals {
-    /// Those of the lines behind the header, of `n` orbitals.
+    /// The integrals that stand behind the header, of `n` orbitals.
     fn read<'a>(lines: impl Iterator<Item = (usize, &'a str)>, n: usize) -> Result<Integrals> {
         let mut all = Integrals::default();
         for (number, line) in lines {

@@ -27,7 +27,7 @@ struct Generated {
     reason: &'static str,
 }
 
-/// What makes an adjoint.
+/// A function that makes the adjoint of an operator.
 pub(super) type Adjoint = Box<dyn Fn() -> Result<Operator> + Send + Sync>;
 
 /// The operator of rows that are generated in every product.

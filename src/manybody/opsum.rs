@@ -101,9 +101,9 @@ pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
 /// The sites that a sum is meant for, if its maker said so: the same names mean other operators on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meant {
-    /// Their kind; empty for several kinds.
+    /// The kind of the sites; empty for several kinds.
     pub kind: String,
-    /// How many.
+    /// How many sites there are.
     pub sites: usize,
 }
 
@@ -223,8 +223,9 @@ impl OpSum {
         Ok(sum)
     }
 
-    /// The terms that an infinite chain repeats every `n` sites: those of this sum, of a longer chain, that begin on its first
-    /// `n` sites. Where the sum has an order of its sites, these are the first of the order, and the terms count them so.
+    /// The terms that an infinite chain repeats every `n` sites. This sum is of a longer chain; they are those of its terms that
+    /// begin on the first `n` sites. Where the sum has an order of its sites, these are the first of the order, and the terms
+    /// count along it.
     ///
     /// # Errors
     /// When the chain is too short to hold them, its terms do not repeat so, or the sum has a constant.

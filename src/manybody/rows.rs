@@ -15,7 +15,7 @@ const WORK: usize = 1 << 22;
 
 /// What generates the rows of a matrix.
 pub(super) trait RowSource: Send + Sync {
-    /// Rows, and columns.
+    /// How many rows and columns the matrix has.
     fn shape(&self) -> (usize, usize);
 
     /// Steps that a row takes, roughly.

@@ -131,7 +131,7 @@ fn walk(
         if n + 1 < count {
             let c = Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 };
             if let Some(fresh) = &mut fresh {
-                device.axpby(&[C64::new(1.0, 0.0)], &previous, &[C64::ZERO], fresh)?;
+                device.axpby(&[C64::ONE], &previous, &[C64::ZERO], fresh)?;
                 std::mem::swap(fresh, &mut previous);
             }
             h.update(c, &current, &mut previous, None)?;
@@ -166,7 +166,7 @@ fn mapped(
         device.set_columns(&mut map, n, &product)?;
         advance(n + 1)
     })?;
-    let ones = device.upload(r.dtype(), r.rows(), 1, &vec![C64::new(1.0, 0.0); r.rows().local])?;
+    let ones = device.upload(r.dtype(), r.rows(), 1, &vec![C64::ONE; r.rows().local])?;
     Ok(device.gram(&ones, &map)?.iter().map(|z| z.re).collect())
 }
 

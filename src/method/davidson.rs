@@ -469,7 +469,7 @@ fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {
     let dim = h.dim();
     if dim != h.cols() || !h.is_hermitian()? {
         return Err(Error::input("eigenpairs are found of Hermitian operators, and this one is not")
-            .hint("`h + h.dagger()` is Hermitian"));
+            .hint("A + A^+ is Hermitian"));
     }
     countable(options.count, h)?;
     positive(options.tolerance)

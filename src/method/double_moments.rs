@@ -2,7 +2,7 @@
 
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
-use crate::method::moments::{ALIKE, chosen};
+use crate::method::moments::ALIKE;
 use crate::method::{Averaged, Provenance, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
@@ -123,7 +123,7 @@ impl Polynomials {
 struct Sides<'a> {
     h: &'a Operator,
     window: Window,
-    /// B.
+    /// The operator B.
     between: &'a Operator,
     left: BlockVector,
     right: BlockVector,
@@ -346,50 +346,6 @@ impl DoubleMoments {
         self.columns.iter().map(Vec::as_slice)
     }
 
-    /// The moments of some of the vectors.
-    ///
-    /// # Errors
-    /// An empty range, or one beyond the last vector.
-    pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Self> {
-        let chosen = chosen(&self.columns, &vectors)?;
-        self.with(chosen.to_vec(), self.record.select(vectors))
-    }
-
-    /// Moments of the same sample and operators, of other vectors.
-    fn with(&self, columns: Vec<Vec<C64>>, record: Provenance) -> Result<Self> {
-        let of = Self::of_vectors(self.window, self.dim, self.count, columns)?;
-        Ok(DoubleMoments { record, ..of.on(self.volume, self.label.clone()) })
-    }
-
-    /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
-    ///
-    /// # Errors
-    /// Those of [`Averaged::merge`], and another number of vectors.
-    pub fn mixed(&self, other: &DoubleMoments, weight: f64) -> Result<Self> {
-        if self.vectors() != other.vectors() {
-            return Err(Error::input("moments of different numbers of vectors have no average for each"));
-        }
-        self.must_fit(other)?;
-        let mix = |(a, b): (&Vec<C64>, &Vec<C64>)| {
-            a.iter().zip(b).map(|(a, b)| a * (1.0 - weight) + b * weight).collect()
-        };
-        let columns = self.columns.iter().zip(&other.columns).map(mix).collect();
-        self.with(columns, self.record.mixed(&other.record, weight))
-    }
-
-    fn must_fit(&self, other: &DoubleMoments) -> Result<()> {
-        let alike = self.window == other.window
-            && (self.dim, self.count, &self.label) == (other.dim, other.count, &other.label)
-            && self.volume == other.volume;
-        if !alike {
-            return Err(Error::input(
-                "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be averaged",
-            )
-            .hint(ALIKE));
-        }
-        Ok(())
-    }
-
     /// One column per vector. The report holds the rest of what [`DoubleMoments::from_table`] needs.
     ///
     /// # Errors
@@ -421,7 +377,7 @@ impl DoubleMoments {
                 Error::input(format!(
                     "the table is not one of two-dimensional moments: its report has no `{key}`"
                 ))
-                .hint("they are saved with `mu.save(\"moments.npz\")`")
+                .hint("they are saved with their report")
             })
         };
         let window = Window { center: number("center")?, half_width: number("half_width")? };
@@ -441,27 +397,35 @@ impl DoubleMoments {
 }
 
 impl Averaged for DoubleMoments {
+    type Moment = C64;
+
     fn record(&self) -> &Provenance {
         &self.record
     }
 
-    fn with_record(self, record: Provenance) -> Self {
-        Self { record, ..self }
+    fn record_mut(&mut self) -> &mut Provenance {
+        &mut self.record
     }
 
-    fn vectors(&self) -> usize {
-        self.columns.len()
+    fn columns(&self) -> &[Vec<C64>] {
+        &self.columns
     }
 
-    fn alike(&self, here: usize, other: &Self, there: usize) -> bool {
-        self.columns[here] == other.columns[there]
+    fn with_columns(&self, _others: Option<&Self>, columns: Vec<Vec<C64>>) -> Result<Self> {
+        let with = Self::of_vectors(self.window, self.dim, self.count, columns)?;
+        Ok(with.on(self.volume, self.label.clone()))
     }
 
-    fn merge(&self, other: &DoubleMoments) -> Result<Self> {
-        self.must_fit(other)?;
-        self.record.must_be_of(&other.record)?;
-        self.must_be_apart(other)?;
-        let columns = self.columns.iter().chain(&other.columns).cloned().collect();
-        self.with(columns, self.record.joined(&other.record, self.vectors()))
+    fn must_fit(&self, other: &DoubleMoments) -> Result<()> {
+        let alike = self.window == other.window
+            && (self.dim, self.count, &self.label) == (other.dim, other.count, &other.label)
+            && self.volume == other.volume;
+        if !alike {
+            return Err(Error::input(
+                "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be averaged",
+            )
+            .hint(ALIKE));
+        }
+        Ok(())
     }
 }

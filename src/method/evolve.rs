@@ -126,7 +126,7 @@ pub fn evolve(
         of = expanded(h, window, of, (t, steps), tolerance, task)?;
     }
     let turns = C64::cis(-t.re * middle);
-    if turns != C64::new(1.0, 0.0) {
+    if turns != C64::ONE {
         of.psi = h.device().convert(&of.psi, of.psi.dtype().to_complex())?;
         scale(h, &mut of.psi, &[turns])?;
     }

@@ -292,7 +292,7 @@ pub fn clenshaw(
     let zeros = || device.zeros(psi.dtype(), psi.rows(), psi.columns());
     let (mut b1, mut b2) = (zeros()?, zeros()?);
     let (a, b) = (1.0 / window.half_width, -window.center / window.half_width);
-    let one = [C64::new(1.0, 0.0)];
+    let one = [C64::ONE];
     let progress = task.start("Clenshaw", coefficients.len());
     for k in (1..coefficients.len()).rev() {
         let c = Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 };

@@ -88,7 +88,7 @@ pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> 
             if !energy.is_finite() || root.norm() == 0.0 {
                 return Err(Error::input(format!("energy {energy} on the edge of the window {window}")));
             }
-            let mut power = C64::new(1.0, 0.0);
+            let mut power = C64::ONE;
             let mut sum = C64::default();
             for (n, mu) in mu.iter().enumerate() {
                 let weight = if n == 0 { 1.0 } else { 2.0 } * if damped { factors[n] } else { 1.0 };

@@ -54,7 +54,7 @@ fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
 pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task) -> Result<Exponential> {
     if v.columns() != 1 {
         return Err(Error::input(format!("exp(z H) of a block of {} columns", v.columns()))
-            .hint("it takes one vector: `v.column(0)`"));
+            .hint("it takes one vector, a column of the block"));
     }
     require_hermitian(h)?;
     if !(z.re.is_finite() && z.im.is_finite()) {

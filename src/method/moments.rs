@@ -60,43 +60,6 @@ impl Moments {
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Provenance::default() })
     }
 
-    /// The moments of some of the vectors.
-    ///
-    /// # Errors
-    /// An empty range, or one beyond the last vector.
-    pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Moments> {
-        let chosen = chosen(&self.columns, &vectors)?;
-        let mut some = Moments::new(self.window, self.dim, chosen.to_vec())?;
-        some.record = self.record.select(vectors);
-        Ok(some)
-    }
-
-    /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
-    pub fn mixed(&self, other: &Moments, weight: f64) -> Result<Moments> {
-        if self.vectors() != other.vectors() {
-            return Err(Error::input("moments of different numbers of vectors have no average for each"));
-        }
-        self.must_fit(other)?;
-        let mix = |(a, b): (&Vec<f64>, &Vec<f64>)| {
-            a.iter().zip(b).map(|(a, b)| (1.0 - weight) * a + weight * b).collect()
-        };
-        let columns = self.columns.iter().zip(&other.columns).map(mix).collect();
-        let mut mixed = Moments::new(self.window, self.dim, columns)?;
-        mixed.seconds = self.seconds + other.seconds;
-        mixed.record = self.record.mixed(&other.record, weight);
-        Ok(mixed)
-    }
-
-    fn must_fit(&self, other: &Moments) -> Result<()> {
-        if self.window != other.window || self.dim != other.dim || self.len() != other.len() {
-            return Err(Error::input(
-                "moments of different windows, dimensions or orders cannot be averaged",
-            )
-            .hint(ALIKE));
-        }
-        Ok(())
-    }
-
     pub fn len(&self) -> usize {
         self.mean.len()
     }
@@ -143,7 +106,7 @@ impl Moments {
         let number = |key: &str| {
             table.report().get(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
                 Error::input(format!("the table is not one of moments: its report has no `{key}`"))
-                    .hint("moments are saved with `mu.save(\"moments.npz\")`")
+                    .hint("moments are saved with their report")
             })
         };
         let window = Window { center: number("center")?, half_width: number("half_width")? };
@@ -226,47 +189,35 @@ pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Averaged for Moments {
+    type Moment = f64;
+
     fn record(&self) -> &Provenance {
         &self.record
     }
 
-    fn with_record(self, record: Provenance) -> Self {
-        Self { record, ..self }
+    fn record_mut(&mut self) -> &mut Provenance {
+        &mut self.record
     }
 
-    fn vectors(&self) -> usize {
-        self.columns.len()
+    fn columns(&self) -> &[Vec<f64>] {
+        &self.columns
     }
 
-    fn alike(&self, here: usize, other: &Self, there: usize) -> bool {
-        self.columns[here] == other.columns[there]
+    fn with_columns(&self, others: Option<&Moments>, columns: Vec<Vec<f64>>) -> Result<Moments> {
+        let mut with = Moments::new(self.window, self.dim, columns)?;
+        with.seconds = others.map_or(0.0, |others| self.seconds + others.seconds);
+        Ok(with)
     }
 
-    fn merge(&self, other: &Moments) -> Result<Moments> {
-        self.must_fit(other)?;
-        self.record.must_be_of(&other.record)?;
-        self.must_be_apart(other)?;
-        let mut merged = Moments::new(
-            self.window,
-            self.dim,
-            self.columns.iter().chain(&other.columns).cloned().collect(),
-        )?;
-        merged.seconds = self.seconds + other.seconds;
-        merged.record = self.record.joined(&other.record, self.vectors());
-        Ok(merged)
+    fn must_fit(&self, other: &Moments) -> Result<()> {
+        if self.window != other.window || self.dim != other.dim || self.len() != other.len() {
+            return Err(Error::input(
+                "moments of different windows, dimensions or orders cannot be averaged",
+            )
+            .hint(ALIKE));
+        }
+        Ok(())
     }
-}
-
-/// The columns of some of the vectors.
-pub(super) fn chosen<'a, T>(columns: &'a [T], vectors: &std::ops::Range<usize>) -> Result<&'a [T]> {
-    columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
-        Error::input(format!(
-            "{} vectors from number {} on, of {}",
-            vectors.len(),
-            vectors.start,
-            columns.len()
-        ))
-    })
 }
 
 /// g_0 mu_0, then 2 g_n mu_n.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::backend::BlockVector;
 use crate::error::Result;
 use crate::number::C64;
-use crate::operator::{DiagonalThere, Operator};
+use crate::operator::{DiagonalOnDevice, Operator};
 
 /// What is known of an operator's diagonal.
 pub(super) struct Diagonal {
@@ -22,7 +22,7 @@ impl Diagonal {
     /// The diagonal of an operator that knows it, with the rows of its `lowest` lowest entries.
     pub(super) fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
         if lowest == 0
-            && let Some(DiagonalThere { entries, lowest, spread }) = h.diagonal_there()?
+            && let Some(DiagonalOnDevice { entries, lowest, spread }) = h.diagonal_on_device()?
         {
             return Ok(Some(Diagonal { entries, lowest, spread, states: Vec::new() }));
         }
@@ -62,7 +62,7 @@ fn summed(diagonal: &[C64], f: impl Fn(f64) -> f64 + Sync) -> f64 {
 pub(super) fn basis_states(h: &Operator, states: &[usize]) -> Result<BlockVector> {
     let mut data = vec![C64::default(); h.dim() * states.len()];
     for (column, &state) in states.iter().enumerate() {
-        data[state * states.len() + column] = C64::new(1.0, 0.0);
+        data[state * states.len() + column] = C64::ONE;
     }
     h.device().upload(h.dtype(), h.rows(), states.len(), &data)
 }
@@ -91,6 +91,6 @@ pub(super) fn olsen(
     };
     let back: Vec<C64> =
         xr.iter().zip(&xx).map(|(a, b)| if b.norm() > 1e-12 { -a / b } else { C64::default() }).collect();
-    device.axpby(&back, &kx, &[C64::new(1.0, 0.0)], &mut kr)?;
+    device.axpby(&back, &kx, &[C64::ONE], &mut kr)?;
     Ok(kr)
 }

@@ -1,6 +1,8 @@
 //! What moments are of, so that only those of one calculation are added, and those of a vector only once: what their operators do to
 //! a fixed vector, and which of the random or unit vectors they were made with.
 
+use std::ops::{Add, Mul, Range};
+
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -52,7 +54,7 @@ impl Draw {
 /// What moments know of where they come from: nothing, if they were read from a file that does not tell.
 #[derive(Debug, Clone, Default)]
 pub struct Provenance {
-    /// Of the Hamiltonian, and of the operators between the polynomials.
+    /// Fingerprints of the Hamiltonian and of the operators between the polynomials.
     operators: Vec<Fingerprint>,
     /// For each vector of the moments those that it is an average over; none where they are not known.
     vectors: Vec<Vec<Draw>>,
@@ -116,7 +118,7 @@ impl Provenance {
         Ok(())
     }
 
-    /// Of these moments of `here` vectors, and others behind them.
+    /// The record of these moments of `here` vectors and of others behind them.
     pub fn joined(&self, other: &Provenance, here: usize) -> Provenance {
         let own = (0..here).map(|i| self.draws(i).to_vec());
         let operators = if self.operators.is_empty() { &other.operators } else { &self.operators };
@@ -126,7 +128,7 @@ impl Provenance {
         }
     }
 
-    /// Of averages of these moments and others, vector by vector.
+    /// The record of averages of these moments and others, vector by vector.
     pub fn mixed(&self, other: &Provenance, weight: f64) -> Provenance {
         let known = self.operators.len() == other.operators.len();
         let operators = self.operators.iter().zip(&other.operators).filter(|_| known);
@@ -149,13 +151,13 @@ impl Provenance {
         }
     }
 
-    /// Of some of the vectors.
+    /// The record of some of the vectors.
     pub fn select(&self, vectors: std::ops::Range<usize>) -> Provenance {
         let vectors = vectors.map(|i| self.draws(i).to_vec()).collect();
         Provenance { operators: self.operators.clone(), vectors }
     }
 
-    /// For the report of a table.
+    /// What the report of a table tells of it.
     pub fn to_json(&self) -> Value {
         let operators: Vec<[f64; 4]> = self.operators.iter().map(Fingerprint::numbers).collect();
         // Seeds have 64 bits, more than a number has in many readers of JSON.
@@ -201,33 +203,91 @@ impl Provenance {
     }
 }
 
-/// Moments that remember what they are of.
+/// Moments that remember what they are of: those of each vector, of which they are the mean.
 pub trait Averaged: Clone {
+    /// One moment.
+    type Moment: Copy + PartialEq + Add<Output = Self::Moment> + Mul<f64, Output = Self::Moment>;
+
     /// What they are of.
     fn record(&self) -> &Provenance;
 
+    fn record_mut(&mut self) -> &mut Provenance;
+
+    /// The moments of each vector.
+    fn columns(&self) -> &[Vec<Self::Moment>];
+
+    /// Moments with everything else like these, of other vectors, that come from these and perhaps from others.
+    ///
+    /// # Errors
+    /// Columns that are no moments.
+    fn with_columns(&self, others: Option<&Self>, columns: Vec<Vec<Self::Moment>>) -> Result<Self>;
+
+    /// Refuses moments that cannot be averaged with these.
+    ///
+    /// # Errors
+    /// Another window, dimension or number of orders.
+    fn must_fit(&self, other: &Self) -> Result<()>;
+
     /// The same moments, with another record.
-    fn with_record(self, record: Provenance) -> Self;
+    fn with_record(mut self, record: Provenance) -> Self {
+        *self.record_mut() = record;
+        self
+    }
 
-    /// How many vectors they are of.
-    fn vectors(&self) -> usize;
+    /// The moments of some of the vectors.
+    ///
+    /// # Errors
+    /// An empty range, or one beyond the last vector.
+    fn select(&self, vectors: Range<usize>) -> Result<Self> {
+        let columns = self.columns();
+        let chosen = columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
+            Error::input(format!(
+                "{} vectors from number {} on, of {}",
+                vectors.len(),
+                vectors.start,
+                columns.len()
+            ))
+        })?;
+        Ok(self.with_columns(None, chosen.to_vec())?.with_record(self.record().select(vectors)))
+    }
 
-    /// Whether vector `here` has the moments of vector `there` of others.
-    fn alike(&self, here: usize, other: &Self, there: usize) -> bool;
+    /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
+    ///
+    /// # Errors
+    /// Moments that do not fit, or of another number of vectors.
+    fn mixed(&self, other: &Self, weight: f64) -> Result<Self> {
+        if self.columns().len() != other.columns().len() {
+            return Err(Error::input("moments of different numbers of vectors have no average for each"));
+        }
+        self.must_fit(other)?;
+        let mix = |(a, b): (&Vec<Self::Moment>, &Vec<Self::Moment>)| {
+            a.iter().zip(b).map(|(a, b)| *a * (1.0 - weight) + *b * weight).collect()
+        };
+        let columns = self.columns().iter().zip(other.columns()).map(mix).collect();
+        let record = self.record().mixed(other.record(), weight);
+        Ok(self.with_columns(Some(other), columns)?.with_record(record))
+    }
 
     /// Moments of more vectors of the same operators and window, averaged with these.
     ///
     /// # Errors
     /// Moments that differ in window, dimension, orders or operators; vectors that both have.
-    fn merge(&self, other: &Self) -> Result<Self>;
+    fn merge(&self, other: &Self) -> Result<Self> {
+        self.must_fit(other)?;
+        self.record().must_be_of(other.record())?;
+        self.must_be_apart(other)?;
+        let columns = self.columns().iter().chain(other.columns()).cloned().collect();
+        let record = self.record().joined(other.record(), self.columns().len());
+        Ok(self.with_columns(Some(other), columns)?.with_record(record))
+    }
 
     /// Refuses moments that have a vector in common with these.
     ///
     /// # Errors
     /// Such a vector.
     fn must_be_apart(&self, other: &Self) -> Result<()> {
-        let (here, there) = (self.vectors(), other.vectors());
-        self.record().must_be_apart(other.record(), (here, there), |i, j| self.alike(i, other, j))
+        let (own, others) = (self.columns(), other.columns());
+        self.record().must_be_apart(other.record(), (own.len(), others.len()), |i, j| own[i] == others[j])
     }
 
     /// As [`Averaged::must_be_apart`], where others may be of another realisation of a disorder, whose vectors are its own.

@@ -59,7 +59,7 @@ impl RecordedClenshaw {
     /// Those of the device, and interruption, after which the recording is of no use.
     pub fn apply(&mut self, v: &BlockVector, terms: usize) -> Result<BlockVector> {
         let device = self.h.device();
-        let (none, one) = ([C64::default()], [C64::new(1.0, 0.0)]);
+        let (none, one) = ([C64::default()], [C64::ONE]);
         device.axpby(&one, v, &none, &mut self.psi)?;
         for b in [&mut self.b1, &mut self.b2] {
             device.axpby(&none, v, &none, b)?;

@@ -13,8 +13,6 @@ use crate::number::{C64, root};
 use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// Factor by which a gradient falls before the span is diagonalised again.
 const CYCLE: f64 = 0.1;
 
@@ -209,7 +207,7 @@ impl RitzVectors {
         let mut r = device.zeros(self.x.dtype(), self.x.rows(), n)?;
         device.combine(&y, &rotation, 0.0, &mut r)?;
         let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
-        device.axpby(&minus, &x, &[ONE], &mut r)?;
+        device.axpby(&minus, &x, &[C64::ONE], &mut r)?;
         self.residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
         (self.x, self.values) = (x, values);
         self.cycles += 1;
@@ -326,7 +324,7 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
     let tangent = |x: &BlockVector, g: &mut BlockVector| -> Result<()> {
         for _ in 0..2 {
             let along = device.dots(x, g)?[0];
-            device.axpby(&[-along], x, &[ONE], g)?;
+            device.axpby(&[-along], x, &[C64::ONE], g)?;
         }
         deflate(g)
     };
@@ -366,7 +364,7 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
         }
         mu = device.dots(&x, &y)?[0].re;
         let old = gg;
-        device.axpby(&[ONE], &y, &[C64::default()], &mut g)?;
+        device.axpby(&[C64::ONE], &y, &[C64::default()], &mut g)?;
         tangent(&x, &mut g)?;
         gg = norm2(&g)?;
         if !gg.is_finite() {
@@ -380,8 +378,8 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
         // The old direction, projected to the tangent space at the new x and with its former length.
         let beta = cos * gg / old * pp;
         let along = device.dots(&x, &p)?[0];
-        device.axpby(&[-along], &x, &[ONE], &mut p)?;
-        device.axpby(&[ONE], &g, &[C64::new(beta, 0.0)], &mut p)?;
+        device.axpby(&[-along], &x, &[C64::ONE], &mut p)?;
+        device.axpby(&[C64::ONE], &g, &[C64::new(beta, 0.0)], &mut p)?;
         if steps % 10 == 0 {
             deflate(&mut p)?;
         }

@@ -7,8 +7,6 @@ use crate::number::{C64, complex};
 use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// How hard to try.
 #[derive(Debug, Clone)]
 pub struct SolveOptions {
@@ -251,11 +249,11 @@ pub(crate) fn gradient_steps(
             .hint("solve with A^+ A, or by BiCGStab"));
         }
         let alpha: Vec<f64> = rr.iter().zip(&pq).map(|(r, p)| ratio(*r, *p)).collect();
-        device.axpby(&real(&alpha), &p, &[ONE], &mut x)?;
-        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[ONE], &mut r)?;
+        device.axpby(&real(&alpha), &p, &[C64::ONE], &mut x)?;
+        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[C64::ONE], &mut r)?;
         let next = squares(device, &r)?;
         let beta: Vec<f64> = next.iter().zip(&rr).map(|(n, o)| ratio(*n, *o)).collect();
-        device.axpby(&[ONE], &r, &real(&beta), &mut p)?;
+        device.axpby(&[C64::ONE], &r, &real(&beta), &mut p)?;
         rr = next;
         iterations += 1;
         progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
@@ -325,10 +323,10 @@ pub(crate) fn shifted_steps(
             return Err(Error::input(
                 "conjugate gradients met a direction in which the operator is not positive",
             )
-            .hint("solve with `d.dagger() * d`"));
+            .hint("solve with A^+ A"));
         }
         let alpha: Vec<f64> = rr.iter().zip(&dots.wv).map(|(r, p)| ratio(*r, *p)).collect();
-        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[ONE], &mut r)?;
+        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[C64::ONE], &mut r)?;
         let next = squares(device, &r)?;
         let beta: Vec<f64> = next.iter().zip(&rr).map(|(n, o)| ratio(*n, *o)).collect();
         for (i, zeta) in zeta.iter_mut().enumerate() {
@@ -345,10 +343,10 @@ pub(crate) fn shifted_steps(
                 mix[c] = new;
                 zeta[c] = [new, now];
             }
-            device.axpby(&real(&step), &ps[i], &[ONE], &mut x[i])?;
+            device.axpby(&real(&step), &ps[i], &[C64::ONE], &mut x[i])?;
             device.axpby(&real(&mix), &r, &real(&keep), &mut ps[i])?;
         }
-        device.axpby(&[ONE], &r, &real(&beta), &mut p)?;
+        device.axpby(&[C64::ONE], &r, &real(&beta), &mut p)?;
         (alpha_old, beta_old, rr) = (alpha, beta, next);
         iterations += 1;
         progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
@@ -393,17 +391,17 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
         }
         a.update(Update::PRODUCT, &p, &mut v, None)?;
         let alpha = over(&rho, &device.dots(&shadow, &v)?);
-        device.axpby(&minus(&alpha), &v, &[ONE], &mut r)?;
+        device.axpby(&minus(&alpha), &v, &[C64::ONE], &mut r)?;
         a.update(Update::PRODUCT, &r, &mut t, None)?;
         let omega = over(&device.dots(&t, &r)?, &device.dots(&t, &t)?);
-        device.axpby(&alpha, &p, &[ONE], &mut x)?;
-        device.axpby(&omega, &r, &[ONE], &mut x)?;
-        device.axpby(&minus(&omega), &t, &[ONE], &mut r)?;
+        device.axpby(&alpha, &p, &[C64::ONE], &mut x)?;
+        device.axpby(&omega, &r, &[C64::ONE], &mut x)?;
+        device.axpby(&minus(&omega), &t, &[C64::ONE], &mut r)?;
         let next = device.dots(&shadow, &r)?;
         let beta: Vec<C64> = over(&next, &rho).iter().zip(over(&alpha, &omega)).map(|(a, b)| a * b).collect();
         // p = r + beta (p - omega v).
-        device.axpby(&minus(&omega), &v, &[ONE], &mut p)?;
-        device.axpby(&[ONE], &r, &beta, &mut p)?;
+        device.axpby(&minus(&omega), &v, &[C64::ONE], &mut p)?;
+        device.axpby(&[C64::ONE], &r, &beta, &mut p)?;
         rho = next;
         iterations += 1;
         let broken = rho.iter().zip(&rr).any(|(rho, rr)| *rr > 0.0 && rho.norm() <= 1e-28 * rr);

@@ -6,8 +6,6 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::{Operator, not_finite};
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// The basis. Columns are ordered as the blocks were added. Blocks of one column each are processed together, in few
 /// passes over memory, as sweeps of DMRG need it.
 pub(super) struct Subspace {
@@ -217,7 +215,7 @@ impl Subspace {
             r
         } else {
             let mut r = self.mix(&self.images, s, columns)?;
-            self.device().axpby(&minus, &x, &[ONE], &mut r)?;
+            self.device().axpby(&minus, &x, &[C64::ONE], &mut r)?;
             r
         };
         // Components along the avoided vectors are not part of the problem.
@@ -318,7 +316,7 @@ pub(crate) fn orthonormal(device: &Device, x: &BlockVector) -> Result<BlockVecto
 /// Eigenvalues, ascending, and eigenvectors, row-major with a column each, of a small Hermitian matrix.
 pub(crate) fn hermitian_eigen(n: usize, data: &[C64], complex: bool) -> Result<(Vec<f64>, Vec<C64>)> {
     if n == 1 {
-        return Ok((vec![data[0].re], vec![ONE]));
+        return Ok((vec![data[0].re], vec![C64::ONE]));
     }
     let mean = |i: usize, j: usize| (data[i * n + j] + data[j * n + i].conj()) * 0.5;
     let entries: Vec<C64> = (0..n * n).map(|k| mean(k / n, k % n)).collect();

@@ -144,7 +144,7 @@ pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
         return Ok(());
     }
     Err(Error::input("the spectrum is sought of a Hermitian operator, and this one is not")
-        .hint("`h + h.dagger()` is Hermitian"))
+        .hint("A + A^+ is Hermitian"))
 }
 
 /// What helps where the spectrum leaves its window.
@@ -186,7 +186,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
         if !a.is_finite() {
             return Err(not_finite());
         }
-        device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::new(1.0, 0.0)], &mut before)?;
+        device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::ONE], &mut before)?;
         alpha.push(a);
         let b = norm(&before)?;
         progress.advance(step + 1)?;

@@ -81,7 +81,7 @@ impl Potential {
         &self.cell
     }
 
-    /// Whether there is none.
+    /// Whether the potential is zero everywhere.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }

@@ -230,7 +230,7 @@ impl<S: Amplitude> Determinant<S> {
         images
     }
 
-    /// W, given `A^-1 y`.
+    /// The matrix W, given `A^-1 y`.
     fn complement(&self, change: &Change<S>, images: &[S]) -> Vec<S> {
         let (n, kr, kc) = (self.n, change.rows.len(), change.columns.len());
         let k = kr + kc;

@@ -73,8 +73,8 @@ pub trait System: Send + Sync + Sized {
         draws: &Draws,
         interrupt: &Interrupt,
     ) -> Result<usize>;
-    /// The weights by which walkers are shared out to ranks; none if evenly.
-    fn weights(&self) -> Option<Vec<f64>> {
+    /// The shares of the ranks, by which walkers are given to them; none if they are equal.
+    fn rank_shares(&self) -> Option<Vec<f64>> {
         None
     }
     /// Walkers on the device of the wave function, if it takes them.
@@ -128,7 +128,7 @@ pub struct Saved<P> {
     /// Key of the random numbers.
     pub seed: u64,
     pub sweep: u64,
-    /// Places of every walker.
+    /// Where the electrons of every walker are.
     pub places: Vec<P>,
 }
 
@@ -160,7 +160,7 @@ impl<C: System> Ensemble<C> {
             let what = format!("no start for a walker in {} random configurations: {why}", C::TRIES);
             Err(Error::numeric(what).hint(C::NO_START))
         };
-        let own = ranks::own_by(count, psi.weights().as_deref());
+        let own = ranks::own_by(count, psi.rank_shares().as_deref());
         // Those kept, and what each thread inverts besides.
         let held = psi.bytes() * (own.len() + rayon::current_num_threads().min(own.len())) as u128;
         ranks::agreed(memory::ensure(held, &format!("room for the matrices of {} walkers", own.len())))?;
@@ -189,7 +189,7 @@ impl<C: System> Ensemble<C> {
             return Err(Error::input("no walkers where some were saved"));
         }
         let total = saved.places.len();
-        let own = ranks::own_by(total, psi.weights().as_deref());
+        let own = ranks::own_by(total, psi.rank_shares().as_deref());
         let places = saved.places[own.clone()].to_vec();
         Self::of_own(psi, places, (own.start as u32, total), (saved.seed, saved.sweep))
     }
@@ -231,7 +231,7 @@ impl<C: System> Ensemble<C> {
         ranks::joined(Ok(self.own_places()))
     }
 
-    /// For the walkers of this rank.
+    /// Where the electrons of the walkers of this rank are.
     fn own_places(&self) -> Vec<C::Places> {
         match &self.held {
             Residence::Host(walkers) => walkers.iter().map(|w| C::places(w).clone()).collect(),

@@ -137,12 +137,12 @@ impl External for Trap {
 /// `-Z/|r - R|` of nuclei in open space.
 #[derive(Debug, Clone)]
 pub struct Nuclei {
-    /// Places and charges.
+    /// Positions in bohr, and charges Z.
     pub nuclei: Vec<([f64; 3], f64)>,
 }
 
 impl Nuclei {
-    /// Their repulsion among themselves.
+    /// The repulsion of the nuclei among themselves, in hartree.
     pub fn repulsion(&self) -> f64 {
         let n = self.nuclei.len();
         let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
@@ -237,7 +237,7 @@ pub struct Hamiltonian {
     pub interaction: Option<Arc<dyn Repulsion>>,
     /// A constant, such as the repulsion of the nuclei.
     pub constant: f64,
-    /// Its name in results.
+    /// The name of the Hamiltonian in results.
     pub label: String,
 }
 
@@ -246,7 +246,7 @@ pub struct Hamiltonian {
 pub struct LocalEnergy {
     /// `-1/2 sum_i (lap_i Psi)/Psi`, its real part.
     pub kinetic: f64,
-    /// Potentials, and the constant.
+    /// The potentials on the electrons, and the constant.
     pub external: f64,
     /// Repulsion of the electrons.
     pub interaction: f64,

@@ -16,9 +16,9 @@ const STEP: f64 = 1e-4;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     pub energy: f64,
-    /// Logarithmic derivatives.
+    /// The logarithmic derivatives O_k.
     pub logs: Vec<f64>,
-    /// Derivatives of the local energy.
+    /// The derivatives of the local energy, d E_L/d a_k.
     pub energies: Vec<f64>,
 }
 

@@ -27,8 +27,8 @@ pub fn on_device<S: Amplitude>(
     }
 }
 
-/// The weights by which walkers of a wave function that a device takes are shared out to ranks; none if evenly.
-pub fn weights<S: Amplitude>(psi: &SlaterJastrow<S>) -> Option<Vec<f64>> {
+/// The shares of the ranks in walkers of a wave function that a device takes; none if they are equal.
+pub fn rank_shares<S: Amplitude>(psi: &SlaterJastrow<S>) -> Option<Vec<f64>> {
     spec(psi, &[], 0, 0)?;
     psi.deciding().splines()?.device().distributed()?.walkers()
 }

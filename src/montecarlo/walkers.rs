@@ -3,7 +3,7 @@
 use super::amplitude::Amplitude;
 use super::determinant::matrices;
 use super::ensemble::{Ensemble, System};
-use super::resident::{OnDevice, on_device, weights};
+use super::resident::{OnDevice, on_device, rank_shares};
 use super::scheme::{self, Draws, Sweep};
 use super::wavefunction::{Configuration, SlaterJastrow};
 use crate::error::{Error, Result};
@@ -83,8 +83,8 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
         scheme::run(self, state, sweep, draws, interrupt)
     }
 
-    fn weights(&self) -> Option<Vec<f64>> {
-        weights(self)
+    fn rank_shares(&self) -> Option<Vec<f64>> {
+        rank_shares(self)
     }
 
     fn resident(&self, places: &[Vec<[f64; 3]>], seed: u64, first: u32) -> Result<Option<OnDevice>> {

@@ -301,7 +301,7 @@ mod tests {
         let complex =
             |z: C64| Table::new().with_column("x", vec![0.0]).unwrap().with_column("z", vec![z]).unwrap();
         let whole = merge(&[complex(C64::new(1.0, 1.0)), complex(C64::new(1.0, -1.0))], &[], false).unwrap();
-        assert_eq!(whole.column("z").unwrap(), &Series::from(vec![C64::new(1.0, 0.0)]));
+        assert_eq!(whole.column("z").unwrap(), &Series::from(vec![C64::ONE]));
         assert!((numbers(&whole, "error")[0] - student::factor(2)).abs() < 1e-12);
     }
 

@@ -144,7 +144,7 @@ impl Series {
             Series::Real(data) => Ok(data),
             Series::Complex(_) => {
                 Err(Error::input(format!("{what} needs a real series, this one is complex"))
-                    .hint("take `.re`, `.im` or `.abs()` of it"))
+                    .hint("take its real part, its imaginary part or its modulus"))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{LinearOperator, ONE, Operator, not_finite};
+use super::{LinearOperator, Operator, not_finite};
 use crate::backend::{
     BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, KernelShape, Random, Update,
 };
@@ -74,7 +74,7 @@ pub fn update_by(
 ) -> Result<()> {
     device.axpby(&[c.alpha.into()], p, &[c.gamma.into()], w)?;
     if c.beta != 0.0 {
-        device.axpby(&[c.beta.into()], v, &[ONE], w)?;
+        device.axpby(&[c.beta.into()], v, &[C64::ONE], w)?;
     }
     if let Some(dots) = dots {
         *dots = Dots::taken(&**device, v, w)?;

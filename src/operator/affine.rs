@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::action::probe_hermitian;
-use super::{DiagonalThere, ONE, Operator};
+use super::{DiagonalOnDevice, Operator};
 use crate::backend::{BlockVector, Dots, KernelInfo, Update, step_by_step};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -16,7 +16,7 @@ impl Operator {
 
     /// `factor * A`.
     pub fn scaled(&self, factor: C64) -> Operator {
-        if factor == ONE { self.clone() } else { self.with(factor * self.scale, factor * self.shift) }
+        if factor == C64::ONE { self.clone() } else { self.with(factor * self.scale, factor * self.shift) }
     }
 
     /// `A + shift`, of a square operator.
@@ -116,11 +116,11 @@ impl Operator {
                 device.axpby(&[self.scale * c.alpha], &product, &[c.gamma.into()], w)?;
                 let own = self.shift * c.alpha + c.beta;
                 if own != C64::ZERO {
-                    device.axpby(&[own], v, &[ONE], w)?;
+                    device.axpby(&[own], v, &[C64::ONE], w)?;
                 }
             }
         }
-        plus.iter().try_for_each(|(factor, x)| device.axpby(&[(*factor).into()], x, &[ONE], w))
+        plus.iter().try_for_each(|(factor, x)| device.axpby(&[(*factor).into()], x, &[C64::ONE], w))
     }
 
     /// `steps` orders of `w <- alpha A v + beta v - w` with `v` and `w` changing places after each; see
@@ -166,13 +166,13 @@ impl Operator {
             let scale = self.scale.conj();
             of.with(scale * of.scale, scale * of.shift + self.shift.conj())
         };
-        let own = Operator { adjoint: None, ..self.node_times(ONE) };
+        let own = Operator { adjoint: None, ..self.node_times(C64::ONE) };
         if let Some(known) = &self.adjoint {
             return Ok(Operator { adjoint: Some(Arc::new(own)), ..back(known) });
         }
         match self.node.adjoint()? {
             Some(mut other) => {
-                if other.affine() == (ONE, C64::ZERO) {
+                if other.affine() == (C64::ONE, C64::ZERO) {
                     other.adjoint = Some(Arc::new(own));
                 }
                 // Models are Hermitian, and so are their commutators i [.., x].
@@ -221,7 +221,7 @@ impl Operator {
     /// The local diagonal, where it is known with little work.
     pub fn diagonal(&self) -> Option<Vec<C64>> {
         let mut diagonal = self.node.diagonal()?;
-        if self.affine() != (ONE, C64::ZERO) {
+        if self.affine() != (C64::ONE, C64::ZERO) {
             diagonal.iter_mut().for_each(|d| *d = self.scale * *d + self.shift);
         }
         Some(diagonal)
@@ -231,8 +231,8 @@ impl Operator {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
-        if self.affine() == (ONE, C64::ZERO) { self.node.diagonal_there() } else { Ok(None) }
+    pub fn diagonal_on_device(&self) -> Result<Option<DiagonalOnDevice>> {
+        if self.affine() == (C64::ONE, C64::ZERO) { self.node.diagonal_on_device() } else { Ok(None) }
     }
 
     /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without products.
@@ -251,7 +251,7 @@ impl Operator {
     /// A few words: the format, and the factor and shift.
     pub fn describe(&self) -> String {
         let mut text = self.node.describe();
-        if self.scale != ONE {
+        if self.scale != C64::ONE {
             text = format!("{} * [{text}]", short(self.scale));
         }
         if self.shift != C64::ZERO {

@@ -48,7 +48,7 @@ impl Operator {
             return Err(Error::input(
                 "an order by couplings is one of a Hermitian operator, and this one is not",
             )
-            .hint("take that of `h + h.dagger()`"));
+            .hint("take that of A + A^+"));
         }
         let matrix = self.written()?.matrix;
         task::apart(move || {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{LinearOperator, ONE, Operator, velocity};
+use super::{LinearOperator, Operator, velocity};
 use crate::backend::matrix::merge;
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Update};
 use crate::error::{Error, Result};
@@ -74,8 +74,8 @@ impl Operator {
         let ((a, c), (b, d)) = (self.affine(), other.affine());
         let apart = c == C64::ZERO && d == C64::ZERO;
         let (factor, left, right) = match apart {
-            true => (a * b, self.node_times(ONE), other.node_times(ONE)),
-            false => (ONE, self.clone(), other.clone()),
+            true => (a * b, self.node_times(C64::ONE), other.node_times(C64::ONE)),
+            false => (C64::ONE, self.clone(), other.clone()),
         };
         let product = Product { left, right, scratch: Mutex::new(None) };
         let product = Operator::from_node(self.device.clone(), Arc::new(product));

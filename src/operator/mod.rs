@@ -27,8 +27,6 @@ pub use fingerprint::Fingerprint;
 pub use stored::{Format, RowRule, Stored};
 pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// What helps where a vector has another size than its operator.
 pub(crate) const TAKE_SIZES: &str = "make vectors of the operator's size";
 
@@ -38,7 +36,7 @@ pub(crate) fn not_finite() -> Error {
 }
 
 /// The diagonal of an operator on its device, as a real column.
-pub struct DiagonalThere {
+pub struct DiagonalOnDevice {
     pub entries: BlockVector,
     pub lowest: f64,
     /// The standard deviation of all.
@@ -80,7 +78,7 @@ pub trait LinearOperator: Any + Send + Sync {
     ///
     /// # Errors
     /// Those of the device.
-    fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
+    fn diagonal_on_device(&self) -> Result<Option<DiagonalOnDevice>> {
         Ok(None)
     }
 
@@ -136,7 +134,7 @@ impl Operator {
     pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
         Operator {
             node,
-            scale: ONE,
+            scale: C64::ONE,
             shift: C64::ZERO,
             device,
             geometry: None,
@@ -184,7 +182,7 @@ impl Operator {
 
     /// The operator behind a handle without factor and shift, if it is of this type.
     pub fn exactly<T: LinearOperator>(&self) -> Option<&T> {
-        self.multiple_of().and_then(|(factor, node)| (factor == ONE).then_some(node))
+        self.multiple_of().and_then(|(factor, node)| (factor == C64::ONE).then_some(node))
     }
 
     /// The operator behind a handle without shift, if it is of this type, and its factor.
@@ -285,7 +283,7 @@ impl Operator {
         for first in (0..cols).step_by(64) {
             let width = 64.min(cols - first);
             let mut v = self.device.zeros(self.dtype(), self.domain(), width)?;
-            let units: Vec<_> = (0..width).map(|c| (first + c, c, C64::new(1.0, 0.0))).collect();
+            let units: Vec<_> = (0..width).map(|c| (first + c, c, C64::ONE)).collect();
             self.device.set_entries(&mut v, &units)?;
             let w = self.device.download(&self.apply(&v)?)?;
             for row in 0..rows {

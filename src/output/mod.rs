@@ -22,7 +22,7 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// Writes a line of results. If the reader has gone away (`umklapp run x | head`), the script goes on, since it
 /// may have files to write. Any other error is reported once and remembered.
 ///
-/// Of several ranks one speaks.
+/// One of several ranks speaks.
 pub fn out(line: &str) {
     if !ranks::first() {
         return;

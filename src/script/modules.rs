@@ -35,7 +35,7 @@ impl Drop for Loading<'_> {
 const DEEPEST: usize = 64;
 
 impl Files {
-    /// Of this folder.
+    /// The modules of a folder.
     pub fn new(folder: &Path, direct: Rc<Direct>) -> Files {
         Files {
             files: FileModuleResolver::new_with_path(folder),

@@ -84,7 +84,7 @@ impl Options {
         self.given(key).and_then(Dynamic::try_cast)
     }
 
-    /// A number.
+    /// The number of an option; its default where the call gives none.
     pub fn float(&self, key: &str) -> Result<f64> {
         as_float(&self.value(key)?).ok_or_else(|| self.otherwise(key))
     }
@@ -100,7 +100,7 @@ impl Options {
         self.as_count(key, &self.value(key)?)
     }
 
-    /// Such a number, if the call gives one.
+    /// A count that is not negative, if the call gives one.
     pub fn maybe_count(&self, key: &str) -> Result<Option<usize>> {
         self.given(key).map(|value| self.as_count(key, &value)).transpose()
     }
@@ -115,7 +115,7 @@ impl Options {
         self.value(key)?.as_int().map_err(|_| self.otherwise(key))
     }
 
-    /// A text.
+    /// The text of an option; its default where the call gives none.
     pub fn text(&self, key: &str) -> Result<String> {
         self.value(key)?.into_string().map_err(|_| self.otherwise(key))
     }
@@ -159,7 +159,7 @@ impl Options {
         all.map(Some).ok_or_else(|| self.otherwise(key))
     }
 
-    /// True or false.
+    /// Whether an option is on; its default where the call gives none.
     pub fn flag(&self, key: &str) -> Result<bool> {
         self.value(key)?.as_bool().map_err(|_| self.otherwise(key))
     }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 37] = [
+const PHRASES: [(&str, &str); 54] = [
     (
         "make vectors of the operator's size",
         "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator",
@@ -104,6 +104,47 @@ const PHRASES: [(&str, &str); 37] = [
         "a factor `polynomial` with `opposite: [-0.5]` has no kink",
         "`jastrow::polynomial(#{ cutoff: 6.0, opposite: [-0.5] })` has no kink",
     ),
+    ("take that of A + A^+", "take that of `h + h.dagger()`"),
+    (
+        "set the boundary of the product",
+        "set that of the product, as in `(u * v).boundary(\"antiperiodic\")`",
+    ),
+    (
+        "any 3 x 3 matrix that has an inverse can be projected onto SU(3)",
+        "`m.reunitarised()` projects a 3 x 3 matrix m onto SU(3)",
+    ),
+    ("saved with their report", "saved with `mu.save(\"moments.npz\")`"),
+    ("it takes one vector, a column of the block", "it takes one vector: `v.column(0)`"),
+    ("A + A^+ is Hermitian", "`h + h.dagger()` is Hermitian"),
+    ("the nearest links in SU(3) can take their place", "`u.reunitarised()` projects links onto SU(3)"),
+    ("take its real part, its imaginary part or its modulus", "take `.re`, `.im` or `.abs()` of it"),
+    (
+        "a hopping is given by cells, not by places",
+        "a hopping is given by cells, `m.hop([1, 0], t)`, not by places",
+    ),
+    (
+        "bring it into a truncated basis first",
+        "rotate it into a truncated basis first: `block.grow().rotate(basis)`",
+    ),
+    ("grow it by a site, then rotate it", "`block.grow().rotate(basis)`"),
+    ("such files are written by saving a state", "such files are written by `gs.save(\"name.dmrg\")`"),
+    (
+        "every term that is not its own conjugate needs one",
+        "give every term that is not its own conjugate one: `h.add(t, \"Cdag\", i, \"C\", j)` needs `h.add(t, \"Cdag\", j, \"C\", i)`",
+    ),
+    (
+        "all functions take its component with Sz = m",
+        "`state.component(m)` is the one with Sz = m, which all functions take",
+    ),
+    (
+        "take two cells as one, so that they have two sites",
+        "two sites are needed: take two cells as one, `h.repeated(1, 2)` and `cell.repeated(2)`",
+    ),
+    (
+        "make it for a longer chain and take the terms that begin in its first cell",
+        "make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites",
+    ),
+    ("solve with A^+ A", "solve with `d.dagger() * d`"),
 ];
 
 /// The error with its hint in the words of the language, where there are such for it.

@@ -32,7 +32,7 @@ pub(super) struct Signature {
 const HEAD: &str = "# Types";
 
 impl Signature {
-    /// That of a doc comment, if it tells one.
+    /// The signature that a doc comment tells, if it does.
     pub fn read(doc: &str) -> Option<Signature> {
         let section = section(doc);
         let text = section.strip_prefix(HEAD)?.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -49,9 +49,8 @@ impl Turn {
 
 /// A register of neighbouring reals.
 pub(in crate::backend) trait Register: Copy {
-    /// The reals.
     type Real: Real;
-    /// How many they are.
+    /// How many reals a register has.
     const LANES: usize;
 
     /// # Safety

@@ -56,7 +56,7 @@ impl WilsonShape {
         WilsonShape { part, bit, lanes, enter, odd, cut: [false; 4], leave: [[1.0; 2]; 4] }
     }
 
-    /// That of a box.
+    /// The shape of a box: of its inner sites, with the signs of its cut faces.
     pub fn of_box(part: &WilsonBox) -> WilsonShape {
         let cut = std::array::from_fn(|d| part.is_cut(d));
         let leave = std::array::from_fn(|d| [part.sign(d, false), part.sign(d, true)]);

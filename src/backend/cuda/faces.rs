@@ -58,7 +58,7 @@ pub(super) struct FacesLink {
     passage: Passage,
     /// What does not change from pass to pass.
     argument: FacesArgument,
-    /// Of the kernels' names.
+    /// Ending of the kernels' names: precision and reals a link.
     form: String,
     ledger: Ledger,
 }

@@ -12,7 +12,7 @@ use crate::backend::BlockVector;
 use crate::backend::matrix::held::{Composed, Held, TermSource};
 use crate::error::{Error, Result};
 
-/// Matrices on the card.
+/// Matrices that a kernel reads, by the addresses that they have on the card.
 pub(super) struct CardMatrices {
     #[expect(dead_code, reason = "kept alive for the kernels, which have their addresses")]
     kept: (Option<Buffer>, Vec<BlockVector>),

@@ -13,7 +13,7 @@ pub(in crate::backend) struct RowLattice {
 }
 
 impl RowLattice {
-    /// That of a stencil.
+    /// The lattice of a stencil; none of other matrices.
     pub fn of(spec: Option<&MatrixSpec>) -> Option<RowLattice> {
         let Some(MatrixSpec::Stencil(stencil)) = spec else { return None };
         Some(RowLattice {

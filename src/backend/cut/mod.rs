@@ -113,7 +113,7 @@ impl Cut {
         self.way == Way::Whole
     }
 
-    /// Rows of a part.
+    /// How many rows a part has.
     pub fn rows_of(&self, part: usize) -> usize {
         match &self.way {
             Way::Whole => self.rows,

@@ -426,7 +426,7 @@ impl<T> Turn<'_, T> {
         self.rows.ncols() * self.columns.ncols()
     }
 
-    /// Multiplications.
+    /// Multiplications that it takes.
     fn work(&self) -> usize {
         let dense = self.pieces.iter().filter(|f| f.matrix.is_some());
         let inner: usize = dense.map(|f| f.rows * f.columns).sum();

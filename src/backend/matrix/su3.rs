@@ -59,5 +59,5 @@ fn check_own(region: &Region, links: &[Su3], tolerance: f64) -> Result<()> {
         at % 4,
         off_su3(&links[at])
     ))
-    .hint("`u.reunitarised()` projects links onto SU(3)"))
+    .hint("the nearest links in SU(3) can take their place"))
 }

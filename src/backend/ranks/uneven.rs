@@ -21,7 +21,7 @@ pub(in crate::backend) struct Uneven {
 pub(in crate::backend) struct Mixed {
     pub name: &'static str,
     pub description: String,
-    /// Of the primary rank.
+    /// Workers of the primary rank.
     pub workers: usize,
     pub columns: usize,
     /// Whether its backend keeps matrices, and makes diagonals and operators of superblocks.

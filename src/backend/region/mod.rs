@@ -42,7 +42,6 @@ impl Region {
         device.distributed().map_or_else(|| Ok(Region::whole(dims)), |ranks| ranks.region(dims))
     }
 
-    /// The box of a rank.
     pub(super) fn of_box(dims: [usize; 4], boxes: Arc<Boxes>, rank: usize) -> Region {
         let ranges = boxes.of(rank);
         let (first, own): ([usize; 4], [usize; 4]) =
@@ -63,7 +62,7 @@ impl Region {
         Region { dims, first, own, halo, extent, strides, cut }
     }
 
-    /// That of another rank.
+    /// The region of another rank.
     fn of_rank(&self, rank: usize) -> Region {
         match &self.cut {
             Some((boxes, _)) => Region::of_box(self.dims, boxes.clone(), rank),
@@ -200,7 +199,7 @@ impl Region {
 mod tests {
     use super::*;
 
-    /// All ranks of a grid.
+    /// The regions of all ranks of a grid.
     pub(super) fn ranks(dims: [usize; 4], grid: [usize; 4]) -> Vec<Region> {
         let boxes = Arc::new(Boxes::new(&dims, 12, &grid));
         (0..boxes.count()).map(|rank| Region::of_box(dims, boxes.clone(), rank)).collect()

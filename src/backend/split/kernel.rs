@@ -219,7 +219,7 @@ impl Passes {
 }
 
 impl Lent<'_> {
-    /// For the next pass.
+    /// What the next pass takes.
     fn operands(&mut self, dots: bool) -> Operands<'_> {
         let besides = if dots { Besides::Dots } else { Besides::Nothing };
         match self {

@@ -42,7 +42,7 @@ impl Speeds {
         bytes * self.copies[part]
     }
 
-    /// For people.
+    /// The rates of each part for people, in Tflop/s.
     pub fn text(&self, parts: &[Device]) -> String {
         let one = |(device, rates): (&Device, &[f64; class::COUNT])| {
             let rates: Vec<String> = rates.iter().map(|r| format!("{:.3}", 1e-12 * r)).collect();

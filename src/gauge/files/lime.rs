@@ -43,7 +43,7 @@ fn checksum(site: usize, bytes: &[u8]) -> [u32; 2] {
     [crc.rotate_left((site % 29) as u32), crc.rotate_left((site % 31) as u32)]
 }
 
-/// Those of two sets of sites together.
+/// The checksums of two sets of sites together.
 fn both([a, b]: [u32; 2], [c, d]: [u32; 2]) -> [u32; 2] {
     [a ^ c, b ^ d]
 }

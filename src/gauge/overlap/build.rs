@@ -14,8 +14,6 @@ use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::Task;
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// What helps where the sign of the smallest eigenvalues is uncertain.
 const LOW_MODES: &str = "treat the lowest modes exactly, like `low_modes: 8`, or allow a larger `delta`";
 
@@ -196,7 +194,7 @@ impl Sign {
         let random = Random { seed, stream: Stream::Vectors, first_column: 0, distribution };
         device.fill_random(&mut v, random)?;
         let mut off = self.apply(&self.apply(&v, 0.0)?, 0.0)?;
-        device.axpby(&[C64::new(-1.0, 0.0)], &v, &[ONE], &mut off)?;
+        device.axpby(&[C64::new(-1.0, 0.0)], &v, &[C64::ONE], &mut off)?;
         let size = |v: &BlockVector| -> Result<f64> { Ok(root(device.dots(v, v)?[0].re)) };
         let off = size(&off)? / size(&v)?;
         let bound = self.report.bound;

@@ -10,8 +10,6 @@ use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::Task;
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// Where low modes come from.
 pub(super) const FINDS_MODES: &str = "the Ritz functional of Q^2, of the same Q, finds some";
 
@@ -224,7 +222,7 @@ fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)>
     device.combine(space, &rotation, 0.0, &mut x)?;
     device.combine(&image, &rotation, 0.0, &mut r)?;
     let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
-    device.axpby(&minus, &x, &[ONE], &mut r)?;
+    device.axpby(&minus, &x, &[C64::ONE], &mut r)?;
     let residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
     Ok((Low { vectors: x, values, residuals }, r))
 }

@@ -6,8 +6,6 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::operator::{Action, LinearOperator, Operator, SiteDiagonal, Wilson};
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// s of the kernel gamma5 (D_W - 1 - s) of a sign function, up to rounding; a positive factor of the kernel does not
 /// change the sign. None for another kernel, such as a smoothed one.
 fn kernel_s(sign: &Sign) -> Option<f64> {
@@ -219,8 +217,8 @@ impl Action for ChiralNormal {
         // The rest of v, shifted: (v - P v) times more than the largest eigenvalue.
         let top = 2.0 * (2.0 * (1.0 + self.overlap.s())).powi(2);
         let device = self.like().device();
-        device.axpby(&[C64::new(top, 0.0)], v, &[ONE], &mut product)?;
-        device.axpby(&[C64::new(-top, 0.0)], &own, &[ONE], &mut product)?;
+        device.axpby(&[C64::new(top, 0.0)], v, &[C64::ONE], &mut product)?;
+        device.axpby(&[C64::new(-top, 0.0)], &own, &[C64::ONE], &mut product)?;
         Ok(product)
     }
 

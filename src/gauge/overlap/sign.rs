@@ -12,8 +12,6 @@ use crate::number::{C64, DType};
 use crate::operator::{Action, LinearOperator, Operator};
 use crate::task::Task;
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// Most iterations of the conjugate gradients for the poles.
 const ITERATIONS: usize = 100_000;
 
@@ -143,7 +141,7 @@ impl Sign {
         }
         let mut y = device.zeros(v.dtype(), v.rows(), v.columns())?;
         for (x, residue) in x.iter().zip(&r.residues) {
-            device.axpby(&[C64::new(residue * self.upper, 0.0)], x, &[ONE], &mut y)?;
+            device.axpby(&[C64::new(residue * self.upper, 0.0)], x, &[C64::ONE], &mut y)?;
         }
         Ok(y)
     }

@@ -10,8 +10,6 @@ use crate::number::{C64, root};
 use crate::operator::Action;
 use crate::task::Task;
 
-const ONE: C64 = C64::new(1.0, 0.0);
-
 /// The error of a relaxed sign function in an iteration, as a fraction of the residual asked for.
 const RELAXED: f64 = 0.05;
 
@@ -71,7 +69,7 @@ fn solved(
         let mut left = source.clone();
         if pass > 0 {
             let mut r = d.apply(&x, d.is_adjoint(), 0.0)?;
-            device.axpby(&[ONE], b, &[C64::new(-1.0, 0.0)], &mut r)?;
+            device.axpby(&[C64::ONE], b, &[C64::new(-1.0, 0.0)], &mut r)?;
             let off = size(&r)?
                 .iter()
                 .zip(&b_size)
@@ -96,7 +94,7 @@ fn solved(
                 let mut exact = device.zeros(rhs.dtype(), rhs.rows(), rhs.columns())?;
                 device.combine(modes, &known, 0.0, &mut exact)?;
                 // Modes of the other chirality have no part in the remainder.
-                device.axpby(&[ONE], &normal.project(&exact)?, &[ONE], &mut x)?;
+                device.axpby(&[C64::ONE], &normal.project(&exact)?, &[C64::ONE], &mut x)?;
                 rhs = normal.project(&rhs)?;
             }
             if size(&rhs)?.iter().all(|s| *s == 0.0) || iterations >= options.max_iterations {
@@ -113,12 +111,12 @@ fn solved(
             let solved = gradient_steps(&handle, apply, &rhs, own, task);
             let (part, steps) =
                 solved.map_err(|e| if e.kind() == Kind::Input { no_inverse(d) } else { e })?;
-            device.axpby(&[ONE], &part, &[ONE], &mut x)?;
+            device.axpby(&[C64::ONE], &part, &[C64::ONE], &mut x)?;
             iterations += steps;
         }
     }
     let mut r = d.apply(&x, d.is_adjoint(), 0.0)?;
-    device.axpby(&[ONE], b, &[C64::new(-1.0, 0.0)], &mut r)?;
+    device.axpby(&[C64::ONE], b, &[C64::new(-1.0, 0.0)], &mut r)?;
     let residuals: Vec<f64> =
         size(&r)?.iter().zip(&b_size).map(|(r, b)| if *b > 0.0 { r / b } else { 0.0 }).collect();
     let converged = residuals.iter().all(|r| *r <= options.tolerance);
@@ -172,7 +170,7 @@ fn known_modes(d: &Overlap, found: Option<&Index>) -> Result<Option<BlockVector>
     let converted = operator.accept(modes)?;
     let modes = converted.as_ref().unwrap_or(modes);
     let mut off = d.apply(modes, d.is_adjoint(), 0.0)?;
-    device.axpby(&[C64::new(-d.mass(), 0.0)], modes, &[ONE], &mut off)?;
+    device.axpby(&[C64::new(-d.mass(), 0.0)], modes, &[C64::ONE], &mut off)?;
     let worst = device.dots(&off, &off)?.iter().map(|z| root(z.re)).fold(0.0, f64::max);
     // They count as zero when |D u|^2 is below the threshold; the sign function here may be less accurate.
     let allowed = 2.0 * (found.threshold.sqrt() + d.scale() * d.sign_function()?.report().bound);

@@ -119,7 +119,7 @@ impl<T: Element> Block<T> {
     pub fn grow(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
         if matches!(self.shape, Shape::Grown { .. }) {
             return Err(Error::input("a grown block takes no further site before it is rotated")
-                .hint("rotate it into a truncated basis first: `block.grow().rotate(basis)`"));
+                .hint("bring it into a truncated basis first"));
         }
         let n = self.mpo.sites().count();
         let (site, bond) = match self.side {
@@ -372,7 +372,9 @@ impl<T: Element> Block<T> {
     /// When the block is not grown, or the basis is one of another block.
     pub fn rotate(self: &Arc<Self>, basis: &Arc<Basis<T>>) -> Result<Arc<Block<T>>> {
         let Some((_, fusion, _)) = self.fusion() else {
-            return Err(Error::input("only a grown block is rotated").hint("`block.grow().rotate(basis)`"));
+            return Err(
+                Error::input("only a grown block is rotated").hint("grow it by a site, then rotate it")
+            );
         };
         if basis.old() != fusion.space() || basis.side().is_some_and(|side| side != self.half()) {
             return Err(Error::input("the basis belongs to another block")

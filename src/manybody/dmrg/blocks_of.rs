@@ -21,7 +21,7 @@ pub struct NamedTensor {
     pub blocks: Vec<BlockNumbers>,
 }
 
-/// A state in blocks.
+/// The tensors of a state as lists of blocks, for files and for other programs.
 pub struct InBlocks {
     pub tensors: Vec<NamedTensor>,
     /// Twice the conserved numbers and the size of the sectors of each bond.

@@ -60,7 +60,7 @@ impl<T: Element> State<T> {
             None => Ok(()),
             Some(_) => {
                 Err(Error::input("a state of total spin, which stands for all components of its multiplet")
-                    .hint("`state.component(m)` is the one with Sz = m, which all functions take"))
+                    .hint("all functions take its component with Sz = m"))
             }
         }
     }

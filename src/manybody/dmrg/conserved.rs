@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::manybody::site::twice;
 use crate::manybody::{Basis, Sector, Sites};
 
-/// The total spin that a sector names, twice its value, and the other numbers. A charge of that name that sites have of
-/// their own is one of these.
+/// Twice the total spin that a sector names, and the other numbers. Where sites have a charge of that name of their own, it
+/// is one of the other numbers.
 ///
 /// # Errors
 /// When the sites have no spin, or the sector names numbers that differ between the states of a multiplet.

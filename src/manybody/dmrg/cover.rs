@@ -2,7 +2,7 @@
 //! which right parts of the terms across a bond have to be carried as operators
 //! (Ren, Li, Jiang, Shuai, J. Chem. Phys. 153, 084118 (2020)).
 
-/// No partner.
+/// In place of the partner of a vertex that has none.
 const FREE: usize = usize::MAX;
 
 /// Which rows and which columns are in the smallest cover of the edges `neighbours[row]`.

@@ -60,7 +60,7 @@ pub struct DensityMatrix<T> {
     weights: Vec<Vec<f64>>,
     /// Their vectors, for each sector that this rank has diagonalised; without ranks, for all of them.
     pub(super) vectors: Vec<Option<Found<T>>>,
-    /// The superblock's.
+    /// The device of the superblock.
     pub(super) device: Device,
     alike: Option<Alike>,
     pub(super) shares: Option<Shares>,
@@ -115,7 +115,7 @@ pub struct Truncation {
 }
 
 impl<T: Element> DensityMatrix<T> {
-    /// That of one half, for one vector or several targets.
+    /// The density matrix of one half, for one vector or several targets.
     ///
     /// # Errors
     /// When the vectors do not belong to the superblock, or weights to the vectors.
@@ -207,7 +207,8 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_sums(block, device, found, (alike, shares))
     }
 
-    /// Of what this rank has found in its sectors of a sum of squares, whose weights are not negative but by rounding.
+    /// The density matrix from what this rank has found in its sectors of a sum of squares, whose weights are negative by
+    /// rounding only.
     pub(super) fn of_sums(
         block: Arc<Block<T>>,
         device: &Device,
@@ -220,7 +221,7 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_sectors(block, device, found, ranks, FLOOR)
     }
 
-    /// Of what this rank has found in its sectors.
+    /// The density matrix from what this rank has found in its sectors.
     fn of_sectors(
         block: Arc<Block<T>>,
         device: &Device,
@@ -249,8 +250,8 @@ impl<T: Element> DensityMatrix<T> {
         Ok(DensityMatrix { block, device, weights, vectors, alike, shares: Some(shares), trace, floor })
     }
 
-    /// That of one half, by the singular values of one vector. Small weights keep their digits, and there are only as
-    /// many vectors as singular values.
+    /// The density matrix of one half, by the singular values of one vector. Small weights keep their digits, and there
+    /// are only as many vectors as singular values.
     ///
     /// # Errors
     /// For a vector that is zero or not finite.
@@ -345,8 +346,8 @@ impl<T: Element> DensityMatrix<T> {
             _ => (self.low(cut, &per_sector), self.block.energy(&self.block.operators()?)),
         };
         before_threads(energy.values().flatten().filter_map(|f| f.matrix.as_ref()))?;
-        let there = if cut.low == 0 { self.kept_there(space, &per_sector)? } else { None };
-        let vectors: All<T> = match there {
+        let on_device = if cut.low == 0 { self.kept_on_device(space, &per_sector)? } else { None };
+        let vectors: All<T> = match on_device {
             Some(vectors) => vectors,
             None => {
                 let own = (0..space.sectors())

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::mpo::{Bond, Mirror, Mpo, MpoEntry};
-use super::space::Symmetry;
-use super::strings::{Element, Strings};
+use super::space::{Label, Symmetry};
+use super::strings::Strings;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Site, Sites, Term};
 use crate::number::C64;
@@ -23,6 +23,34 @@ const DONE: usize = 1;
 /// For operators that the site does not have, couplings beyond sites 0 and 1, and those that are not Hermitian.
 pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let sites = Sites::new(vec![site.clone(), site.clone()])?;
+    need_neighbours(bond)?;
+    Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
+    let conserves =
+        |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
+    let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
+    let (local, coupling) = local_and_coupling(bond)?;
+    let own = Strings::new(&local, &sites, &symmetry)?;
+    let strings = Strings::new(&coupling, &sites, &symmetry)?;
+    let mut tensor = EdgeTensor::new(site, &symmetry, symmetry.states(&sites, 0));
+    tensor.add_local(&own)?;
+    let couplings = tensor.couplings(&strings)?;
+    let on_edge = tensor.add_couplings(&strings, &couplings);
+    let (signed, parity) = tensor.add_signed(&strings, &couplings);
+    let mut mirror: Mirror = vec![Vec::new(); tensor.charges.len()];
+    mirror[START].push((DONE, C64::ONE));
+    mirror[DONE].push((START, C64::ONE));
+    for &(a, b, z) in &couplings {
+        let own = if tensor.is_odd(&strings, b) { signed[&b] } else { on_edge[&b] };
+        mirror[on_edge[&a]].push((own, z));
+    }
+    let symmetric = is_symmetric(&coupling, &sites, &symmetry, &strings)?;
+    let EdgeTensor { charges, entries, .. } = tensor;
+    let bond = Bond { charges, start: Some(START), done: Some(DONE), parity };
+    Ok(Mpo::uniform(sites, symmetry, bond, entries, symmetric.then_some(mirror)))
+}
+
+/// Refuses a coupling of sites beyond neighbours.
+fn need_neighbours(bond: &OpSum) -> Result<()> {
     if let Some(term) = bond.terms().iter().find(|t| t.factors.iter().any(|f| f.1 > 1)) {
         return Err(Error::input(format!("the term `{term}` reaches beyond sites 0 and 1"))
             .hint("an edge is of a chain of neighbours; finite chains take any range"));
@@ -31,102 +59,135 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         return Err(Error::input(format!("the coupling `{tail}` reaches beyond sites 0 and 1"))
             .hint("an edge is of a chain of neighbours; infinite chains of cells take any range"));
     }
-    Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
-    let conserves =
-        |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
-    let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
-    let (local, coupling) = local_and_coupling(bond)?;
-    let own = Strings::new(&local, &sites, &symmetry)?;
-    let strings = Strings::new(&coupling, &sites, &symmetry)?;
-    let dim = site.dim();
-    let states = symmetry.states(&sites, 0);
-    let elements = |from: &Strings, number: usize, z: C64| -> Vec<Element> {
-        from.alphabet.elements(number, dim).into_iter().map(|(i, j, x)| (i, j, z * x)).collect()
-    };
-    let identity = || elements(&own, 0, C64::ONE);
-    // An operator that changes the parity of fermions.
-    let odd = |from: &Strings, number: usize| {
-        let local = from.alphabet.elements(number, dim);
-        local.first().is_some_and(|e| site.is_odd(e.0) != site.is_odd(e.1))
-    };
-    let mut charges = vec![symmetry.zero(), symmetry.zero()];
-    let mut tensor = vec![
-        MpoEntry { left: START, right: START, rank: 0, elements: identity() },
-        MpoEntry { left: DONE, right: DONE, rank: 0, elements: identity() },
-    ];
-    let charge = |number: usize| {
-        let first = strings.alphabet.elements(number, dim).first().map(|e| (e.0, e.1));
-        first.map_or_else(|| symmetry.zero(), |(i, j)| symmetry.subtract(&states[i], &states[j]))
-    };
-    let alone = || {
-        Error::input("a term of an infinite chain that changes the parity of the fermions")
-            .hint("fermionic operators stand in pairs, like \"Cdag\" on site 0 and \"C\" on site 1")
-    };
-    for (word, &z) in &own.words {
-        let number = word.first().map_or(0, |w| w.1);
-        if odd(&own, number) {
-            return Err(alone());
-        }
-        tensor.push(MpoEntry { left: START, right: DONE, rank: 0, elements: elements(&own, number, z) });
-    }
-    // An operator on the block's last site, by its number; the identity is one of them.
-    let mut on_edge: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut couplings: Vec<(usize, usize, C64)> = Vec::new();
-    for (word, &z) in &strings.words {
-        let at = |k: usize| word.iter().find(|w| w.0 == k).map_or(0, |w| w.1);
-        if odd(&strings, at(0)) != odd(&strings, at(1)) {
-            return Err(alone());
-        }
-        couplings.push((at(0), at(1), z));
-    }
-    for number in couplings.iter().map(|c| c.0).chain(couplings.iter().map(|c| c.1)) {
-        on_edge.entry(number).or_insert_with(|| {
-            charges.push(charge(number));
-            let right = charges.len() - 1;
-            tensor.push(MpoEntry {
-                left: START,
-                right,
-                rank: 0,
-                elements: elements(&strings, number, C64::ONE),
-            });
-            right
-        });
-    }
-    for &(a, b, z) in &couplings {
-        tensor.push(MpoEntry { left: on_edge[&a], right: DONE, rank: 0, elements: elements(&strings, b, z) });
-    }
-    // In the mirror image an operator that changes the parity carries the signs of all sites before it.
-    let mut signed: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut parity = None;
-    for b in couplings.iter().map(|c| c.1).filter(|&b| odd(&strings, b)) {
-        let string = *parity.get_or_insert_with(|| {
-            charges.push(symmetry.zero());
-            let own = charges.len() - 1;
-            let sign = |s: usize| C64::from(if site.is_odd(s) { -1.0 } else { 1.0 });
-            let elements = (0..dim).map(|s| (s, s, sign(s))).collect();
-            tensor.push(MpoEntry { left: own, right: own, rank: 0, elements });
-            own
-        });
-        signed.entry(b).or_insert_with(|| {
-            charges.push(charge(b));
-            let right = charges.len() - 1;
-            tensor.push(MpoEntry { left: string, right, rank: 0, elements: elements(&strings, b, C64::ONE) });
-            right
-        });
-    }
-    let mut mirror: Mirror = vec![Vec::new(); charges.len()];
-    mirror[START].push((DONE, C64::ONE));
-    mirror[DONE].push((START, C64::ONE));
-    for &(a, b, z) in &couplings {
-        let own = if odd(&strings, b) { signed[&b] } else { on_edge[&b] };
-        mirror[on_edge[&a]].push((own, z));
-    }
-    let symmetric = is_symmetric(&coupling, &sites, &symmetry, &strings)?;
-    let bond = Bond { charges, start: Some(START), done: Some(DONE), parity };
-    Ok(Mpo::uniform(sites, symmetry, bond, tensor, symmetric.then_some(mirror)))
+    Ok(())
 }
 
-/// Terms that act once for each site, and those that name site 1, which act once for each bond even if they reduce to one site.
+/// The site's tensor of the automaton as it grows, with the charges of the operators on a bond.
+struct EdgeTensor<'a> {
+    site: &'a Site,
+    symmetry: &'a Symmetry,
+    /// Labels of the site's states.
+    states: Vec<Label>,
+    charges: Vec<Label>,
+    entries: Vec<MpoEntry>,
+}
+
+impl<'a> EdgeTensor<'a> {
+    /// With the two operators that every chain has.
+    fn new(site: &'a Site, symmetry: &'a Symmetry, states: Vec<Label>) -> EdgeTensor<'a> {
+        let charges = vec![symmetry.zero(), symmetry.zero()];
+        let mut tensor = EdgeTensor { site, symmetry, states, charges, entries: Vec::new() };
+        for kept in [START, DONE] {
+            let identity = (0..site.dim()).map(|s| (s, s, C64::ONE)).collect();
+            tensor.entries.push(MpoEntry { left: kept, right: kept, rank: 0, elements: identity });
+        }
+        tensor
+    }
+
+    /// Whether an operator changes the parity of fermions.
+    fn is_odd(&self, of: &Strings, number: usize) -> bool {
+        let local = of.alphabet.elements(number, self.site.dim());
+        local.first().is_some_and(|e| self.site.is_odd(e.0) != self.site.is_odd(e.1))
+    }
+
+    /// Another operator on the bond, with the charge of operator `number`.
+    fn add_operator(&mut self, of: &Strings, number: usize) -> usize {
+        let first = of.alphabet.elements(number, self.site.dim()).first().map(|e| (e.0, e.1));
+        let charge = |(i, j): (usize, usize)| self.symmetry.subtract(&self.states[i], &self.states[j]);
+        self.charges.push(first.map_or_else(|| self.symmetry.zero(), charge));
+        self.charges.len() - 1
+    }
+
+    /// Operator `number` times z on the site, between two operators on the bonds.
+    fn add(&mut self, (left, right): (usize, usize), of: &Strings, number: usize, z: C64) {
+        let all = of.alphabet.elements(number, self.site.dim());
+        let elements = all.into_iter().map(|(i, j, x)| (i, j, z * x)).collect();
+        self.entries.push(MpoEntry { left, right, rank: 0, elements });
+    }
+
+    /// The terms of single sites.
+    fn add_local(&mut self, own: &Strings) -> Result<()> {
+        for (word, &z) in &own.words {
+            let number = word.first().map_or(0, |w| w.1);
+            if self.is_odd(own, number) {
+                return Err(alone());
+            }
+            self.add((START, DONE), own, number, z);
+        }
+        Ok(())
+    }
+
+    /// The numbers of the operators on sites 0 and 1 of each coupling, and its factor.
+    fn couplings(&self, strings: &Strings) -> Result<Vec<(usize, usize, C64)>> {
+        let mut couplings = Vec::new();
+        for (word, &z) in &strings.words {
+            let at = |k: usize| word.iter().find(|w| w.0 == k).map_or(0, |w| w.1);
+            if self.is_odd(strings, at(0)) != self.is_odd(strings, at(1)) {
+                return Err(alone());
+            }
+            couplings.push((at(0), at(1), z));
+        }
+        Ok(couplings)
+    }
+
+    /// The couplings, each begun by an operator on the block's last site; where on the bond that is, by its number. The
+    /// identity is one of them.
+    fn add_couplings(
+        &mut self,
+        strings: &Strings,
+        couplings: &[(usize, usize, C64)],
+    ) -> BTreeMap<usize, usize> {
+        let mut on_edge = BTreeMap::new();
+        for number in couplings.iter().map(|c| c.0).chain(couplings.iter().map(|c| c.1)) {
+            on_edge.entry(number).or_insert_with(|| {
+                let right = self.add_operator(strings, number);
+                self.add((START, right), strings, number, C64::ONE);
+                right
+            });
+        }
+        for &(a, b, z) in couplings {
+            self.add((on_edge[&a], DONE), strings, b, z);
+        }
+        on_edge
+    }
+
+    /// In the mirror image an operator that changes the parity carries the signs of all sites before it: these operators, by
+    /// their numbers, and the signs.
+    fn add_signed(
+        &mut self,
+        strings: &Strings,
+        couplings: &[(usize, usize, C64)],
+    ) -> (BTreeMap<usize, usize>, Option<usize>) {
+        let (mut signed, mut parity) = (BTreeMap::new(), None);
+        for &(_, b, _) in couplings {
+            if !self.is_odd(strings, b) {
+                continue;
+            }
+            let string = *parity.get_or_insert_with(|| {
+                self.charges.push(self.symmetry.zero());
+                let own = self.charges.len() - 1;
+                let sign = |s: usize| C64::from(if self.site.is_odd(s) { -1.0 } else { 1.0 });
+                let elements = (0..self.site.dim()).map(|s| (s, s, sign(s))).collect();
+                self.entries.push(MpoEntry { left: own, right: own, rank: 0, elements });
+                own
+            });
+            signed.entry(b).or_insert_with(|| {
+                let right = self.add_operator(strings, b);
+                self.add((string, right), strings, b, C64::ONE);
+                right
+            });
+        }
+        (signed, parity)
+    }
+}
+
+fn alone() -> Error {
+    Error::input("a term of an infinite chain that changes the parity of the fermions")
+        .hint("fermionic operators stand in pairs, like \"Cdag\" on site 0 and \"C\" on site 1")
+}
+
+/// Terms that act once for each site, and couplings, which act once for each bond: all that name site 1, even if they reduce to
+/// an operator on one site.
 fn local_and_coupling(bond: &OpSum) -> Result<(OpSum, OpSum)> {
     let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
     for Term { coefficient, factors } in bond.terms() {

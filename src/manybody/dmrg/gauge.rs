@@ -13,7 +13,7 @@ use super::density::Truncation;
 use super::mpo::Mpo;
 use super::space::{Fusion, Label, Side, Space};
 use super::state::State;
-use super::tensor::{Blocks, adjoint, from_right, lower};
+use super::tensor::{Blocks, adjoint, lower, push_left};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
@@ -66,7 +66,7 @@ impl<T: Element> State<T> {
         for i in (1..n).rev() {
             let states = self.symmetry.states(&self.sites, i);
             let push = |state: &State<T>, carry: &[Mat<T>]| {
-                from_right(&self.symmetry, &states, &state.tensors[i], &behind, Some(carry))
+                push_left(&self.symmetry, &states, &state.tensors[i], &behind, Some(carry))
             };
             let (fusion, own) = push(self, &carries[0]);
             let (_, rows, _) = lower(&own);

@@ -1,7 +1,6 @@
 //! Measurements: entanglement, local expectation values, correlations with their signs, whole operator sums, the
 //! variance of the energy.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
@@ -9,8 +8,9 @@ use faer::{Accum, Mat, Par};
 
 use super::basis::Basis;
 use super::block::{Block, Shape};
+use super::carry::{Matrices, each_joined, elements, to_right};
 use super::coupled;
-use super::dense::{adjoint_product, eigh, product};
+use super::dense::{eigh, product};
 use super::density::entropy;
 use super::mpo::Mpo;
 use super::operators::Carried;
@@ -22,9 +22,6 @@ use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Product, Term};
 use crate::number::C64;
 use crate::task::Task;
-
-/// A matrix between sectors of a bond: rows of one, columns of another.
-pub(super) type Environment<T> = BTreeMap<(usize, usize), Mat<T>>;
 
 impl<T: Element> State<T> {
     /// The reduced density matrix of the sites left of each bond, in the bond's basis: a block for each sector.
@@ -93,17 +90,17 @@ impl<T: Element> State<T> {
         let mut values = vec![C64::ZERO; sites.len()];
         let fermionic = sites.iter().map(|&i| Ok(self.sites.site(i)?.operator(name)?.fermionic));
         let strings = fermionic.collect::<Result<Vec<_>>>()?.contains(&true);
-        let mut signs: Option<Environment<T>> = None;
+        let mut signs: Option<Matrices<T>> = None;
         for i in 0..self.tensors.len() {
             let site = self.sites.site(i)?;
-            let before = signs.as_ref().map_or(Start::Nothing, Start::At);
+            let before = signs.as_ref();
             for (value, _) in values.iter_mut().zip(sites).filter(|v| *v.1 == i) {
                 let operator = site.operator(name)?;
-                let from = if operator.fermionic { &before } else { &Start::Nothing };
+                let from = before.filter(|_| operator.fermionic);
                 *value = self.close(from, i, &operator.matrix, &densities[i + 1]);
             }
             if strings {
-                signs = Some(self.pass(&before, i, &site.operator("F")?.matrix));
+                signs = Some(self.pass(before, i, &site.operator("F")?.matrix));
             }
         }
         Ok(values)
@@ -135,28 +132,28 @@ impl<T: Element> State<T> {
         }
         // A fermionic operator paired with one that is not has its string on all sites before.
         let alone = odd.iter().any(|x| odd.iter().any(|y| x[0] != y[1]));
-        let mut signs: Option<(Environment<T>, usize)> = None;
+        let mut signs: Option<(Matrices<T>, usize)> = None;
         for (row, &i) in sites.iter().enumerate() {
             if alone && i > 0 {
                 let (mut so_far, mut behind) = signs.take().map_or_else(
-                    || Ok((self.pass(&Start::Nothing, 0, &self.sites.site(0)?.operator("F")?.matrix), 1)),
+                    || Ok((self.pass(None, 0, &self.sites.site(0)?.operator("F")?.matrix), 1)),
                     Ok,
                 )?;
                 while behind < i {
                     let sign = &self.sites.site(behind)?.operator("F")?.matrix;
-                    so_far = self.pass(&Start::At(&so_far), behind, sign);
+                    so_far = self.pass(Some(&so_far), behind, sign);
                     behind += 1;
                 }
                 signs = Some((so_far, behind));
             }
             let before = |string: &[usize]| match &signs {
-                Some((e, _)) if string.first() == Some(&0) => Start::At(e),
-                _ => Start::Nothing,
+                Some((e, _)) if string.first() == Some(&0) => Some(e),
+                _ => None,
             };
             let here = Product::new(&term((a, i), (b, i)), &self.sites)?;
             if let [(_, matrix)] = &here.factors[..] {
                 let start = before(&here.string);
-                values[row * n + row] = self.close(&start, i, matrix, &densities[i + 1]) * here.coefficient;
+                values[row * n + row] = self.close(start, i, matrix, &densities[i + 1]) * here.coefficient;
             }
             // Both orders, with the left operator on site i: A on the left, then B on the left.
             let orders = if a == b && odd.iter().all(|o| !o[0]) { 1 } else { 2 };
@@ -166,7 +163,7 @@ impl<T: Element> State<T> {
                     _ => Product::new(&term((a, j), (b, i)), &self.sites),
                 };
                 // The environment left of the second operator depends on whether that one is fermionic.
-                let mut environments: [Option<(Environment<T>, usize)>; 2] = [None, None];
+                let mut environments: [Option<(Matrices<T>, usize)>; 2] = [None, None];
                 for (column, &j) in sites.iter().enumerate().skip(row + 1) {
                     let product = pair(j)?;
                     let [(_, first), (_, second)] = &product.factors[..] else {
@@ -174,13 +171,12 @@ impl<T: Element> State<T> {
                     };
                     let kept = &mut environments[usize::from(odd[column][1 - order])];
                     let (mut so_far, behind) =
-                        kept.take().unwrap_or_else(|| (self.pass(&before(&product.string), i, first), i + 1));
+                        kept.take().unwrap_or_else(|| (self.pass(before(&product.string), i, first), i + 1));
                     for k in behind..j {
                         let name = if product.string.contains(&k) { "F" } else { "Id" };
-                        so_far =
-                            self.pass(&Start::At(&so_far), k, &self.sites.site(k)?.operator(name)?.matrix);
+                        so_far = self.pass(Some(&so_far), k, &self.sites.site(k)?.operator(name)?.matrix);
                     }
-                    let value = self.close(&Start::At(&so_far), j, second, &densities[j + 1]);
+                    let value = self.close(Some(&so_far), j, second, &densities[j + 1]);
                     let at = |row: usize, column: usize| row * n + column;
                     let place = if order == 0 { at(row, column) } else { at(column, row) };
                     values[place] = value * product.coefficient;
@@ -207,77 +203,33 @@ impl<T: Element> State<T> {
         Ok(false)
     }
 
-    /// The environment after a site with an operator on it.
-    pub(super) fn pass(&self, from: &Start<'_, T>, site: usize, operator: &[C64]) -> Environment<T> {
+    /// What is carried past a site with an operator on it; nothing before it is the identity.
+    pub(super) fn pass(&self, from: Option<&Matrices<T>>, site: usize, operator: &[C64]) -> Matrices<T> {
         let tensor = &self.tensors[site];
-        let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
-        let mut out: Environment<T> = BTreeMap::new();
-        let mut add = |to: usize, from: usize, m: Mat<T>| match out.entry((to, from)) {
-            std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(m);
-            }
-            std::collections::btree_map::Entry::Occupied(mut sum) => *sum.get_mut() += m,
-        };
-        self.each(from, tensor, dim, operator, |bra, ket, upper, half| {
-            add(bra, ket, adjoint_product(upper, half));
-        });
-        out
+        to_right((tensor, tensor), Some(operator), from)
     }
 
-    /// The expectation value of an environment and an operator on `site`, with the identity behind it.
+    /// The expectation value of what is carried before `site` and an operator on it, with the identity behind it.
     pub(super) fn close(
         &self,
-        from: &Start<'_, T>,
+        from: Option<&Matrices<T>>,
         site: usize,
         operator: &[C64],
         density: &[Mat<T>],
     ) -> C64 {
         let tensor = &self.tensors[site];
-        let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
         let mut sum = C64::ZERO;
-        self.each(from, tensor, dim, operator, |bra, ket, upper, half| {
+        let elements = elements(Some(operator), tensor.fusion.states());
+        each_joined(&elements, (tensor, tensor), from, |(bra, ket), upper, half, z| {
             if bra == ket {
                 let weighted = product(half, density[ket].as_ref());
-                for j in 0..upper.ncols() {
-                    for i in 0..upper.nrows() {
-                        sum += (crate::number::Scalar::conj(upper[(i, j)]) * weighted[(i, j)]).to_c64();
-                    }
-                }
+                let own = (0..upper.ncols()).flat_map(|j| (0..upper.nrows()).map(move |i| (i, j)));
+                sum += z * own
+                    .map(|at| (crate::number::Scalar::conj(upper[at]) * weighted[at]).to_c64())
+                    .sum::<C64>();
             }
         });
         sum
-    }
-
-    /// Calls `f(bra sector, ket sector, bra matrix, E A)` for every pair of sectors that the operator connects.
-    fn each(
-        &self,
-        from: &Start<'_, T>,
-        tensor: &Tensor<T>,
-        dim: usize,
-        operator: &[C64],
-        mut f: impl FnMut(usize, usize, faer::MatRef<'_, T>, faer::MatRef<'_, T>),
-    ) {
-        let mut way = |bra: usize, ket: usize, e: Option<&Mat<T>>| {
-            for j in 0..dim {
-                let mut half: Option<(usize, Mat<T>)> = None;
-                for i in (0..dim).filter(|i| operator[i * dim + j] != C64::ZERO) {
-                    let Some((to, upper)) = tensor.part(bra, i) else { continue };
-                    if half.is_none() {
-                        let Some((at, lower)) = tensor.part(ket, j) else { break };
-                        let own = e.map_or_else(|| lower.to_owned(), |e| product(e.as_ref(), lower));
-                        half = Some((at, own));
-                    }
-                    if let Some((at, own)) = &half {
-                        let scaled = own * faer::Scale(T::from_c64(operator[i * dim + j]));
-                        f(to, *at, upper, scaled.as_ref());
-                    }
-                }
-            }
-        };
-        match from {
-            Start::Nothing => (0..tensor.before.sectors()).for_each(|s| way(s, s, None)),
-            Start::At(e) => e.iter().for_each(|(&(bra, ket), m)| way(bra, ket, Some(m))),
-        }
     }
 
     /// The expectation value of an operator sum.
@@ -348,28 +300,11 @@ impl<T: Element> State<T> {
     /// When the states belong to different chains.
     pub fn overlap(&self, other: &State<T>) -> Result<C64> {
         self.need_alike(other)?;
-        let mut environment: Environment<T> = BTreeMap::from([((0, 0), Mat::identity(1, 1))]);
-        for (a, b) in self.tensors.iter().zip(&other.tensors) {
-            let mut next: Environment<T> = BTreeMap::new();
-            for (&(bra, ket), e) in &environment {
-                for state in 0..a.fusion.states() {
-                    let (Some((to, upper)), Some((at, lower))) = (a.part(bra, state), b.part(ket, state))
-                    else {
-                        continue;
-                    };
-                    let half = product(e.as_ref(), lower);
-                    let one = adjoint_product(upper, half.as_ref());
-                    match next.get_mut(&(to, at)) {
-                        Some(sum) => *sum += one,
-                        None => {
-                            next.insert((to, at), one);
-                        }
-                    }
-                }
-            }
-            environment = next;
+        let mut carried = Matrices::from([((0, 0), Mat::identity(1, 1))]);
+        for sites in self.tensors.iter().zip(&other.tensors) {
+            carried = to_right(sites, None, Some(&carried));
         }
-        let sum: C64 = environment.values().map(|m| m[(0, 0)].to_c64()).sum();
+        let sum: C64 = carried.values().map(|m| m[(0, 0)].to_c64()).sum();
         Ok(sum * self.norm * other.norm)
     }
 
@@ -385,12 +320,4 @@ impl<T: Element> State<T> {
             number: self.number,
         }
     }
-}
-
-/// The environment before a site.
-pub(super) enum Start<'a, T> {
-    /// The identity: the matrices before are isometries from the left.
-    Nothing,
-    /// An environment.
-    At(&'a Environment<T>),
 }

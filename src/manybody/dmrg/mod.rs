@@ -28,12 +28,13 @@ mod whole;
 // Density matrices and the way from one superblock to the next.
 mod dense;
 mod density;
+mod on_device;
 mod overlap;
 mod predict;
-mod there;
 
 // States of whole chains.
 mod algebra;
+mod carry;
 mod classical;
 mod component;
 mod gauge;

@@ -97,7 +97,7 @@ fn put_together<T>(outline: &[Outline], matrices: &All<T>) -> Vec<Carried<T>> {
 }
 
 impl<T: Element> Operators<T> {
-    /// Of all their matrices, in the order of the outlines.
+    /// Operators from all their matrices, in the order of the outlines.
     pub(super) fn here(outline: &[Outline], matrices: All<T>) -> Operators<T> {
         put_together(outline, &matrices).into()
     }

@@ -41,7 +41,7 @@ pub(super) fn put_together<T: Element>(
     device: &Device,
     all: &[CoveredMatrix<T>],
 ) -> Result<Vec<Arc<Held<T>>>> {
-    match there(device, all) {
+    match on_device(device, all) {
         Err(e) if e.kind() == Kind::Interrupted => return Err(e),
         Ok(Some(matrices)) => return Ok(matrices),
         // The processor has other room.
@@ -52,7 +52,7 @@ pub(super) fn put_together<T: Element>(
 }
 
 /// By the device that has the pieces.
-fn there<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
+fn on_device<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
     let Some(keeper) = device.keeper() else { return Ok(None) };
     let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
     let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());

@@ -19,8 +19,8 @@ use crate::task::Task;
 
 impl State<f64> {
     /// The sum of all product states of a sector, each times its copy, with equal weights and norm one, on the
-    /// doubled sites; and the logarithm of their number. Besides the sector's numbers, the differences between the
-    /// numbers of the sites and those of their copies are conserved: of all numbers, or of those that a Hamiltonian does.
+    /// doubled sites; and the logarithm of their number. Besides the sector's numbers, the differences between a number
+    /// of the sites and that of their copies are conserved: for all numbers, or for those that a Hamiltonian conserves.
     ///
     /// # Errors
     /// For sites of too many states, a sector without states, and a Hamiltonian that does not fit the sites.

@@ -3,9 +3,9 @@
 
 use faer::{Mat, Par};
 
+use super::carry::Matrices;
 use super::dense::{eigh, product, square};
 use super::density::entropy;
-use super::measure::{Environment, Start};
 use super::space::Label;
 use super::state::State;
 use crate::backend::matrix::records::Element;
@@ -110,7 +110,7 @@ impl<T: Element> State<T> {
         let densities = self.densities();
         // The states in the bra and in the ket so far, whether they differ by an odd number of fermions, and the
         // environment.
-        let mut open: Vec<(usize, usize, bool, Option<Environment<T>>)> = vec![(0, 0, false, None)];
+        let mut open: Vec<(usize, usize, bool, Option<Matrices<T>>)> = vec![(0, 0, false, None)];
         let mut rho = vec![C64::ZERO; whole * whole];
         let steps = task.start("density matrix", places.len());
         for (k, (&place, &dim)) in places.iter().zip(&dims).enumerate() {
@@ -120,25 +120,25 @@ impl<T: Element> State<T> {
                     let site = self.sites.site(i)?;
                     for (_, _, odd, environment) in &mut open {
                         let name = if *odd { "F" } else { "Id" };
-                        let start = environment.as_ref().map_or(Start::Nothing, Start::At);
-                        *environment = Some(self.pass(&start, i, &site.operator(name)?.matrix));
+                        let start = environment.as_ref();
+                        *environment = Some(self.pass(start, i, &site.operator(name)?.matrix));
                     }
                 }
             }
             let site = self.sites.site(place)?.clone();
             let mut next = Vec::new();
             for (bra, ket, odd, environment) in &open {
-                let start = environment.as_ref().map_or(Start::Nothing, Start::At);
+                let start = environment.as_ref();
                 for (i, j) in (0..dim).flat_map(|i| (0..dim).map(move |j| (i, j))) {
                     let mut unit = vec![C64::ZERO; dim * dim];
                     unit[i * dim + j] = C64::ONE;
                     let (a, b) = (bra * dim + i, ket * dim + j);
                     if k + 1 == places.len() {
                         // The expectation value of |a><b| is the element <b| rho |a>.
-                        rho[b * whole + a] = self.close(&start, place, &unit, &densities[place + 1]);
+                        rho[b * whole + a] = self.close(start, place, &unit, &densities[place + 1]);
                     } else {
                         let odd = *odd != (site.is_odd(i) != site.is_odd(j));
-                        let behind = self.pass(&start, place, &unit);
+                        let behind = self.pass(start, place, &unit);
                         if !behind.is_empty() {
                             next.push((a, b, odd, Some(behind)));
                         }

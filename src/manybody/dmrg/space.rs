@@ -25,9 +25,9 @@ pub type Label = Vec<i32>;
 /// SU(2).
 ///
 /// With a spin, bases hold one state a multiplet, and the state of many sites is a path: the spins that the first one, two,
-/// three, ... sites couple to. A site of spin s changes the spin so far by a step from -s to s, so the number of local states
-/// is that of the steps, and steps add up like Sz; only those are left out that would make a spin of less than the difference
-/// of the two. The label of a site's state has two entries more then: twice the spin of its multiplet, and its number.
+/// three, ... sites couple to. A site of spin s changes the spin so far by a step from -s to s. There are as many steps as
+/// local states, and they add up like Sz. The sum of two spins is no less than their difference: steps that lead below it
+/// are left out. The label of a site's state then has two entries more: twice the spin of its multiplet, and its number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Symmetry {
     names: Vec<String>,

@@ -13,7 +13,7 @@ use super::dense::{square, thin_svd};
 use super::mpo::Mpo;
 use super::space::{Fusion, Label, Space, Symmetry};
 use super::superblock::Superblock;
-use super::tensor::{Tensor, from_left};
+use super::tensor::{Tensor, push_right};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
@@ -169,7 +169,7 @@ impl<T: Element> State<T> {
             let states = self.symmetry.states(&self.sites, i);
             let mut next = BTreeMap::new();
             let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
-            for (label, pushed) in from_left(&self.symmetry, &states, &self.tensors[i], &carried, &carry) {
+            for (label, pushed) in push_right(&self.symmetry, &states, &self.tensors[i], &carried, &carry) {
                 let qr = pushed.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
                 if q.ncols() > 0 && square(r.as_ref()) > 0.0 {
@@ -281,7 +281,7 @@ fn left_tensors<T: Element>(
     Ok(())
 }
 
-/// Those of a right block.
+/// The tensors of a right block.
 fn right_tensors<T: Element>(
     mut right: Arc<Block<T>>,
     mpo: &Mpo,
@@ -310,7 +310,7 @@ fn right_tensors<T: Element>(
     Ok(())
 }
 
-/// Those of the two sites in the middle: the left block's site takes an isometry, the right block's site the remaining factor.
+/// The tensors of the two sites in the middle: an isometry for the left block's, the remaining factor for the right's.
 fn middle_tensors<T: Element>(
     both: &Superblock<T>,
     x: &[T],

@@ -27,8 +27,7 @@ pub fn is_state(head: &[u8]) -> bool {
 }
 
 pub(super) fn broken(what: &str) -> Error {
-    Error::file(format!("no saved DMRG state: {what}"))
-        .hint("such files are written by `gs.save(\"name.dmrg\")`")
+    Error::file(format!("no saved DMRG state: {what}")).hint("such files are written by saving a state")
 }
 
 fn site_json(site: &Site) -> Result<Value> {

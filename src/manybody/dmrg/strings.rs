@@ -28,7 +28,7 @@ pub struct Alphabet {
 /// A local tensor in a string of tensors that are coupled one after the other. Ranks are twice their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Coupled {
-    /// The kind of site.
+    /// The number of the kind of site.
     pub kind: usize,
     /// The multiplets between which it acts; none for the sign of fermions.
     pub between: Option<(usize, usize)>,
@@ -326,7 +326,7 @@ impl Strings {
         match elements.values().all(|z| z.norm() <= 1e-11 * largest) {
             true => Ok(()),
             false => Err(Error::input("the operator sum is not Hermitian")
-                .hint("give every term that is not its own conjugate one: `h.add(t, \"Cdag\", i, \"C\", j)` needs `h.add(t, \"Cdag\", j, \"C\", i)`")),
+                .hint("every term that is not its own conjugate needs one")),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, 
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::operator::{DiagonalThere, LinearOperator, Operator};
+use crate::operator::{DiagonalOnDevice, LinearOperator, Operator};
 
 /// Which products are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -295,7 +295,6 @@ impl<T: Element> Superblock<T> {
         &self.right
     }
 
-    /// One of the blocks.
     pub fn half(&self, side: Side) -> &Arc<Block<T>> {
         match side {
             Side::Left => &self.left,
@@ -311,7 +310,7 @@ impl<T: Element> Superblock<T> {
         }
     }
 
-    /// The pairs of sectors.
+    /// The sectors of the left and the right block that states of the target join, in the order of a vector.
     pub fn pairs(&self) -> &[SectorPair] {
         &self.pairs
     }
@@ -389,11 +388,11 @@ impl<T: Element> LinearOperator for Superblock<T> {
         Some(self.diagonal.numbers().into_par_iter().map(C64::from).collect())
     }
 
-    fn diagonal_there(&self) -> Result<Option<DiagonalThere>> {
+    fn diagonal_on_device(&self) -> Result<Option<DiagonalOnDevice>> {
         let Some(faster) = self.device.superblocks() else { return Ok(None) };
         let Some(entries) = faster.outer(&self.diagonal, 0..self.dim())? else { return Ok(None) };
         let (lowest, spread) = self.diagonal.lowest_and_spread();
-        Ok(Some(DiagonalThere { entries, lowest, spread }))
+        Ok(Some(DiagonalOnDevice { entries, lowest, spread }))
     }
 
     fn describe(&self) -> String {

@@ -90,7 +90,7 @@ pub(super) fn scaled_rows<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
 
 /// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block are
 /// those of the product of the new basis and the site.
-pub(super) fn from_left<T: Element>(
+pub(super) fn push_right<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],
     tensor: &Tensor<T>,
@@ -116,7 +116,7 @@ pub(super) fn from_left<T: Element>(
 
 /// A tensor whose bond behind is multiplied by matrices (rows of the old basis, columns of the new), or left as it is: columns
 /// of each block are those of the product of the site and the new basis. The blocks are labelled by the bond before.
-pub(super) fn from_right<T: Element>(
+pub(super) fn push_left<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],
     tensor: &Tensor<T>,
@@ -141,7 +141,7 @@ pub(super) fn from_right<T: Element>(
     (fusion, blocks)
 }
 
-/// The tensor of blocks as [`from_right`] makes them: rows of the bond `before`, whose sectors are those of the blocks.
+/// The tensor of blocks as [`push_left`] makes them: rows of the bond `before`, whose sectors are those of the blocks.
 pub(super) fn to_tensor<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],

@@ -7,7 +7,7 @@ use super::density::{Truncation, count};
 use super::space::{Label, Space};
 use super::state::State;
 use super::tensor::{
-    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, scaled_rows, to_tensor,
+    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, scaled_rows, to_tensor,
 };
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub(super) struct Split<T> {
 }
 
 impl<T: Element> Split<T> {
-    /// The bond's new basis.
+    /// The new basis of the bond: the sectors that are left, with their sizes.
     pub fn space(&self) -> Space {
         Space::new(self.kept.iter().map(|k| (k.0.clone(), k.2.len())).collect())
     }
@@ -96,8 +96,7 @@ impl<T: Element> Raw<'_, T> {
         let mut behind = Space::single(self.target.clone());
         let mut carry: Vec<Mat<T>> = vec![Mat::identity(1, 1)];
         for i in (1..n).rev() {
-            let (fusion, blocks) =
-                from_right(symmetry, &states[i], &(self.tensor)(i)?, &behind, Some(&carry));
+            let (fusion, blocks) = push_left(symmetry, &states[i], &(self.tensor)(i)?, &behind, Some(&carry));
             let (before, rows, left) = lower(&blocks);
             if before.sectors() == 0 {
                 return Ok(zero());
@@ -107,7 +106,7 @@ impl<T: Element> Raw<'_, T> {
             steps.advance(n - i)?;
         }
         // The first site takes the rest.
-        let (fusion, blocks) = from_right(symmetry, &states[0], &(self.tensor)(0)?, &behind, Some(&carry));
+        let (fusion, blocks) = push_left(symmetry, &states[0], &(self.tensor)(0)?, &behind, Some(&carry));
         let first = Space::single(symmetry.zero());
         tensors.push(to_tensor(symmetry, &states[0], &first, &behind, &fusion, &blocks)?);
         tensors.reverse();
@@ -115,7 +114,7 @@ impl<T: Element> Raw<'_, T> {
         let (mut before, mut carry) = (first.clone(), vec![Mat::identity(1, 1)]);
         let mut spaces = vec![first];
         for i in 0..n - 1 {
-            let parts = split(&from_left(symmetry, &states[i], &tensors[i], &before, &carry), cut)?;
+            let parts = split(&push_right(symmetry, &states[i], &tensors[i], &before, &carry), cut)?;
             if parts.kept.is_empty() {
                 return Ok(zero());
             }
@@ -128,7 +127,7 @@ impl<T: Element> Raw<'_, T> {
             spaces.push(space);
             steps.advance(n + i)?;
         }
-        let last = from_left(symmetry, &states[n - 1], &tensors[n - 1], &before, &carry);
+        let last = push_right(symmetry, &states[n - 1], &tensors[n - 1], &before, &carry);
         let norm = last.iter().map(|b| square(b.1.as_ref())).sum::<f64>().sqrt();
         if !norm.is_finite() {
             return Err(Error::numeric("the state is not finite"));

@@ -10,7 +10,7 @@ use super::mpo::Mpo;
 use super::space::{Fusion, Label, Space};
 use super::state::State;
 use super::tensor::{
-    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, scaled_rows, times, to_tensor,
+    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, scaled_rows, times, to_tensor,
 };
 use super::train::split;
 use crate::backend::matrix::records::Element;
@@ -252,7 +252,7 @@ impl<'a, T: Element> Evolving<'a, T> {
         let (i, j) = (bond, bond + 1);
         if leftwards {
             let (fusion, blocks) =
-                from_right(symmetry, &self.states[j], &self.tensors[j], &self.spaces[j + 1], None);
+                push_left(symmetry, &self.states[j], &self.tensors[j], &self.spaces[j + 1], None);
             let (middle, rows, carry) = lower(&blocks);
             let right = to_tensor(symmetry, &self.states[j], &middle, &self.spaces[j + 1], &fusion, &rows)?;
             let left = &self.tensors[i];
@@ -279,14 +279,14 @@ impl<'a, T: Element> Evolving<'a, T> {
             let middle = Space::new(sectors);
             let fill = |s: usize| std::mem::replace(&mut isometries[s], Mat::zeros(0, 0));
             let left = Tensor::new(symmetry, &self.spaces[i], &self.states[i], &middle, fill)?;
-            let blocks = from_left(symmetry, &self.states[j], &self.tensors[j], &middle, &carry);
+            let blocks = push_right(symmetry, &self.states[j], &self.tensors[j], &middle, &carry);
             let right = self.tensor_of(j, &middle, &self.spaces[j + 1], blocks)?;
             (self.tensors[i], self.tensors[j], self.spaces[j]) = (left, right, middle);
         }
         Ok(())
     }
 
-    /// The tensor of a site between two bonds from blocks as [`from_left`] makes them; those that are not there are zero.
+    /// The tensor of a site between two bonds from blocks as [`push_right`] makes them; those that are not there are zero.
     fn tensor_of(
         &self,
         site: usize,
@@ -315,7 +315,7 @@ impl<'a, T: Element> Evolving<'a, T> {
         let (i, j) = (bond, bond + 1);
         let rows = Fusion::new(symmetry, &self.spaces[i], &self.states[i]);
         let (columns, right) =
-            from_right(symmetry, &self.states[j], &self.tensors[j], &self.spaces[j + 1], None);
+            push_left(symmetry, &self.states[j], &self.tensors[j], &self.spaces[j + 1], None);
         // Both sites together, by the label of the bond between them.
         let left = &self.tensors[i];
         let mut middle: Vec<(Label, usize, usize)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Product states as words of bits, and what the elements of a group make of them by tables: a word is cut into pieces
-//! of some bits, and each element has a table of what becomes of each piece.
+//! Product states as words of bits, and what the elements of a group make of them. A word is cut into pieces of some
+//! bits; each element has a table for every piece, which tells where the piece goes.
 
 use super::super::sites::Sites;
 use super::group::Group;
@@ -142,14 +142,14 @@ impl WordLayout {
 #[derive(Debug)]
 pub(super) struct Actions {
     pub layout: WordLayout,
-    /// Of each element, what becomes of each value of each piece.
+    /// What becomes of each value of each piece, element after element.
     images: Vec<u64>,
     /// Of each element and value, the sites whose fermions pass those of the piece, odd times, as bits; none where no
     /// sign changes.
     passed: Option<Vec<u64>>,
-    /// Of each element and value, the product of its phases; none where all are one.
+    /// The product of phases of each value, element after element; none where all are one.
     phases: Option<Vec<C64>>,
-    /// Entries of an element.
+    /// Entries that an element has in these lists.
     stride: usize,
     count: usize,
 }

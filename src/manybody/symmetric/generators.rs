@@ -10,7 +10,7 @@ use crate::number::C64;
 /// What becomes of the states of a site.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Within {
-    /// They stay.
+    /// States stay as they are.
     Same,
     /// Spins are turned over.
     Flip,
@@ -24,7 +24,7 @@ pub enum Within {
 pub enum Quantum {
     /// exp(-2 pi i q / m) for a symmetry that is back at the start after m times.
     Number(i64),
-    /// This number.
+    /// A number of modulus one.
     Value(C64),
 }
 
@@ -33,7 +33,7 @@ pub enum Quantum {
 pub struct Symmetry {
     /// What it is called, with its quantum number.
     pub name: String,
-    /// Where each site goes.
+    /// The site that each one goes to.
     pub to: Vec<usize>,
     pub within: Within,
     /// Sites whose fermions change their sign.

@@ -103,7 +103,7 @@ pub(super) fn matrix(
     rows::matrix(&*source(sum, spaces, project, task)?, single, task)
 }
 
-/// Some rows of it.
+/// Some rows of the matrix.
 #[cfg(test)]
 pub(super) fn some_rows(sum: &OpSum, space: &Subspace, pieces: &[(usize, usize)]) -> Result<Csr> {
     rows::pieces(&*source(sum, (space, None), false, &Task::default())?, pieces, false, &Task::default())

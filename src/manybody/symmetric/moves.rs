@@ -12,7 +12,7 @@ const SAME: f64 = 1e-9;
 /// A map of product states onto product states times phases. Fermions that pass one another change the sign besides.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Move {
-    /// Where each site goes.
+    /// The site that each one goes to.
     pub to: Vec<u16>,
     /// What becomes of the states of each site; none where they stay what they are.
     pub local: Option<Vec<Local>>,
@@ -25,11 +25,11 @@ pub(super) struct Local {
     pub phases: Vec<C64>,
 }
 
-/// What tells moves apart.
+/// The numbers by which moves are told apart: places, states, rounded phases.
 pub(super) type Key = (Vec<u16>, Vec<u8>, Vec<(i32, i32)>);
 
 impl Local {
-    /// All states stay.
+    /// The move that leaves all states of a site as they are.
     pub fn stay(dim: usize) -> Local {
         Local { states: (0..dim).map(|s| s as u8).collect(), phases: vec![C64::ONE; dim] }
     }
@@ -51,13 +51,14 @@ pub(super) fn unit(z: C64) -> C64 {
 }
 
 impl Move {
-    /// Nothing moves.
+    /// The move that leaves all sites where they are.
     pub fn stay(sites: usize) -> Move {
         Move { to: (0..sites).map(|i| i as u16).collect(), local: None }
     }
 
-    /// From where the sites go and what becomes of their states. A phase that all states of a site have is one of all
-    /// states: the first site has the product of these, so that what is the same on all states looks the same.
+    /// From where the sites go and what becomes of their states. A phase that all states of a site share multiplies the
+    /// whole product state, so it does not matter which site has it: the first one takes them all. Equal maps are then
+    /// equal moves.
     pub fn new(to: Vec<u16>, mut local: Vec<Local>) -> Move {
         let mut whole = C64::ONE;
         for site in local.iter_mut().filter(|site| site.phases[0] != C64::ONE) {

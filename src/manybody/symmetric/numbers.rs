@@ -21,7 +21,7 @@ pub(super) struct StateNumbers {
 
 #[derive(Debug, Clone, Copy)]
 struct HalfPath {
-    /// States that come before.
+    /// How many states branch off before it.
     before: u64,
     /// The node between the halves.
     node: u32,

@@ -20,7 +20,7 @@ fn space(sites: &Sites, numbers: &[(&str, f64)], symmetries: &[Symmetry]) -> cra
     Subspace::new(sites, &sector(numbers), symmetries, &Task::default())
 }
 
-/// Checks that these sectors together have the spectrum of the whole, those that hold no state left out.
+/// Checks that these sectors together have the spectrum of the whole; sectors without a state are left out.
 fn together(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)], all: &[Vec<Symmetry>]) {
     let whole = levels(h, &space(sites, numbers, &[]).unwrap());
     let mut parts = Vec::new();

@@ -45,7 +45,7 @@ struct Plaquette {
     size: u64,
 }
 
-/// The grid of a plane.
+/// Points of a plane in momentum space, finer where flux is found, and what is known there.
 struct PlaneGrid<'a> {
     bloch: &'a Bloch,
     plane: &'a Plane,

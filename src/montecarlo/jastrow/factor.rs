@@ -32,7 +32,7 @@ pub enum Factor {
         slope: Option<f64>,
         /// `a_0, a_2, ...` of electrons with opposite spins.
         opposite: Vec<f64>,
-        /// Of electrons with the same spin.
+        /// Coefficients between electrons with the same spin.
         same: Vec<f64>,
     },
     /// `u(r) = ln(1 + a r)`.
@@ -42,14 +42,14 @@ pub enum Factor {
     },
     /// `u(r) = p ln r`: electrons, or bosons, that avoid one another with power p.
     Power {
-        /// p.
+        /// The power p.
         power: f64,
     },
     /// `chi(r) = -Z r/(1 + b r)`, for orbitals without cusps at the nuclei; with a cutoff it ends there smoothly.
     Nuclear {
         /// Where the nuclei are.
         centres: Vec<[f64; 3]>,
-        /// Their charges Z.
+        /// The charges Z of the nuclei.
         charges: Vec<f64>,
         /// It levels off at distances of about 1/b.
         b: f64,

@@ -39,7 +39,7 @@ impl Setting {
 pub struct Jastrow {
     setting: Setting,
     factors: Vec<Factor>,
-    /// Of electrons with the same spin, and with opposite spins.
+    /// Functions between electrons with the same spin, and with opposite spins.
     pairs: Vec<[Radial; 2]>,
     bodies: Vec<(Vec<[f64; 3]>, Vec<Radial>)>,
 }
@@ -93,7 +93,7 @@ impl Jastrow {
         })
     }
 
-    /// Whether there is none.
+    /// Whether J has no factor.
     pub fn is_empty(&self) -> bool {
         self.factors.is_empty()
     }

@@ -22,7 +22,7 @@ struct Ladder {
 #[derive(Debug, Clone, PartialEq)]
 struct HopProduct {
     coefficient: C64,
-    /// `(to, from)` by spin.
+    /// The hops of each spin, as `(to, from)`.
     hops: [Vec<(usize, usize)>; 2],
 }
 

@@ -10,9 +10,9 @@ use crate::montecarlo::determinant::Determinant;
 pub enum Reference<S> {
     /// Orbitals filled by each spin: `sites x up` and `sites x down`, row-major.
     Sea {
-        /// Of spin up.
+        /// Orbitals of spin up.
         up: Vec<S>,
-        /// Of spin down.
+        /// Orbitals of spin down.
         down: Vec<S>,
     },
     /// Singlet pairs `sum_ij f(i, j) c^+_i,up c^+_j,down` (BCS, at a fixed number): `sites x sites`, row-major.
@@ -39,7 +39,7 @@ pub struct LatticeState<S> {
     pub(super) sparse: bool,
 }
 
-/// No electron.
+/// In place of the number of an electron, on a site that has none.
 pub(super) const EMPTY: u32 = u32::MAX;
 
 /// The electrons of one walker.

@@ -112,7 +112,7 @@ impl TrialDraws<'_> {
         unit(w[0], w[1])
     }
 
-    /// One of 0 to n - 1.
+    /// A number from 0 to n - 1, all as likely.
     fn below(&mut self, n: usize) -> usize {
         ((self.unit() * n as f64) as usize).min(n - 1)
     }

@@ -12,10 +12,10 @@ const BLIP: f64 = 1.5 * 1.5 * 1.5;
 
 /// A file as read: what the table holds, the table, and the energies of its orbitals in hartree.
 pub struct Blips {
-    /// Cell, grid and kind.
+    /// Cell, grid and kind of the functions.
     pub layout: SplineLayout,
     pub table: SplineTable,
-    /// One for each orbital.
+    /// The energy of each orbital, in hartree.
     pub energies: Vec<f64>,
 }
 
@@ -83,7 +83,7 @@ pub fn is_file(head: &str) -> bool {
     head.contains("basic info") || head.contains("primitive lattice vectors")
 }
 
-/// Reads the orbitals of one k point, by its number in the file, from 1; it need not be given where there is one only.
+/// Reads the orbitals of one k point. Its number in the file counts from 1; a file with a single k point needs none.
 ///
 /// # Errors
 /// What is not such a file, with the line; a k point that is not there; orbitals that differ between spins.

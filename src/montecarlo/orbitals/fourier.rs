@@ -177,7 +177,6 @@ impl Fourier {
         &self.energies
     }
 
-    /// Whether they are complex.
     pub fn is_complex(&self) -> bool {
         self.complex
     }

@@ -13,7 +13,6 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// How many there are.
     pub fn count(&self) -> usize {
         match self {
             Basis::Real(o) => o.count(),
@@ -29,7 +28,6 @@ impl Basis {
         }
     }
 
-    /// Whether they are complex.
     pub fn is_complex(&self) -> bool {
         matches!(self, Basis::Complex(_))
     }
@@ -42,7 +40,7 @@ pub enum OrbitalSource {
     Waves(Arc<Fourier>),
     /// A table on a grid.
     Splines(Arc<SplineOrbitals>),
-    /// Anything else, real.
+    /// Real orbitals of any other kind.
     Other(Arc<dyn Orbitals<f64>>),
 }
 
@@ -54,7 +52,7 @@ pub struct OrbitalSet {
 }
 
 impl OrbitalSet {
-    /// Sums of plane waves.
+    /// Sums of plane waves, whose energies are known.
     pub fn waves(waves: Fourier) -> OrbitalSet {
         let energies = Some(Arc::new(waves.energies().to_vec()));
         OrbitalSet { source: OrbitalSource::Waves(Arc::new(waves)), energies }
@@ -70,7 +68,6 @@ impl OrbitalSet {
         OrbitalSet { source: OrbitalSource::Other(orbitals), energies: None }
     }
 
-    /// Where they come from.
     pub fn source(&self) -> &OrbitalSource {
         &self.source
     }
@@ -80,7 +77,7 @@ impl OrbitalSet {
         self.energies.as_ref().map(|e| e.as_slice())
     }
 
-    /// As walkers take them.
+    /// These orbitals as walkers take them.
     pub fn basis(&self) -> Basis {
         match &self.source {
             OrbitalSource::Waves(o) if o.is_complex() => Basis::Complex(o.clone()),

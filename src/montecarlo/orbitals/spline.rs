@@ -36,7 +36,7 @@ pub struct SplineLayout {
     /// Grid points along each vector.
     pub grid: [usize; 3],
     pub count: usize,
-    /// Whether they are complex.
+    /// Whether the functions are complex.
     pub complex: bool,
     /// Whether numbers have 32 bits.
     pub single: bool,
@@ -181,7 +181,6 @@ impl SplineOrbitals {
         }
     }
 
-    /// Whether they are complex.
     pub fn is_complex(&self) -> bool {
         self.complex
     }

@@ -9,7 +9,7 @@ use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
 use crate::task::Interrupt;
 
 impl Screen {
-    /// The probability to pass.
+    /// The probability with which a member whose ratio is r passes the first stage.
     pub fn pass(self, r: f64) -> f64 {
         match self {
             Screen::Metropolis => r.min(1.0),

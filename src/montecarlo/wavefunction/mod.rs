@@ -191,7 +191,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
         &self.orbitals
     }
 
-    /// The orbitals for decisions.
+    /// The orbitals that moves are decided by, which may be less precise.
     pub fn deciding(&self) -> &Arc<dyn Orbitals<S>> {
         self.decisions.as_ref().unwrap_or(&self.orbitals)
     }

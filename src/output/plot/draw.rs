@@ -542,7 +542,7 @@ impl Plot {
     }
 }
 
-/// All in one scene.
+/// Curves of both ordinates in one scene.
 pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout) -> Scene {
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
 }

@@ -24,7 +24,7 @@ impl Plot {
         Ok(Plot { size, lettered, ..Plot::new(Content::Panels(rows)) })
     }
 
-    /// The panels in one scene.
+    /// Rows of plots in one scene.
     pub(super) fn panelled(&self, rows: &[Vec<Plot>], (width, height): (f64, f64)) -> Result<Scene> {
         let mut whole: Option<Scene> = None;
         let (mut elements, mut defs) = (Vec::new(), Vec::new());

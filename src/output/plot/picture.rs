@@ -12,9 +12,9 @@ use super::draw::{COLOURS, drawn_together};
 use super::{Content, Picture, Plot};
 use crate::error::{Error, Result};
 
-/// Of bonds, and of sites where currents are what is shown.
+/// Colour of bonds, and of sites where currents are what is shown.
 const GREY: [u8; 3] = [150, 150, 150];
-/// Of currents.
+/// Colour of currents.
 const ARROWS: &str = "#d55e00";
 /// The radius of a site, in lengths of a bond, and in pixels at least and at most.
 const RADIUS: f64 = 0.2;
@@ -169,7 +169,7 @@ impl Picture {
 }
 
 impl Plot {
-    /// The scene of a picture.
+    /// A picture's scene, whose axes have the same scale.
     pub(super) fn pictured(&self, picture: &Picture, size: (f64, f64)) -> Result<Scene> {
         let (x, y) = (self.x_range.unwrap_or(picture.range(0)), self.y_range.unwrap_or(picture.range(1)));
         let drawn = |x: (f64, f64), y: (f64, f64)| -> Result<(Scene, Frame)> {

@@ -190,7 +190,7 @@ mod band_functions {
     /// m.nearest(-1.0);
     /// // the energy of a half-filled chain, -2/pi a site for spinless fermions with t = 1
     /// let e = bloch::brillouin(m, |k| { let e = m.bloch(k).eigh().values[0]; if e < 0.0 { e } else { 0.0 } }, #{ grid: 1000 });
-    /// assert_close(e, -2.0 / PI(), 1e-5);
+    /// assert_close(e, -2.0 / PI, 1e-5);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn brillouin(ctx: NativeCallContext, m: ScriptModel, f: FnPtr, o: Options) -> Fallible<Dynamic> {
@@ -295,7 +295,7 @@ mod band_functions {
     /// let m = model(lat);
     /// m.hop([0], "A", "B", 1.0);
     /// m.hop([1], "B", "A", 0.5);
-    /// assert_close(bloch::wilson_loop(m, #{ filled: 1 })[0], PI() / 2.0, 1e-9);    // at 1/4 of the cell
+    /// assert_close(bloch::wilson_loop(m, #{ filled: 1 })[0], PI / 2.0, 1e-9);    // at 1/4 of the cell
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wilson_loop(m: ScriptModel, o: Options) -> Fallible<Series> {

@@ -212,7 +212,7 @@ mod chebyshev_functions {
         mu.vectors() as INT
     }
 
-    /// The window of the moments.
+    /// The window of energies that their polynomials live on.
     #[rhai_fn(global, get = "window", pure)]
     pub fn moments_window(mu: &mut SharedMoments) -> Window {
         mu.window

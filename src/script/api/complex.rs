@@ -185,7 +185,7 @@ mod complex_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(I.arg(), PI() / 2.0, 1e-15);
+    /// assert_close(I.arg(), PI / 2.0, 1e-15);
     /// ```
     #[rhai_fn(pure)]
     pub fn arg(z: &mut C64) -> FLOAT {
@@ -207,7 +207,7 @@ mod complex_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert(format(PI(), 4) == "3.142", "four digits");
+    /// assert(format(PI, 4) == "3.142", "four digits");
     /// assert(format(123456.7, 3) == "1.23e5" && format(123.456, 3) == "123.0", "three digits");
     /// assert(format(1.0 / 3.0 - 2.0 * I, 3) == "0.333 - 2.0i", "complex ones, too");
     /// ```

@@ -184,7 +184,7 @@ mod crystal_module {
     /// let c = crystal::custom(vectors, [#{ species: "X", charge: 2.0, position: [0.0, 0.0, 0.0] }],
     ///     #{ form_factor: |species, g| if g > 0.0 { -exp(-g * g) } else { 0.0 }, reach: 2.0 });
     /// assert(c.electrons == 2, "neutral");
-    /// assert_close(c.potential([0.0, 0.0, 0.0]), -6.0 * exp(-((PI() / 2.0) ** 2.0)), 1e-12);
+    /// assert_close(c.potential([0.0, 0.0, 0.0]), -6.0 * exp(-((PI / 2.0) ** 2.0)), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn custom(ctx: NativeCallContext, vectors: Dynamic, ions: Array, o: Options) -> Fallible<Crystal> {
@@ -255,7 +255,7 @@ mod crystal_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(crystal::electron_gas(3, 1.0).volume, 4.0 * PI(), 1e-12);
+    /// assert_close(crystal::electron_gas(3, 1.0).volume, 4.0 * PI, 1e-12);
     /// ```
     #[rhai_fn(global, get = "volume", pure)]
     pub fn volume(c: &mut Crystal) -> FLOAT {

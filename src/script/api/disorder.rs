@@ -13,7 +13,6 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(disorder_functions).into());
 }
 
-/// The option `distribution`.
 fn distribution(o: &Options) -> Result<Distribution> {
     let names = [
         ("uniform", Distribution::Uniform),

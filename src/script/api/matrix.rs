@@ -438,7 +438,7 @@ mod matrix_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let u = (-I * PI() / 2.0 * pauli().x).expm();
+    /// let u = (-I * PI / 2.0 * pauli().x).expm();
     /// assert_close((u + I * pauli().x).norm(), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]

@@ -233,7 +233,7 @@ pub(super) fn storage_format(o: &Options) -> Result<Format> {
     o.one_of("format", &names)
 }
 
-/// The option `precision`.
+/// Whether the option `precision` asks for 32 bits.
 pub(super) fn single_precision(o: &Options) -> Result<bool> {
     o.one_of("precision", &[("double", false), ("single", true)])
 }
@@ -498,7 +498,7 @@ mod model_functions {
     /// print(m.build(#{ format: "csr" }));
     /// // a momentum of the sample is an eighth of one of the cell
     /// let lowest = m.build(#{ k: 0.5 }).to_matrix().eigh().values[0];
-    /// assert_close(lowest, -2.0 * cos(2.0 * PI() * 0.5 / 8.0), 1e-14);
+    /// assert_close(lowest, -2.0 * cos(2.0 * PI * 0.5 / 8.0), 1e-14);
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn build(ctx: NativeCallContext, model: &mut ScriptModel, o: Options) -> Fallible<Operator> {

@@ -24,7 +24,7 @@ fn scalars(engine: &mut Engine) {
         ($t:ty, $to:expr) => {
             engine.register_fn("*", |a: $t, h: Operator| h.scaled($to(a)));
             engine.register_fn("*", |h: Operator, a: $t| h.scaled($to(a)));
-            engine.register_fn("/", |h: Operator, a: $t| h.scaled(C64::new(1.0, 0.0) / $to(a)));
+            engine.register_fn("/", |h: Operator, a: $t| h.scaled(C64::ONE / $to(a)));
             engine.register_fn("+", |h: Operator, a: $t| -> Fallible<Operator> { Ok(h.shifted($to(a))?) });
             engine.register_fn("+", |a: $t, h: Operator| -> Fallible<Operator> { Ok(h.shifted($to(a))?) });
             engine.register_fn("-", |h: Operator, a: $t| -> Fallible<Operator> { Ok(h.shifted(-$to(a))?) });

@@ -14,7 +14,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(pairing_functions).into());
 }
 
-/// The option `spin`.
+/// The pair that the option `spin` names.
 fn pair(o: &Options) -> Result<Pair> {
     o.one_of("spin", &[("singlet", Pair::Singlet), ("triplet", Pair::Triplet), ("none", Pair::Spinless)])
 }

@@ -65,9 +65,9 @@ mod polarization_functions {
     /// // a half-filled chain at rest: -1/(4 pi t sin(q/2)) log |tan((k_F + q/2)/2)/tan((q/2 - k_F)/2)| with k_F = pi/2
     /// let m = model(lattice::chain(1));
     /// m.nearest(-1.0);
-    /// let q = PI() / 2.0;
+    /// let q = PI / 2.0;
     /// let pi = bloch::polarizability(m, 0.25, #{ frequencies: [0.0], grid: 2000, eta: 0.005 }).polarizability[0];
-    /// let exact = -log(abs(tan(0.5 * (PI() + q) / 2.0) / tan(0.5 * (q - PI()) / 2.0))) / (4.0 * PI() * sin(0.5 * q));
+    /// let exact = -log(abs(tan(0.5 * (PI + q) / 2.0) / tan(0.5 * (q - PI) / 2.0))) / (4.0 * PI * sin(0.5 * q));
     /// assert_close(pi.re, exact, 1e-2 * abs(exact));
     /// ```
     #[rhai_fn(return_raw)]

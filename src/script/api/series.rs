@@ -246,7 +246,7 @@ mod series_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(series([I]).arg()[0], PI() / 2.0, 1e-15);
+    /// assert_close(series([I]).arg()[0], PI / 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure)]
     pub fn arg(s: &mut Series) -> Series {

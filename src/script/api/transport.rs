@@ -15,7 +15,7 @@ use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// A lead of a script.
+/// A lead as scripts hold it; copies are the same lead.
 #[derive(Clone)]
 pub(crate) struct ScriptLead(Rc<Lead>);
 
@@ -301,7 +301,7 @@ mod transport_functions {
     /// let found = s.scattering(-0.3);
     /// assert(found.channels == [3, 3], "three waves");
     /// for i in 0..3 {
-    ///     let straight = exp(2.0 * PI() * I * 4.0 * found.incoming.momentum[i]);
+    ///     let straight = exp(2.0 * PI * I * 4.0 * found.incoming.momentum[i]);
     ///     assert_close(abs(found.s[[3 + i, i]] - straight), 0.0, 1e-9);
     /// }
     /// ```
@@ -352,7 +352,7 @@ mod transport_functions {
     /// c.nearest(-1.0);
     /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
     /// // half of an infinite chain's 1/(pi sqrt(4 - E^2))
-    /// assert_close(s.density(0, 0.5)[2], 0.5 / (PI() * sqrt(3.75)), 1e-9);
+    /// assert_close(s.density(0, 0.5)[2], 0.5 / (PI * sqrt(3.75)), 1e-9);
     /// ```
     #[rhai_fn(global, name = "density", pure, return_raw)]
     pub fn density_from(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Series> {

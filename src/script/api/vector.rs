@@ -176,7 +176,7 @@ mod vector_functions {
             return Err(Error::input("a block of no rows").hint("name one row at least").into());
         }
         let mut v = h.zeros(rows.len())?;
-        let ones: Vec<_> = rows.iter().enumerate().map(|(c, &row)| (row, c, C64::new(1.0, 0.0))).collect();
+        let ones: Vec<_> = rows.iter().enumerate().map(|(c, &row)| (row, c, C64::ONE)).collect();
         h.device().set_entries(&mut v, &ones)?;
         Ok(Vector::new(h.device(), v).drawn(rows.into_iter().map(Draw::unit)))
     }
@@ -311,12 +311,12 @@ mod vector_functions {
 
     #[rhai_fn(name = "+", return_raw)]
     pub fn add(v: Vector, w: Vector) -> Fallible<Vector> {
-        Ok(Vector::sum(C64::new(1.0, 0.0), &v, C64::new(1.0, 0.0), &w)?)
+        Ok(Vector::sum(C64::ONE, &v, C64::ONE, &w)?)
     }
 
     #[rhai_fn(name = "-", return_raw)]
     pub fn subtract(v: Vector, w: Vector) -> Fallible<Vector> {
-        Ok(Vector::sum(C64::new(1.0, 0.0), &v, C64::new(-1.0, 0.0), &w)?)
+        Ok(Vector::sum(C64::ONE, &v, C64::new(-1.0, 0.0), &w)?)
     }
 
     #[rhai_fn(name = "-", return_raw)]
@@ -366,7 +366,7 @@ mod vector_functions {
 
     #[rhai_fn(name = "/", return_raw)]
     pub fn over_complex(v: Vector, a: C64) -> Fallible<Vector> {
-        Ok(v.scaled(C64::new(1.0, 0.0) / a)?)
+        Ok(v.scaled(C64::ONE / a)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

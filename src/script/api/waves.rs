@@ -39,8 +39,8 @@ mod wave_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let wave = lattice::plane_waves(h, [[PI() / 4.0]], #{});
-    /// assert_close(norm(h * wave + 2.0 * cos(PI() / 4.0) * wave), 0.0, 1e-14);
+    /// let wave = lattice::plane_waves(h, [[PI / 4.0]], #{});
+    /// assert_close(norm(h * wave + 2.0 * cos(PI / 4.0) * wave), 0.0, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plane_waves(h: Operator, k: Array, o: Options) -> Fallible<Vector> {
@@ -63,7 +63,7 @@ mod wave_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// assert(lattice::momenta_fit(h, [[PI() / 4.0], [0.3]], #{}) == [true, false], "eight cells");
+    /// assert(lattice::momenta_fit(h, [[PI / 4.0], [0.3]], #{}) == [true, false], "eight cells");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn momenta_fit(h: Operator, k: Array, o: Options) -> Fallible<Array> {
@@ -146,7 +146,7 @@ mod wave_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let k = PI() / 4.0;
+    /// let k = PI / 4.0;
     /// let wave = lattice::plane_waves(h, [[k]], #{});
     /// assert_close(norm(h.velocity(0) * wave - 2.0 * sin(k) * wave), 0.0, 1e-14);
     /// ```

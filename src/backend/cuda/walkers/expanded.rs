@@ -19,7 +19,7 @@ pub(super) struct Expanded {
 }
 
 impl Expanded {
-    /// For so many walkers.
+    /// Room for so many walkers.
     pub fn new(card: &Arc<Card>, spec: &WalkersSpec, walkers: usize) -> Result<Expanded> {
         let place = |f: Option<usize>| f.map_or(NONE, |f| f as u32);
         let places: Vec<u32> = spec.products.iter().flat_map(|p| p.1.map(place)).collect();

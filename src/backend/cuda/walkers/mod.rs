@@ -377,7 +377,6 @@ impl CudaWalkers {
         Ok(())
     }
 
-    /// Queues a sweep.
     fn queue(&self, sweep: &Sweep) -> Result<()> {
         self.trial(sweep.drift)?;
         match sweep.scheme {

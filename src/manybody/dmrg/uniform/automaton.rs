@@ -1,6 +1,7 @@
-//! The automaton of an operator sum that every cell of an infinite chain repeats. At each bond it carries the rests of
-//! the terms that have begun, or what has been seen of them, whichever is less; couplings that decay exponentially are
-//! one operator that stays (Crosswhite, Doherty, Vidal, Phys. Rev. B 78, 035116 (2008)).
+//! The automaton of an operator sum that every cell of an infinite chain repeats. Of the terms that cross a bond it
+//! carries either their beginnings or what is to follow, whichever are fewer operators. A coupling that decays
+//! exponentially is a single operator, which every site that it passes multiplies by a factor (Crosswhite, Doherty, Vidal,
+//! Phys. Rev. B 78, 035116 (2008)).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -118,7 +119,7 @@ impl Repeated {
                 "a Hamiltonian of {} sites that end where it ends, for a chain that has no end",
                 meant.sites
             ))
-            .hint("make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites"));
+            .hint("make it for a longer chain and take the terms that begin in its first cell"));
         }
         if sum.terms().is_empty() && sum.tails().is_empty() {
             return Err(no_terms());

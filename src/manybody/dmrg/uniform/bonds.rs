@@ -1,117 +1,22 @@
-//! Matrices on a bond of an infinite chain, between the state and its conjugate, carried past sites.
-
-use std::collections::BTreeMap;
+//! Matrices on a bond of an infinite chain, between the state and its conjugate: past whole cells, as vectors of eigensolvers.
 
 use faer::Mat;
 
-use super::super::dense::{adjoint_product, product};
+use super::super::carry::{Matrices, to_left, to_right};
 use super::super::space::{Label, Space, Symmetry};
-use super::super::tensor::{Tensor, adjoint};
+use super::super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
 use crate::number::C64;
 
-/// Matrices by pairs of sectors. On the left of a bond rows belong to the conjugate and columns to the state, on the right
-/// it is the other way round; the first sector of a pair is that of the rows.
-pub(super) type Matrices<T> = BTreeMap<(usize, usize), Mat<T>>;
-
-pub(super) fn put<T: Element>(to: &mut Matrices<T>, at: (usize, usize), m: Mat<T>) {
-    match to.get_mut(&at) {
-        Some(sum) => *sum += m,
-        None => {
-            to.insert(at, m);
-        }
-    }
-}
-
-/// The element of a local operator; those of the identity without one.
-fn element(operator: Option<&[C64]>, dim: usize, i: usize, j: usize) -> C64 {
-    match operator {
-        Some(o) => o[i * dim + j],
-        None if i == j => C64::ONE,
-        None => C64::ZERO,
-    }
-}
-
-pub(super) fn times<T: Element>(m: Mat<T>, z: C64) -> Mat<T> {
-    if z == C64::ONE { m } else { m * faer::Scale(T::from_c64(z)) }
-}
-
-/// Past a site to the right, with an operator on it: the sum of `O_ij A_i^H x A_j`.
-pub(super) fn from_left<T: Element>(
-    tensor: &Tensor<T>,
-    operator: Option<&[C64]>,
-    x: &Matrices<T>,
-) -> Matrices<T> {
-    let dim = tensor.fusion.states();
-    let mut out = Matrices::new();
-    for (&(bra, ket), m) in x {
-        for j in 0..dim {
-            let Some((to, lower)) = tensor.part(ket, j) else { continue };
-            let mut half = None;
-            for i in 0..dim {
-                let z = element(operator, dim, i, j);
-                if z == C64::ZERO {
-                    continue;
-                }
-                let Some((at, upper)) = tensor.part(bra, i) else { continue };
-                let half = half.get_or_insert_with(|| product(m.as_ref(), lower));
-                put(&mut out, (at, to), times(adjoint_product(upper, half.as_ref()), z));
-            }
-        }
-    }
-    out
-}
-
-/// Past a site to the left, with an operator on it: the sum of `O_ij A_j x A_i^H`.
-pub(super) fn from_right<T: Element>(
-    tensor: &Tensor<T>,
-    operator: Option<&[C64]>,
-    x: &Matrices<T>,
-) -> Matrices<T> {
-    let dim = tensor.fusion.states();
-    let mut out = Matrices::new();
-    for (&(ket, bra), m) in x {
-        for lower in tensor.fusion.parts(tensor.rows[ket]) {
-            let mut half = None;
-            for upper in tensor.fusion.parts(tensor.rows[bra]) {
-                let z = element(operator, dim, upper.state, lower.state);
-                if z == C64::ZERO {
-                    continue;
-                }
-                let half = half.get_or_insert_with(|| {
-                    product(tensor.matrices[ket].as_ref().subrows(lower.offset, lower.dim), m.as_ref())
-                });
-                let own = tensor.matrices[bra].as_ref().subrows(upper.offset, upper.dim);
-                let whole = product(half.as_ref(), adjoint(own).as_ref());
-                put(&mut out, (lower.inner, upper.inner), times(whole, z));
-            }
-        }
-    }
-    out
-}
-
-/// Past a site to the right, between two states: the sum of `A_i^H x B_i`.
-pub(super) fn between<T: Element>(a: &Tensor<T>, b: &Tensor<T>, x: &Matrices<T>) -> Matrices<T> {
-    let mut out = Matrices::new();
-    for (&(bra, ket), m) in x {
-        for i in 0..a.fusion.states() {
-            let (Some((at, upper)), Some((to, lower))) = (a.part(bra, i), b.part(ket, i)) else { continue };
-            let half = product(m.as_ref(), lower);
-            put(&mut out, (at, to), adjoint_product(upper, half.as_ref()));
-        }
-    }
-    out
-}
-
 /// Past all sites of some tensors, in their order.
 pub(super) fn past_left<T: Element>(tensors: &[Tensor<T>], x: &Matrices<T>) -> Matrices<T> {
-    tensors.iter().fold(x.clone(), |x, tensor| from_left(tensor, None, &x))
+    tensors.iter().fold(x.clone(), |x, tensor| to_right((tensor, tensor), None, Some(&x)))
 }
 
 /// Past all sites of some tensors, from the last to the first.
 pub(super) fn past_right<T: Element>(tensors: &[Tensor<T>], x: &Matrices<T>) -> Matrices<T> {
-    tensors.iter().rev().fold(x.clone(), |x, tensor| from_right(tensor, None, &x))
+    tensors.iter().rev().fold(x.clone(), |x, tensor| to_left((tensor, tensor), &x))
 }
 
 /// The identity, or blocks on the diagonal.

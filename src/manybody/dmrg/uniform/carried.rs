@@ -3,11 +3,12 @@
 
 use faer::Mat;
 
-use super::super::dense::{adjoint_product, product};
+use super::super::carry::{Matrices, add_to_left, add_to_right, put};
+use super::super::dense::product;
 use super::super::mpo::MpoEntry;
 use super::super::space::{Label, Side, Space, Symmetry};
-use super::super::tensor::{Tensor, adjoint};
-use super::bonds::{BlockLayout, Matrices, put, times};
+use super::super::tensor::Tensor;
+use super::bonds::BlockLayout;
 use super::krylov::gmres;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -38,16 +39,7 @@ pub(super) fn to_right(
 ) -> Row {
     let mut out = vec![Matrices::new(); wide];
     for entry in entries {
-        for (&(b, k), m) in &x[entry.left] {
-            let mut halves: Vec<Option<Mat<C64>>> = vec![None; ket.fusion.states()];
-            for &(i, j, z) in &entry.elements {
-                let (Some((at, upper)), Some((to, lower))) = (bra.part(b, i), ket.part(k, j)) else {
-                    continue;
-                };
-                let half = halves[j].get_or_insert_with(|| product(m.as_ref(), lower));
-                put(&mut out[entry.right], (at, to), times(adjoint_product(upper, half.as_ref()), z));
-            }
-        }
+        add_to_right(&entry.elements, (bra, ket), Some(&x[entry.left]), &mut out[entry.right]);
     }
     out
 }
@@ -62,27 +54,7 @@ pub(super) fn to_left(
 ) -> Row {
     let mut out = vec![Matrices::new(); wide];
     for entry in entries {
-        for (&(k, b), m) in &x[entry.right] {
-            if ket.matrices[k].nrows() == 0 {
-                continue;
-            }
-            let mut halves: Vec<Vec<(usize, Mat<C64>)>> = vec![Vec::new(); ket.fusion.states()];
-            for part in ket.fusion.parts(ket.rows[k]) {
-                let lower = ket.matrices[k].as_ref().subrows(part.offset, part.dim);
-                if entry.elements.iter().any(|e| e.1 == part.state) {
-                    halves[part.state].push((part.inner, product(lower, m.as_ref())));
-                }
-            }
-            for &(i, j, z) in &entry.elements {
-                for (from, half) in &halves[j] {
-                    for part in bra.fusion.parts(bra.rows[b]).iter().filter(|p| p.state == i) {
-                        let upper = bra.matrices[b].as_ref().subrows(part.offset, part.dim);
-                        let whole = product(half.as_ref(), adjoint(upper).as_ref());
-                        put(&mut out[entry.left], (*from, part.inner), times(whole, z));
-                    }
-                }
-            }
-        }
+        add_to_left(&entry.elements, (bra, ket), &x[entry.right], &mut out[entry.left]);
     }
     out
 }
@@ -131,8 +103,9 @@ impl Chain<'_> {
         })
     }
 
-    /// The solution of `x = phase (T x + source)`, T being a cell of the chain, without on the matrices of a layout. Where the states
-    /// are the same one, `same` has the operators whose fixed point is taken out, it, and that of the other side.
+    /// The solution of `x = phase (T x + source)`, where T carries past a cell of the chain, among the matrices of a layout.
+    /// Between a state and itself T has a fixed point, which is taken out: `same` has the operators that this concerns, the
+    /// fixed point, and that of the other side.
     ///
     /// # Errors
     /// When it does not converge, as between states that are the same but were not said to be.

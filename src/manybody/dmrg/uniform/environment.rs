@@ -7,12 +7,13 @@ use faer::Mat;
 
 use super::super::basis::Basis;
 use super::super::block::{Block, Shape};
+use super::super::carry::Matrices;
 use super::super::mpo::Mpo;
 use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::Tensor;
 use super::automaton::Repeated;
-use super::bonds::{BlockLayout, Matrices, identity, past_left, past_right, trace};
+use super::bonds::{BlockLayout, identity, past_left, past_right, trace};
 use super::krylov::{REMEMBERED, gmres};
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;

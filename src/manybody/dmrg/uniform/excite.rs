@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use faer::Mat;
 
+use super::super::carry::Matrices;
 use super::super::dense::{adjoint_product, product};
 use super::super::space::{Label, Side};
 use super::super::tensor::{Tensor, adjoint};
 use super::automaton::Repeated;
-use super::bonds::{Matrices, diagonal, identity, trace};
+use super::bonds::{diagonal, identity, trace};
 use super::carried::{Chain, Row, RowLayout, on_site, sum, to_left, to_right};
 use super::environment::need_memory;
 use super::krylov::lowest;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use faer::{Mat, Par};
 
+use super::super::carry::Matrices;
 use super::super::dense::{eigh, product, square, thin_svd};
 use super::super::space::{Label, Space};
 use super::super::tensor::{
-    Blocks, Tensor, adjoint, from_left, from_right, scaled_columns, scaled_rows, to_tensor,
+    Blocks, Tensor, adjoint, push_left, push_right, scaled_columns, scaled_rows, to_tensor,
 };
-use super::bonds::{BlockLayout, Matrices, dominant, fixed_right, identity, past_left};
+use super::bonds::{BlockLayout, dominant, fixed_right, identity, past_left};
 use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -55,7 +56,7 @@ pub(super) fn turned<T: Element>(
 ) -> Result<Tensor<T>> {
     let states = &cell.states[site];
     let blocks: BTreeMap<Label, Mat<T>> =
-        from_left(&cell.symmetry, states, tensor, before.0, before.1).into_iter().collect();
+        push_right(&cell.symmetry, states, tensor, before.0, before.1).into_iter().collect();
     Tensor::new(&cell.symmetry, before.0, states, behind.0, |s| match blocks.get(behind.0.label(s)) {
         Some(m) => product(m.as_ref(), behind.1[s].as_ref()),
         None => Mat::zeros(0, 0),
@@ -81,7 +82,7 @@ fn left_form<T: Element>(
         let (before, behind) = (&spaces[site], &spaces[(site + 1) % n]);
         let states = &cell.states[site];
         let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
-        for (label, m) in from_left(symmetry, states, &tensors[site], before, &carry) {
+        for (label, m) in push_right(symmetry, states, &tensors[site], before, &carry) {
             let qr = m.as_ref().qr();
             parts.insert(label, (qr.compute_thin_Q(), qr.thin_R().to_owned()));
         }
@@ -164,7 +165,7 @@ impl<T: Element> Uniform<T> {
         for site in (0..n).rev() {
             let (before, behind) = (&spaces[site], &spaces[(site + 1) % n]);
             let states = &cell.states[site];
-            let (fusion, blocks) = from_right(symmetry, states, &left[site], behind, Some(&carry));
+            let (fusion, blocks) = push_left(symmetry, states, &left[site], behind, Some(&carry));
             let mut rows: Blocks<T> = Vec::new();
             let mut next = Vec::with_capacity(before.sectors());
             for (label, m) in blocks {

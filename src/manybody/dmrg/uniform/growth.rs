@@ -13,10 +13,11 @@ use super::super::density::{Truncation, count};
 use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::{
-    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
+    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, to_tensor,
 };
 use super::automaton::Repeated;
-use super::cell::{UnitCell, nothing_left};
+use super::cell::UnitCell;
+use super::ends::{Labelled, NOWHERE, ended, labelled, whole};
 use super::environment::{Environments, left_basis, need_memory, right_basis, seen_from_right};
 use super::gauge::turned;
 use super::share::moved;
@@ -27,8 +28,6 @@ use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::task::Task;
 
-/// The row of a sector that nothing leads to.
-const NOWHERE: usize = usize::MAX;
 /// How exactly the surroundings of the first state are known.
 const TIGHT: f64 = 1e-13;
 /// The tolerance of the searches: this part of the mismatch, and its bounds.
@@ -40,9 +39,6 @@ const PRODUCTS: [usize; 2] = [60, 300];
 const VECTORS: usize = 30;
 /// Schmidt values below this part of the largest are not divided by.
 const SMALL: f64 = 1e-8;
-
-/// Matrices by the label of a bond.
-type Labelled<T> = BTreeMap<Label, Mat<T>>;
 
 /// What a step of growth has found.
 #[derive(Debug, Clone, Copy)]
@@ -85,29 +81,14 @@ pub struct Growth<T> {
     found: Option<Grown>,
 }
 
-fn labelled<T: Clone>(space: &Space, all: &[Mat<T>]) -> Labelled<T> {
-    space.iter().zip(all).map(|((q, _), m)| (q.clone(), m.clone())).collect()
-}
-
-/// A tensor with all sectors behind it, those too that nothing leads to.
-fn whole<T: Element>(mut tensor: Tensor<T>, behind: &Space) -> Tensor<T> {
-    if tensor.behind == *behind {
-        return tensor;
-    }
-    let (mut rows, mut matrices) = (Vec::new(), Vec::new());
-    for (label, dim) in behind.iter() {
-        match tensor.behind.find(label) {
-            Some(at) => {
-                rows.push(tensor.rows[at]);
-                matrices.push(std::mem::replace(&mut tensor.matrices[at], Mat::zeros(0, 0)));
-            }
-            None => {
-                rows.push(NOWHERE);
-                matrices.push(Mat::zeros(0, dim));
-            }
-        }
-    }
-    Tensor { before: tensor.before, behind: behind.clone(), fusion: tensor.fusion, rows, matrices }
+/// The weights on both sides of a cell against those that it was put between.
+struct Parted<T> {
+    /// See [`Grown::mismatch`].
+    mismatch: f64,
+    /// What turns the basis behind the cell to the one before it.
+    turns: Labelled<T>,
+    /// The weights of the next cell in its middle.
+    weights: Labelled<T>,
 }
 
 /// A right block is numbered by the bond that it ends at; the first of a cell is the last of the cell before.
@@ -309,9 +290,8 @@ impl<T: Element> Growth<T> {
         h.cell.check(&psi.cell)?;
         let n = psi.count();
         if n < 2 {
-            return Err(Error::input("a chain that grows by cells of one site").hint(
-                "two sites are needed: take two cells as one, `h.repeated(1, 2)` and `cell.repeated(2)`",
-            ));
+            return Err(Error::input("a chain that grows by cells of one site")
+                .hint("take two cells as one, so that they have two sites"));
         }
         let psi = psi.regauged()?;
         let known = Environments::new(&psi, h, None, TIGHT)?;
@@ -438,17 +418,61 @@ impl<T: Element> Growth<T> {
         last: &TwoSites<T>,
         lost: f64,
     ) -> Result<Growth<T>> {
-        let cell = &self.h.cell;
-        let symmetry = &cell.symmetry;
-        let n = cell.count();
+        let n = self.h.cell.count();
         let c = self.middle;
-        let states = |k: usize| &cell.states[(self.bond + k) % n];
         let middle = &last.left.behind;
-        let (mut space, mut carry) = (middle.clone(), last.values.clone());
-        let mut next: Vec<Tensor<T>> = Vec::with_capacity(n);
-        for (k, tensor) in sites.iter().enumerate().skip(c) {
+        let (mut next, from_middle) = self.pushed_out_right(&sites, (middle, &last.values))?;
+        let (others, to_middle, first) = self.pushed_out_left(&sites, (middle, &last.values))?;
+        let Parted { mismatch, turns, weights } = self.compared(&from_middle, &to_middle)?;
+        // The state: this cell with its last basis turned to its first.
+        let mut psi: Vec<Option<Tensor<T>>> = vec![None; n];
+        let mut spaces = vec![middle.clone(); n];
+        for (k, tensor) in sites[..c].iter().chain(&next).enumerate() {
+            let at = (self.bond + k) % n;
+            spaces[at] = tensor.before.clone();
+            psi[at] = Some(match k + 1 < n {
+                true => tensor.clone(),
+                false => ended(&self.h.cell, at, tensor, &sites[0].before, &turns)?,
+            });
+        }
+        let psi = psi.into_iter().collect::<Option<Vec<_>>>();
+        let psi = psi.ok_or_else(|| Error::internal("a cell with a site missing"))?;
+        // The tensor before the middle of the next cell holds its weights.
+        let at = next.len() - 1;
+        next[at] = ended(&self.h.cell, (self.bond + n - 1) % n, &next[at], &first, &weights)?;
+        next.extend(others);
+        Ok(Growth {
+            h: self.h.clone(),
+            bond: (self.bond + c) % n,
+            left,
+            right,
+            sites: next,
+            middle: n - c,
+            parted: labelled(middle, &last.values),
+            psi,
+            spaces,
+            found: Some(Grown { energy: last.energy, mismatch, lost }),
+        })
+    }
+
+    /// The labels of the states of site `k` of this chain.
+    fn site_states(&self, k: usize) -> &[Label] {
+        let cell = &self.h.cell;
+        &cell.states[(self.bond + k) % cell.count()]
+    }
+
+    /// The sites of the right half as isometries from the left, and the weights of the middle that are left over behind them.
+    fn pushed_out_right(
+        &self,
+        sites: &[Tensor<T>],
+        (middle, values): (&Space, &[Mat<T>]),
+    ) -> Result<(Vec<Tensor<T>>, Labelled<T>)> {
+        let symmetry = &self.h.cell.symmetry;
+        let (mut space, mut carry) = (middle.clone(), values.to_vec());
+        let mut next = Vec::with_capacity(self.h.cell.count());
+        for (k, tensor) in sites.iter().enumerate().skip(self.middle) {
             let mut parts = BTreeMap::new();
-            for (label, m) in from_left(symmetry, states(k), tensor, &space, &carry) {
+            for (label, m) in push_right(symmetry, self.site_states(k), tensor, &space, &carry) {
                 let qr = m.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
                 if q.ncols() > 0 {
@@ -457,23 +481,38 @@ impl<T: Element> Growth<T> {
             }
             let behind = Space::new(parts.iter().map(|(q, p)| (q.clone(), p.0.ncols())).collect());
             let fill = |s: usize| parts[behind.label(s)].0.clone();
-            next.push(Tensor::new(symmetry, &space, states(k), &behind, fill)?);
+            next.push(Tensor::new(symmetry, &space, self.site_states(k), &behind, fill)?);
             carry = behind.iter().map(|(q, _)| parts[q].1.clone()).collect();
             space = behind;
         }
-        let from_middle = labelled(&space, &carry);
-        let (mut space, mut carry) = (middle.clone(), last.values.clone());
-        let mut others: Vec<Tensor<T>> = Vec::with_capacity(c);
-        for k in (0..c).rev() {
-            let (fusion, blocks) = from_right(symmetry, states(k), &sites[k], &space, Some(&carry));
+        Ok((next, labelled(&space, &carry)))
+    }
+
+    /// The sites of the left half as isometries from the right, the weights of the middle that are left over before them, and
+    /// the basis there.
+    fn pushed_out_left(
+        &self,
+        sites: &[Tensor<T>],
+        (middle, values): (&Space, &[Mat<T>]),
+    ) -> Result<(Vec<Tensor<T>>, Labelled<T>, Space)> {
+        let symmetry = &self.h.cell.symmetry;
+        let (mut space, mut carry) = (middle.clone(), values.to_vec());
+        let mut others = Vec::with_capacity(self.middle);
+        for k in (0..self.middle).rev() {
+            let (fusion, blocks) = push_left(symmetry, self.site_states(k), &sites[k], &space, Some(&carry));
             let (before, rows, rest): (Space, Blocks<T>, Blocks<T>) = lower(&blocks);
-            others.push(whole(to_tensor(symmetry, states(k), &before, &space, &fusion, &rows)?, &space));
+            let own = to_tensor(symmetry, self.site_states(k), &before, &space, &fusion, &rows)?;
+            others.push(whole(own, &space));
             carry = rest.into_iter().map(|r| r.1).collect();
             space = before;
         }
         others.reverse();
         let to_middle = labelled(&space, &carry);
-        // The weights of both sides at the bond where this cell went in.
+        Ok((others, to_middle, space))
+    }
+
+    /// The weights of both sides against those at the bond where this cell went in.
+    fn compared(&self, from_middle: &Labelled<T>, to_middle: &Labelled<T>) -> Result<Parted<T>> {
         let largest =
             self.parted.values().flat_map(|m| (0..m.nrows().min(m.ncols())).map(|k| m[(k, k)].re()));
         let largest = largest.fold(0.0, f64::max);
@@ -501,35 +540,8 @@ impl<T: Element> Growth<T> {
         let missing = |all: &Labelled<T>| -> f64 {
             all.iter().filter(|(q, _)| !self.parted.contains_key(*q)).map(|(_, m)| square(m.as_ref())).sum()
         };
-        let mismatch = (a + missing(&from_middle)).max(b + missing(&to_middle)).sqrt();
-        // The state: this cell with its last basis turned to its first.
-        let mut psi: Vec<Option<Tensor<T>>> = vec![None; n];
-        let mut spaces = vec![middle.clone(); n];
-        let first = &sites[0].before;
-        for (k, tensor) in sites[..c].iter().chain(&next).enumerate() {
-            let at = (self.bond + k) % n;
-            spaces[at] = tensor.before.clone();
-            psi[at] = Some(if k + 1 < n { tensor.clone() } else { ended(cell, at, tensor, first, &turns)? });
-        }
-        let psi = psi.into_iter().collect::<Option<Vec<_>>>();
-        let psi = psi.ok_or_else(|| Error::internal("a cell with a site missing"))?;
-        // The tensor before the middle of the next cell holds its weights.
-        let at = next.len() - 1;
-        let held = ended(cell, (self.bond + n - 1) % n, &next[at], &space, &weights)?;
-        next[at] = held;
-        next.extend(others);
-        Ok(Growth {
-            h: self.h.clone(),
-            bond: (self.bond + c) % n,
-            left,
-            right,
-            sites: next,
-            middle: n - c,
-            parted: labelled(middle, &last.values),
-            psi,
-            spaces,
-            found: Some(Grown { energy: last.energy, mismatch, lost }),
-        })
+        let mismatch = (a + missing(from_middle)).max(b + missing(to_middle)).sqrt();
+        Ok(Parted { mismatch, turns, weights })
     }
 
     /// The state of an infinite chain whose every cell is like the last one.
@@ -538,74 +550,5 @@ impl<T: Element> Growth<T> {
     /// When a fixed point or decomposition does not converge.
     pub fn state(&self) -> Result<Uniform<T>> {
         Uniform::of_any(&self.h.cell, &self.spaces, &self.psi)
-    }
-}
-
-/// A tensor times matrices behind it, to a basis in which all sectors are kept.
-pub(super) fn ended<T: Element>(
-    cell: &UnitCell,
-    site: usize,
-    tensor: &Tensor<T>,
-    behind: &Space,
-    by: &Labelled<T>,
-) -> Result<Tensor<T>> {
-    let states = &cell.states[site];
-    let fusion = Fusion::new(&cell.symmetry, &tensor.before, states);
-    let out = Tensor::new(&cell.symmetry, &tensor.before, states, behind, |s| {
-        let label = behind.label(s);
-        let rows = fusion.space().find(label).map_or(0, |r| fusion.space().dim(r));
-        match (tensor.behind.find(label), by.get(label)) {
-            (Some(from), Some(m)) if tensor.rows[from] != NOWHERE => {
-                product(tensor.matrices[from].as_ref(), m.as_ref())
-            }
-            _ => Mat::zeros(rows, behind.dim(s)),
-        }
-    })?;
-    Ok(whole(out, behind))
-}
-
-impl<T: Element> Uniform<T> {
-    /// The state of any tensors of a cell; sectors that they do not lead to or from are left out.
-    ///
-    /// # Errors
-    /// When a fixed point or decomposition does not converge, or nothing is left.
-    pub(super) fn of_any(
-        cell: &Arc<UnitCell>,
-        spaces: &[Space],
-        tensors: &[Tensor<T>],
-    ) -> Result<Uniform<T>> {
-        let n = cell.count();
-        let mut spaces = spaces.to_vec();
-        let dims = |s: &Space, f: &dyn Fn(&Label) -> bool| -> Space {
-            Space::new(s.iter().filter(|(q, _)| f(q)).map(|(q, d)| (q.clone(), d)).collect())
-        };
-        loop {
-            let before: usize = spaces.iter().map(Space::sectors).sum();
-            for site in 0..n {
-                let behind = (site + 1) % n;
-                let (symmetry, states) = (&cell.symmetry, &cell.states[site]);
-                let at = spaces[site].clone();
-                let reached = |q: &Label| states.iter().any(|s| at.find(&symmetry.subtract(q, s)).is_some());
-                spaces[behind] = dims(&spaces[behind], &reached);
-                let next = spaces[behind].clone();
-                let leads = |q: &Label| states.iter().any(|s| next.find(&symmetry.add(q, s)).is_some());
-                spaces[site] = dims(&spaces[site], &leads);
-            }
-            if spaces.iter().map(Space::sectors).sum::<usize>() == before {
-                break;
-            }
-        }
-        if spaces.iter().any(|s| s.sectors() == 0) {
-            return Err(nothing_left());
-        }
-        let units = |s: &Space| -> Vec<Mat<T>> { s.dims().iter().map(|&d| Mat::identity(d, d)).collect() };
-        let mut left = Vec::with_capacity(n);
-        for (site, tensor) in tensors.iter().enumerate() {
-            let (a, b) = (&spaces[site], &spaces[(site + 1) % n]);
-            left.push(turned(cell, site, tensor, (a, &units(a)), (b, &units(b)))?);
-        }
-        let centre = spaces.iter().map(units).collect();
-        let dims = spaces.iter().map(|s| s.dims().to_vec()).collect();
-        Uniform { cell: cell.clone(), spaces, right: left.clone(), left, centre }.cut_to(dims)
     }
 }

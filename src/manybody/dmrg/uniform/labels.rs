@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use faer::Mat;
 
+use super::super::carry::to_right;
 use super::super::space::{Fusion, Label, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
-use super::bonds::{BlockLayout, between};
+use super::bonds::BlockLayout;
 use super::cell::UnitCell;
-use super::growth::ended;
+use super::ends::ended;
 use super::krylov::largest;
 use super::state::Uniform;
 use super::step::polar;
@@ -170,7 +171,7 @@ impl<T: Element> Uniform<T> {
         }
         let layout = BlockLayout::of(keys);
         let map = |x: &[T]| -> Result<Vec<T>> {
-            let around = |y, k: usize| between(&self.left[k], &self.left[(k + m) % n], &y);
+            let around = |y, k: usize| to_right((&self.left[k], &self.left[(k + m) % n]), None, Some(&y));
             Ok(layout.flat(&(0..n).fold(layout.matrices(x), around)))
         };
         let start: Vec<T> = (0..layout.len())

@@ -1,7 +1,8 @@
 //! Measurements on infinite chains: local operators, sums, correlations, the spectrum of the transfer matrix.
 
+use super::super::carry::{Matrices, to_right};
 use super::super::space::Label;
-use super::bonds::{BlockLayout, Matrices, from_left, identity, past_left, trace};
+use super::bonds::{BlockLayout, identity, past_left, trace};
 use super::krylov::largest;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -93,7 +94,8 @@ impl<T: Element> Uniform<T> {
         let n = self.count();
         let mut x = identity(&self.spaces[first % n]);
         for (k, matrix) in matrices.iter().enumerate() {
-            x = from_left(&self.left[(first + k) % n], matrix.as_deref(), &x);
+            let tensor = &self.left[(first + k) % n];
+            x = to_right((tensor, tensor), matrix.as_deref(), Some(&x));
         }
         let density = self.density_left((first + matrices.len()) % n);
         Ok(trace(&x, &density) * coefficient)
@@ -120,16 +122,17 @@ impl<T: Element> Uniform<T> {
         if !T::DTYPE.is_complex() && near.iter().chain(&far).any(complex) {
             return self.to_complex().correlations(a, b, site, range);
         }
-        let mut x = from_left(&self.left[site], near[0].as_deref(), &identity(&self.spaces[site]));
+        let own = |at: usize| (&self.left[at], &self.left[at]);
+        let mut x = to_right(own(site), near[0].as_deref(), None);
         for r in 1..=range {
             crate::task::poll()?;
             let at = (site + r) % n;
             let (_, coefficient, matrices) = self.matrices(&pair(1 + (r - 1) % n))?;
             let last = matrices[matrices.len() - 1].as_deref();
-            let end = from_left(&self.left[at], last, &x);
+            let end = to_right(own(at), last, Some(&x));
             values.push(trace(&end, &self.density_left((at + 1) % n)) * coefficient);
             let between = far[1 + (r - 1) % n].as_deref();
-            x = from_left(&self.left[at], between, &x);
+            x = to_right(own(at), between, Some(&x));
         }
         Ok(values)
     }
@@ -224,7 +227,7 @@ impl<T: Element> Uniform<T> {
             let map = |x: &[T]| -> Result<Vec<T>> {
                 let mut y = layout.matrices(x);
                 for (a, b) in self.left.iter().zip(&other.left) {
-                    y = super::bonds::between(a, b, &y);
+                    y = to_right((a, b), None, Some(&y));
                 }
                 Ok(layout.flat(&y))
             };

@@ -6,6 +6,7 @@ mod bonds;
 mod carried;
 mod cell;
 mod descent;
+mod ends;
 mod environment;
 mod excite;
 mod gauge;

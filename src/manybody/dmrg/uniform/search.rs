@@ -16,7 +16,7 @@ use crate::task::Task;
 pub struct UniformSearch<T> {
     h: Arc<Repeated>,
     psi: Uniform<T>,
-    /// Of this state, or of one nearby.
+    /// Environments of this state, or of one nearby.
     known: Option<Arc<Environments<T>>>,
     /// What the last step found of the state that it began with.
     found: Option<Found>,
@@ -35,7 +35,7 @@ const NEW: usize = 3;
 
 /// The largest tolerance of the environments and of the searches of a step.
 const LOOSE: f64 = 1e-4;
-/// The smallest one: rounding.
+/// The smallest tolerance: rounding.
 const TIGHT: f64 = 1e-13;
 
 impl<T: Element> UniformSearch<T> {

@@ -48,7 +48,7 @@ struct TwoSites<T> {
     left: Arc<Block<T>>,
     l: Basis<T>,
     r: Basis<T>,
-    /// The vectors of both.
+    /// The vectors of both bases.
     vectors: [Arc<All<T>>; 2],
 }
 

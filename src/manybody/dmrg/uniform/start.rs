@@ -31,8 +31,8 @@ struct Diagonal {
     sites: Vec<(usize, Vec<C64>)>,
 }
 
-/// The local states of a product state of low energy with the numbers of the cell: of those of the lowest expectation value the
-/// one that the Hamiltonian changes most.
+/// The local states of a product state of low energy with the numbers of the cell. Of several with the lowest expectation
+/// value it is the one that the Hamiltonian changes most.
 ///
 /// # Errors
 /// When the sum does not fit the cell.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use faer::Mat;
 
+use super::super::carry::Matrices;
 use super::super::dense::{product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
 use super::super::tensor::{Tensor, adjoint, complex};
-use super::bonds::{Matrices, diagonal};
+use super::bonds::diagonal;
 use super::cell::UnitCell;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ use faer::{Mat, MatRef};
 use super::super::block::Block;
 use super::super::dense::{adjoint_product, product, square, thin_svd};
 use super::super::superblock::{Strategy, Superblock};
-use super::super::tensor::{Blocks, Tensor, adjoint, from_right, to_tensor};
+use super::super::tensor::{Blocks, Tensor, adjoint, push_left, to_tensor};
 use super::environment::Environments;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -221,7 +221,7 @@ impl<T: Element> Uniform<T> {
                 *m = middles[site][row].clone();
             }
             left.push(Tensor::new(symmetry, before, states, after, |s| isometries[s].clone())?);
-            let (fusion, blocks) = from_right(symmetry, states, &middle, after, None);
+            let (fusion, blocks) = push_left(symmetry, states, &middle, after, None);
             let mut rows: Blocks<T> = Vec::new();
             for (label, wide) in blocks {
                 let at = before.find(&label).ok_or_else(|| Error::internal("a sector that is not there"))?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::bonds::{from_left, from_right, identity};
+use super::super::carry::{to_left, to_right};
+use super::bonds::identity;
 use super::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
@@ -72,8 +73,8 @@ fn random_states_are_in_both_forms() {
         assert!(psi.mismatch() < 1e-10, "{}", psi.mismatch());
         for site in 0..cell.count() {
             let (bond, behind) = (&psi.spaces[site], &psi.spaces[psi.behind(site)]);
-            let left = from_left(&psi.left[site], None, &identity(bond));
-            let right = from_right(&psi.right[site], None, &identity(behind));
+            let left = to_right((&psi.left[site], &psi.left[site]), None, Some(&identity(bond)));
+            let right = to_left((&psi.right[site], &psi.right[site]), &identity(behind));
             for (found, space) in [(left, behind), (right, bond)] {
                 for (at, m) in identity::<f64>(space) {
                     assert!((&found[&at] - m).norm_max() < 1e-12);

@@ -111,7 +111,7 @@ mod make_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 });
-    /// assert_close(gauge::plaquette(u), (1.0 + 2.0 * cos(PI() / 8.0)) / 9.0 + 2.0 / 3.0, 1e-12);
+    /// assert_close(gauge::plaquette(u), (1.0 + 2.0 * cos(PI / 8.0)) / 9.0 + 2.0 / 3.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn constant_flux(lattice: Lattice, o: Options) -> Fallible<Links> {

@@ -95,7 +95,7 @@ mod observables {
     /// ```rhai
     /// // An area of 6 in a plane of constant flux; the other two directions of space have none.
     /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane03: 1 });
-    /// let turned = (1.0 + 2.0 * cos(6.0 * PI() / 8.0)) / 3.0;
+    /// let turned = (1.0 + 2.0 * cos(6.0 * PI / 8.0)) / 3.0;
     /// assert_close(gauge::wilson_loop(u, 2, 3), (turned + 2.0) / 3.0, 1e-14);
     /// assert_close(gauge::wilson_loop(u, 2, 3, #{ plane: [0, 3] }), turned, 1e-14);
     /// ```

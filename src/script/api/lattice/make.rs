@@ -221,7 +221,7 @@ mod lattice_module {
     ///
     /// # Example
     /// ```rhai
-    /// let ring = lattice::chain(8).boundary(lattice::twisted(PI() / 2.0));
+    /// let ring = lattice::chain(8).boundary(lattice::twisted(PI / 2.0));
     /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
     /// ```
     pub fn twisted(phase: Real) -> Boundary {

@@ -67,7 +67,7 @@ fn points_of(points: &Matrix) -> Result<Vec<[f64; 3]>> {
     Ok(numbers.chunks_exact(3).map(|r| [r[0], r[1], r[2]]).collect())
 }
 
-/// The splines of a set.
+/// The splines of a set, or an error that says what makes them.
 fn on_grid(set: &OrbitalSet) -> Result<&SplineOrbitals> {
     match set.source() {
         OrbitalSource::Splines(splines) => Ok(splines),
@@ -164,7 +164,7 @@ mod orbitals_functions {
     /// # Example
     /// ```rhai
     /// let waves = orbitals::plane_waves(crystal::electron_gas(2, 1.0), #{ count: 7 });
-    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI()) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
+    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
     /// ```
     #[rhai_fn(global, get = "energies", pure, return_raw)]
     pub fn energies(set: &mut OrbitalSet) -> Fallible<Series> {

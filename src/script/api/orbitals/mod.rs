@@ -196,7 +196,7 @@ mod orbitals_module {
     /// # Example
     /// ```rhai
     /// let box = crystal::custom([[6.0, 0.0, 0.0], [0.0, 6.0, 0.0], [0.0, 0.0, 6.0]], []);
-    /// let k = 2.0 * PI() / 6.0;
+    /// let k = 2.0 * PI / 6.0;
     /// let o = orbitals::fit(box, 12, |x, y, z| [1.0, cos(k * x)], #{ progress: false });
     /// assert(o.count == 2, "two functions");
     /// assert_close(o.values([1.0, 0.2, 0.7])[1], cos(k), 2e-3);

@@ -27,7 +27,6 @@ pub(super) enum Walk {
     LatticeComplex(Rc<RefCell<LatticeWalkers<C64>>>),
 }
 
-/// A handle to walkers.
 pub(super) fn handle<T>(walkers: T) -> Rc<RefCell<T>> {
     Rc::new(RefCell::new(walkers))
 }

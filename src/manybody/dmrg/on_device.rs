@@ -36,7 +36,7 @@ impl<T: Element> DensityMatrix<T> {
         side: Side,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
-        if let Some(found) = there(all, side, mixing)? {
+        if let Some(found) = on_device(all, side, mixing)? {
             return Ok(found);
         }
         let columns = all.iter().map(|(both, v)| both.columns(both.device(), v));
@@ -47,7 +47,7 @@ impl<T: Element> DensityMatrix<T> {
     }
 
     /// The vectors that each sector keeps, so many of the largest weights, where the device has them. Ranks decide alike.
-    pub(super) fn kept_there(&self, space: &Space, kept: &[usize]) -> Result<Option<All<T>>> {
+    pub(super) fn kept_on_device(&self, space: &Space, kept: &[usize]) -> Result<Option<All<T>>> {
         let Some(keeper) = self.device.keeper().filter(|_| is_for_device::<T>(space)) else {
             return Ok(None);
         };
@@ -95,7 +95,7 @@ impl<T: Element> DensityMatrix<T> {
         Ok(Some((0..kept.len()).map(held).collect()))
     }
 
-    /// Those of the sectors that this rank has diagonalised, one after the other, row by row.
+    /// The vectors kept of the sectors that this rank has diagonalised, one after the other, row by row.
     fn own_kept(&self, keeper: &dyn Keeper, space: &Space, kept: &[usize]) -> Result<BlockVector> {
         // A block that the device has, with the first number; a matrix of the host otherwise.
         let mut all = Vec::new();
@@ -143,8 +143,8 @@ fn is_for_device<T: Element>(space: &Space) -> bool {
     !T::DTYPE.is_complex() && space.dims().iter().any(|dim| *dim >= FAR)
 }
 
-/// By the device that has the states; none where the host does it.
-fn there<T: Element>(
+/// The density matrix from states that a device has, diagonalised by it; none where the host does it.
+fn on_device<T: Element>(
     all: &[(&Superblock<T>, &BlockVector)],
     side: Side,
     mixing: &Mixing,
