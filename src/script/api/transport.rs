@@ -123,7 +123,7 @@ impl Energies {
 
 #[export_module(root = "crate::script::native")]
 mod transport_functions {
-    /// A semi-infinite lead for `transport::system`: the cell of a model with one periodic direction, which
+    /// A semi-infinite lead for `transport::system`: the cell of a model with a periodic direction, which
     /// repeats for ever in that direction (`side: 1`) or against it (`side: -1`). Terms that differ from cell
     /// to cell make all cells of the model one period. A field must be in a gauge that repeats:
     /// for a lead along direction 0 that is `m.flux(-alpha, 1, 0)`, the same field as `m.flux(alpha)`, with the vector
