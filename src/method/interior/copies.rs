@@ -2,7 +2,7 @@
 //! whatever its dimension: others appear by rounding alone, one by one. So where the space has found that many of one level, factors
 //! at both sides of it count them, and a block of that width begins anew.
 
-use super::inverse::{Inverse, Inversion};
+use super::factors::{Inverse, Inversion};
 use super::{InteriorSearch, LANES, RitzPairs};
 use crate::error::Result;
 use crate::method::subspace::Subspace;

@@ -8,6 +8,7 @@
 //! copies than the search has vectors, a second look from other random vectors finds the rest.
 
 mod copies;
+mod factors;
 mod inverse;
 
 use super::folded::Folded;
@@ -22,7 +23,7 @@ use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::ranks;
 use crate::task::{self, Steps, Task};
-use inverse::Inversion;
+use factors::Inversion;
 
 /// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 128;
@@ -199,7 +200,7 @@ impl InteriorSearch<'_> {
     fn by(&mut self, method: InteriorMethod) -> Result<Eigen> {
         let forced = method == InteriorMethod::ShiftInvert;
         let tried =
-            forced || method == InteriorMethod::Auto && self.h.info().entries <= inverse::MOST_ENTRIES;
+            forced || method == InteriorMethod::Auto && self.h.info().entries <= factors::MOST_ENTRIES;
         let Some(inversion) = (if tried { Inversion::of(self.h)? } else { None }) else {
             if forced {
                 return Err(Error::input("levels by factors of an operator whose entries this process does not have in double precision")
