@@ -36,8 +36,7 @@ impl Level {
         let values = &pairs.values;
         for i in 0..needed.min(values.len()) {
             let near = SAME * (values[i] - sigma).abs();
-            let is_copy =
-                |j: &usize| (values[*j] - values[i]).abs() <= near && pairs.residuals[*j] <= 30.0 * near;
+            let is_copy = |j: &usize| (values[*j] - values[i]).abs() <= near && pairs.residuals[*j] <= near;
             let found = (0..values.len()).filter(is_copy).count();
             if found < width || !is_copy(&i) {
                 continue;

@@ -49,9 +49,9 @@ impl InteriorSearch<'_> {
         // Factors next to a level that others hide.
         let mut beside: Option<Inverse> = None;
         for _ in 0..ROUNDS {
-            let now = beside.take();
-            let now = now.as_ref().unwrap_or(&inverse);
-            let all = match self.grown(inversion, now, found.take(), needed, width)? {
+            let moved = beside.take();
+            let now = moved.as_ref().unwrap_or(&inverse);
+            let all = match self.grown(inversion, (now, moved.is_some()), found.take(), needed, width)? {
                 Grown::Lost => return Ok(None),
                 Grown::Done(all) => all,
                 Grown::Full(all, copies) => {
@@ -141,7 +141,7 @@ impl InteriorSearch<'_> {
     fn grown(
         &mut self,
         inversion: &Inversion,
-        inverse: &Inverse,
+        (inverse, moved): (&Inverse, bool),
         before: Option<RitzPairs>,
         needed: usize,
         width: usize,
@@ -204,7 +204,9 @@ impl InteriorSearch<'_> {
             {
                 full_ones -= 1;
                 let copies = self.copies(inversion, &level, inverse.sigma)?;
-                let (apart, sigma) = (level.is_apart(self.tolerance), level.better_shift(inverse.sigma));
+                let apart = level.is_apart(self.tolerance);
+                // Once only: values that have not converged may seem to lie beside any level.
+                let sigma = if moved { None } else { level.better_shift(inverse.sigma) };
                 if (narrow || apart || sigma.is_some())
                     && copies.is_none_or(|copies| copies > level.found || sigma.is_some())
                 {
