@@ -374,19 +374,24 @@ fn too_few_states_of_a_temperature_are_told() {
 }
 
 #[test]
-fn too_few_moments_of_a_greens_function_are_told() {
-    let place = Place(Folder::new("green").with(
-        "a.rhai",
-        "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, 2.02) };
-        kpm::green(h, 0, 0, o);\nkpm::green(h, 0, 0, o + #{ moments: 64 });",
-    ));
-    let said = place.run(&["run", "a.rhai"]);
-    let note =
-        "note: 64 moments are too few for the Green's function at energy 2.03: its series takes 240 there\n";
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(said.err.matches(note).count(), 1, "{}", said.err);
-    assert_eq!(said.err.matches("note: ").count(), 1, "{}", said.err);
-    assert_eq!(place.run(&["run", "-q", "a.rhai"]).err, "");
+fn where_functions_are_not_known_is_told_once() {
+    let green = "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, 2.02) };
+        kpm::green(h, 0, 0, o);\nkpm::green(h, 0, 0, o + #{ moments: 64 });";
+    let moments =
+        "64 moments are too few for the Green's function at energy 2.03: its series takes 240 there\n";
+    let edges = "let m = model(lattice::chain(3));\nm.nearest(-1.0);\nlet side = |s| transport::lead(m, #{ side: s });
+        let open = model(lattice::chain(3).boundary(\"open\"));\nopen.nearest(-1.0);
+        transport::system(open, #{ leads: [side.call(-1), side.call(1)] }).transmission(0, 1, [-2.0, 2.0, 2.5]);";
+    let gaps =
+        "the transmission is NaN at 2 of 3 energies, where it is not defined: -2, 2; at energy -2 bands of";
+    for (script, note) in [(green, moments), (edges, gaps)] {
+        let place = Place(Folder::new("told").with("a.rhai", script));
+        let said = place.run(&["run", "a.rhai"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(said.err.matches(&format!("note: {note}")).count(), 1, "{}", said.err);
+        assert_eq!(said.err.matches("note: ").count(), 1, "{}", said.err);
+        assert_eq!(place.run(&["run", "-q", "a.rhai"]).err, "");
+    }
 }
 
 #[test]

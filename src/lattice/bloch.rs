@@ -40,8 +40,20 @@ impl Bloch {
     /// A model without a periodic direction, or a cell of too many rows.
     pub fn new(model: &Model) -> Result<Bloch> {
         let lattice = model.lattice();
-        let periodic: Vec<usize> =
-            (0..lattice.dimension()).filter(|&d| lattice.wrap()[d] != Wrap::Open).collect();
+        let periodic = (0..lattice.dimension()).filter(|&d| lattice.wrap()[d] != Wrap::Open).collect();
+        Bloch::of(model, periodic)
+    }
+
+    /// The cell that repeats in one direction; in the others it is as large as the sample and ends as that does, where it is periodic
+    /// with the phase of its boundary.
+    ///
+    /// # Errors
+    /// As [`Bloch::new`].
+    pub fn along(model: &Model, direction: usize) -> Result<Bloch> {
+        Bloch::of(model, vec![direction])
+    }
+
+    fn of(model: &Model, periodic: Vec<usize>) -> Result<Bloch> {
         if periodic.is_empty() {
             return Err(Error::input("momenta of a model that is open in every direction")
                 .hint("a direction has a momentum if its boundary is \"periodic\""));
@@ -79,7 +91,7 @@ impl Bloch {
             })
             .collect::<Result<_>>()?;
         let reciprocal = dual.iter().map(|b| b.iter().map(|x| TAU * x).collect()).collect();
-        let hamiltonian = Arc::new(model.by_copy(&[])?);
+        let hamiltonian = Arc::new(closed(&model, &periodic, model.by_copy(&[])?));
         let velocities = Arc::new((0..model.lattice.space()).map(|_| OnceLock::new()).collect());
         Ok(Bloch { model, periodic, vectors, reciprocal, places, hamiltonian, velocities })
     }
@@ -152,7 +164,7 @@ impl Bloch {
         match kept.get() {
             Some(parts) => self.at(k, parts),
             None => {
-                let parts = self.model.by_copy(&[axis])?;
+                let parts = closed(&self.model, &self.periodic, self.model.by_copy(&[axis])?);
                 self.at(k, kept.get_or_init(|| parts))
             }
         }
@@ -208,6 +220,30 @@ impl Bloch {
         }
         Matrix::new(n, n, Series::Complex(dense))
     }
+}
+
+/// Parts that differ by how often they cross other boundaries than those of the momenta, in one, with the phases of these boundaries.
+/// Those of holes are opposite.
+fn closed(model: &Model, periodic: &[usize], parts: Vec<Beyond>) -> Vec<Beyond> {
+    let (orbitals, electrons) = (model.orbitals(), model.particles());
+    let mut found: Vec<Beyond> = Vec::new();
+    for Beyond { copy, mut entries } in parts {
+        let (mut left, mut phase) = (copy, C64::ONE);
+        for (d, wrap) in model.lattice.wrap().iter().enumerate().filter(|(d, _)| !periodic.contains(d)) {
+            if let Wrap::Phase(p) = wrap {
+                phase *= p.powi(copy[d] as i32);
+                left[d] = 0;
+            }
+        }
+        for (row, _, value) in &mut entries {
+            *value *= if *row % orbitals < electrons { phase } else { phase.conj() };
+        }
+        match found.iter_mut().find(|part| part.copy == left) {
+            Some(part) => part.entries.append(&mut entries),
+            None => found.push(Beyond { copy: left, entries }),
+        }
+    }
+    found
 }
 
 impl Model {

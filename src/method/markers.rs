@@ -180,9 +180,13 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
 /// # Errors
 /// Fewer than three levels, or none with a ratio.
 pub fn level_ratio(levels: &[f64]) -> Result<(f64, f64)> {
-    if levels.len() < 3 || levels.iter().any(|x| !x.is_finite()) {
+    if levels.len() < 3 {
         return Err(Error::input(format!("the spacings of {} levels", levels.len()))
-            .hint("a ratio takes three finite levels at least"));
+            .hint("a ratio takes three levels at least"));
+    }
+    if let Some((i, x)) = levels.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+        return Err(Error::input(format!("level {i} of {} is {x}", levels.len()))
+            .hint("the spacings are those of finite levels: leave the others out"));
     }
     let mut sorted = levels.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::{Operator, not_finite};
 
+/// Columns from which on products with a block fill registers: narrower blocks are joined.
+const WIDE: usize = 32;
+
 /// The basis. Columns are ordered as the blocks were added. Blocks of one column each are processed together, in few
 /// passes over memory, as sweeps of DMRG need it.
 pub(super) struct Subspace {
@@ -101,7 +104,31 @@ impl Subspace {
             }
         }
         (self.projected, self.dim) = (projected, new);
+        self.join_narrow()?;
         Ok(added)
+    }
+
+    /// Joins narrow blocks, but for the last one, whose image a Krylov space grows by.
+    fn join_narrow(&mut self) -> Result<()> {
+        let end = self.basis.len() - 1;
+        let narrow = self.basis[..end].iter().rev().take_while(|v| v.columns() < WIDE).count();
+        let range = end - narrow..end;
+        let columns: usize = self.basis[range.clone()].iter().map(BlockVector::columns).sum();
+        if narrow < 2 || columns < WIDE || self.is_single() {
+            return Ok(());
+        }
+        let device = self.h.device().clone();
+        for blocks in [&mut self.basis, &mut self.images] {
+            let first = &blocks[range.start];
+            let mut joined = device.zeros(first.dtype(), first.rows(), columns)?;
+            let mut at = 0;
+            for v in &blocks[range.clone()] {
+                device.set_columns(&mut joined, at, v)?;
+                at += v.columns();
+            }
+            blocks.splice(range.clone(), [joined]);
+        }
+        Ok(())
     }
 
     fn orthonormal(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
@@ -159,6 +186,15 @@ impl Subspace {
     /// An empty basis.
     pub fn last_image(&self) -> Result<BlockVector> {
         self.images.last().cloned().ok_or_else(|| Error::internal("a basis without vectors"))
+    }
+
+    /// What the image of the last block has beyond the basis, orthonormal: all residuals of a Krylov space lie in it, so that it goes on
+    /// after a restart. Nothing where the space is invariant.
+    ///
+    /// # Errors
+    /// An empty basis.
+    pub fn remainder(&self) -> Result<Option<BlockVector>> {
+        self.orthonormal(self.last_image()?)
     }
 
     /// Ritz values, ascending, and the coefficients of the Ritz vectors in the basis: row-major, a column each.

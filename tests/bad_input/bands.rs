@@ -112,7 +112,18 @@ fn samples_and_leads_that_cannot_be() {
             (
                 "transport::lead(model(lattice::square(1, 1)), #{ side: 1 })",
                 "2 periodic directions",
-                "one direction",
+                "along which it goes",
+            ),
+            (
+                "transport::lead(model(lattice::square(1, 1)), #{ side: 1, along: 2 })",
+                "along direction 2 of 2",
+                "from 0",
+            ),
+            ("transport::lead(c, #{ side: 1, along: -1 })", "a lead along direction -1", "from 0"),
+            (
+                "transport::lead(model(lattice::square(1, 2).boundary([\"periodic\", \"open\"])), #{ side: 1, along: 1 })",
+                "along direction 1, which is open",
+                "periodic",
             ),
             ("transport::lead(none, #{ side: 1 })", "not joined", "hoppings"),
             ("transport::lead(c, #{ side: 1, origin: [1, 2] })", "an origin of 2 cells", ""),
@@ -160,6 +171,7 @@ fn samples_and_leads_that_cannot_be() {
             ("markers::entanglement(h, #{ filled: 1, rows: [1, 1] })", "row 1 of a part", "each once"),
             ("markers::entanglement(h, #{ filled: 1, rows: [-1] })", "row -1", ""),
             ("markers::level_ratio([1.0, 2.0])", "the spacings of 2 levels", "three"),
+            ("markers::level_ratio([1.0, 0.0 / 0.0, 2.0, 3.0])", "level 1 of 4 is NaN", "leave"),
             ("markers::level_ratio([1.0, 1.0, 1.0])", "all one", ""),
             ("markers::participation(zeros(h, 1))", "column 0 of a block is zero", ""),
         ],

@@ -7,21 +7,23 @@
 //! with every state, has found all nearer levels when it has found the last one asked for. Where a level has more
 //! copies than the search has vectors, a second look from other random vectors finds the rest.
 
+mod copies;
+mod factors;
 mod inverse;
 
 use super::folded::Folded;
-use super::subspace::Subspace;
+use super::subspace::{Subspace, hermitian_eigen};
 use super::units::{Units, countable, positive};
 use super::window::require_hermitian;
 use super::{Chebyshev, DampingKernel, Eigen, Ended, Window};
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
-use crate::number::root;
+use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::ranks;
-use crate::task::{Steps, Task};
-use inverse::Inversion;
+use crate::task::{self, Steps, Task};
+use factors::Inversion;
 
 /// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 128;
@@ -110,6 +112,8 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
         products: 0,
         limit: options.max_products,
         steps: 0,
+        spent: 0.0,
+        allowed: f64::INFINITY,
     };
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
         return search.whole().map(|eigen| units.back(eigen));
@@ -160,6 +164,9 @@ struct InteriorSearch<'a> {
     /// Most products of this search.
     limit: usize,
     steps: usize,
+    /// Seconds that the search by factors has taken, as far as its steps tell, and that it may take.
+    spent: f64,
+    allowed: f64,
 }
 
 /// How one search with one filter ended.
@@ -193,7 +200,7 @@ impl InteriorSearch<'_> {
     fn by(&mut self, method: InteriorMethod) -> Result<Eigen> {
         let forced = method == InteriorMethod::ShiftInvert;
         let tried =
-            forced || method == InteriorMethod::Auto && self.h.info().entries <= inverse::MOST_ENTRIES;
+            forced || method == InteriorMethod::Auto && self.h.info().entries <= factors::MOST_ENTRIES;
         let Some(inversion) = (if tried { Inversion::of(self.h)? } else { None }) else {
             if forced {
                 return Err(Error::input("levels by factors of an operator whose entries this process does not have in double precision")
@@ -202,9 +209,17 @@ impl InteriorSearch<'_> {
             return self.filtered();
         };
         let count = self.options.count;
+        let whole = ranks::told(inversion.whole())?;
+        if !forced && whole < ranks::told(inversion.sparse(count))? {
+            return self.dense();
+        }
+        self.allowed = whole;
         if forced || ranks::told(inversion.pays(count))? {
             if let Some(eigen) = self.by_factors(&inversion, forced)? {
                 return Ok(eigen);
+            }
+            if whole.is_finite() {
+                return self.dense();
             }
             if forced {
                 return Err(Error::numeric(
@@ -215,7 +230,8 @@ impl InteriorSearch<'_> {
             return self.filtered();
         }
         // Of levels with many copies, or close together, a filter may take hundreds of times what it should.
-        self.limit = (ranks::told(inversion.enough(count))? as usize).min(self.options.max_products);
+        let enough = ranks::told(inversion.enough(count).min(inversion.products(whole)))?;
+        self.limit = (enough as usize).min(self.options.max_products);
         let eigen = self.filtered()?;
         if eigen.converged() || self.limit == self.options.max_products {
             return Ok(eigen);
@@ -223,9 +239,32 @@ impl InteriorSearch<'_> {
         self.limit = self.options.max_products;
         match self.by_factors(&inversion, true)? {
             Some(found) => Ok(found),
+            None if whole.is_finite() => self.dense(),
             None if eigen.ended == Ended::Stalled => Ok(eigen),
             None => self.filtered(),
         }
+    }
+
+    /// All levels, by a dense matrix: of some thousand rows it takes less time than a search among levels of many copies.
+    fn dense(&mut self) -> Result<Eigen> {
+        let (h, n, count) = (self.h, self.h.dim(), self.options.count);
+        let matrix = h.to_dense()?;
+        let complex = h.dtype().is_complex();
+        self.products += n;
+        let (values, vectors) = task::apart(move || hermitian_eigen(n, &matrix, complex))?;
+        let mut nearest: Vec<usize> = (0..n).collect();
+        nearest.sort_by(|&i, &j| {
+            (values[i] - self.options.near).abs().total_cmp(&(values[j] - self.options.near).abs())
+        });
+        nearest.truncate(count);
+        let chosen: Vec<C64> = (0..n)
+            .flat_map(|i| nearest.iter().map(move |&j| (i, j)))
+            .map(|(i, j)| vectors[i * n + j])
+            .collect();
+        let mut space = Subspace::new(h, None, 2)?;
+        space.extend(h.device().upload(h.dtype(), h.rows(), count, &chosen)?)?;
+        let found = self.nearest(space, count)?;
+        self.finish(found, count, Ended::Converged)
     }
 
     /// By factors, of the rows in one order or in another; none where they are not exact enough, or do not pay.

@@ -36,18 +36,16 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// A lead whose cells are those of a model with one periodic direction. It extends in that direction (`outward`
-    /// true) or against it. `origin` moves it by cells of the model's lattice.
+    /// A lead whose cells are those of a model with one periodic direction, or with several of which one is given. It extends in
+    /// that direction (`outward` true) or against it, and is closed around the others. `origin` moves it by cells of the model's
+    /// lattice.
     ///
     /// # Errors
-    /// A model with no or with several periodic directions, or with cells that are not joined.
-    pub fn new(model: &Model, outward: bool, origin: &[i64]) -> Result<Lead> {
+    /// A model that is open in the direction, or does not tell it, or with cells that are not joined.
+    pub fn new(model: &Model, along: Option<usize>, outward: bool, origin: &[i64]) -> Result<Lead> {
         let lattice = model.lattice();
-        let bloch = Bloch::new(model)?;
-        if bloch.dimension() != 1 {
-            return Err(Error::input(format!("a lead with {} periodic directions", bloch.dimension()))
-                .hint("a lead is periodic in one direction and open in the others"));
-        }
+        let along = direction(lattice.wrap(), along)?;
+        let bloch = Bloch::along(model, along)?;
         if !origin.is_empty() && origin.len() != lattice.dimension() {
             return Err(Error::input(format!(
                 "an origin of {} cells on a lattice of {} directions",
@@ -56,7 +54,6 @@ impl Lead {
             ))
             .hint("an origin has a whole number for each direction"));
         }
-        let along = lattice.wrap().iter().position(|wrap| *wrap != Wrap::Open).unwrap_or(0);
         if !model.field_repeats(along) {
             let order = format!(
                 "through directions a and {along}, in this order (that of the other order with the other sign)"
@@ -85,7 +82,7 @@ impl Lead {
             for b in 0..reach {
                 let fill = |out: &mut Mat<C64>, apart: i64| {
                     for &(i, j, value) in blocks.get(&apart).copied().unwrap_or_default() {
-                        out[(a * rows + i, b * rows + j)] = value;
+                        out[(a * rows + i, b * rows + j)] += value;
                     }
                 };
                 fill(&mut h, a as i64 - b as i64);
@@ -268,6 +265,25 @@ impl Lead {
         Err(Error::input("a lead fits the sample nowhere: no sites of the sample make up a cell of it").hint(
             "moved along its direction, its cell must meet sites of the sample; an origin moves it across",
         ))
+    }
+}
+
+/// The direction of a lead: the one that is given, or the only periodic one.
+fn direction(wrap: &[Wrap], given: Option<usize>) -> Result<usize> {
+    let periodic: Vec<usize> = (0..wrap.len()).filter(|&d| wrap[d] != Wrap::Open).collect();
+    match (given, &periodic[..]) {
+        (_, []) => Err(Error::input("a lead that is open in every direction")
+            .hint("a lead goes on in a direction in which its model is periodic")),
+        (Some(d), _) if periodic.contains(&d) => Ok(d),
+        (Some(d), _) if d < wrap.len() => {
+            Err(Error::input(format!("a lead along direction {d}, which is open"))
+                .hint("a lead goes on in a direction in which its model is periodic"))
+        }
+        (Some(d), _) => Err(Error::input(format!("a lead along direction {d} of {}", wrap.len()))
+            .hint("directions are counted from 0")),
+        (None, [one]) => Ok(*one),
+        (None, several) => Err(Error::input(format!("a lead with {} periodic directions", several.len()))
+            .hint("tell along which it goes; it is closed around the others")),
     }
 }
 

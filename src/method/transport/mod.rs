@@ -358,7 +358,8 @@ impl Sample {
         if limits.iter().any(|limit| (limit - limits[0]).abs() > SAME) {
             return Err(Error::numeric(format!(
                 "at energy {energy} bands of a lead touch or begin, and the transmission has no limit: just below it is {:.6}, just above {:.6}",
-                limits[3], limits[1]
+                limits[3].max(0.0),
+                limits[1].max(0.0)
             ))
             .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it"));
         }

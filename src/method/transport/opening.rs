@@ -251,7 +251,14 @@ impl Lead {
                 Error::numeric(format!("the end of a lead has a level at energy {energy}"))
                     .hint("its Green's function is infinite there: move the energy by a little")
             })?;
-        Ok(Matrix::from_fn(n, n, |i, j| g[(i, j)] / unit))
+        // What comes in through the lead makes its spectral function, i (g - g^dagger): so it is never negative, and exactly zero in a
+        // gap, also beside a level, where rounding is larger.
+        let x = &g * &opening.source;
+        let spectral = |i: usize, j: usize| -> C64 {
+            (0..x.ncols()).map(|c| x[(i, c)] * x[(j, c)].conj()).sum::<C64>() / (unit * unit)
+        };
+        let even = |i: usize, j: usize| 0.5 * (g[(i, j)] + g[(j, i)].conj()) / unit;
+        Ok(Matrix::from_fn(n, n, |i, j| even(i, j) - 0.5 * C64::I * spectral(i, j)))
     }
 }
 

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, INT, Map};
 use super::lattice::ints;
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::lattice::Model;
 use crate::method::{Lead, Particle, Sample};
 use crate::number::{Matrix, Number, Series, Table};
@@ -53,6 +53,9 @@ fn one(energy: &Dynamic) -> Result<f64> {
     }
 }
 
+/// Energies that a note names.
+const SHOWN: usize = 8;
+
 /// One energy or several.
 enum Energies {
     One(f64),
@@ -77,7 +80,8 @@ impl Energies {
         .hint("give one energy, or a list of them"))
     }
 
-    /// The value of a function at each place: a number, or a Series.
+    /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a note tells
+    /// where.
     fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
             Energies::One(x) => Ok(Dynamic::from_float(f(x)?)),
@@ -85,9 +89,31 @@ impl Energies {
                 let task = session()?.task(true);
                 let steps = task.start(what, all.len());
                 let mut found = Vec::with_capacity(all.len());
+                let mut refused = Vec::new();
                 for x in all {
-                    found.push(f(x)?);
+                    found.push(match f(x) {
+                        Err(e) if e.kind() == Kind::Numeric => {
+                            refused.push((x, e));
+                            f64::NAN
+                        }
+                        value => value?,
+                    });
                     steps.advance(found.len())?;
+                }
+                drop(steps);
+                if let Some((_, first)) = refused.first() {
+                    let mut places: Vec<String> =
+                        refused.iter().take(SHOWN).map(|(x, _)| x.to_string()).collect();
+                    if refused.len() > SHOWN {
+                        places.push(format!("and {} more", refused.len() - SHOWN));
+                    }
+                    session()?.note(&format!(
+                        "the {what} is NaN at {} of {} energies, where it is not defined: {}; {}",
+                        refused.len(),
+                        found.len(),
+                        places.join(", "),
+                        first.message()
+                    ));
                 }
                 Ok(Dynamic::from(Series::Real(found)))
             }
@@ -97,7 +123,7 @@ impl Energies {
 
 #[export_module(root = "crate::script::native")]
 mod transport_functions {
-    /// A semi-infinite lead for `transport::system`: the cell of a model with one periodic direction, which
+    /// A semi-infinite lead for `transport::system`: the cell of a model with a periodic direction, which
     /// repeats for ever in that direction (`side: 1`) or against it (`side: -1`). Terms that differ from cell
     /// to cell make all cells of the model one period. A field must be in a gauge that repeats:
     /// for a lead along direction 0 that is `m.flux(-alpha, 1, 0)`, the same field as `m.flux(alpha)`, with the vector
@@ -110,11 +136,17 @@ mod transport_functions {
     /// 1e-8 of the coupling between cells are refused as well, inside and at their edges; below 1e-13 they are not
     /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
+    /// A model that is periodic across as well makes a lead that is closed around: a tube of as many cells as the model has across, at a
+    /// sample that is periodic there too. One cell across with the boundary `lattice::twisted(2.0 * PI() * k)` is the part of
+    /// an infinitely wide lead, or sample, with momentum k across, in units of the reciprocal vector as in `bands`; the
+    /// sum over n momenta j / n is what a tube of n cells has.
+    ///
     /// # Options
     /// - `side` (1 or -1, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
     ///   ones.
     /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number a direction, where
     ///   the sample reaches farther across than the lead.
+    /// - `along` (int): the direction of the lead, counted from 0, where the model is periodic in several.
     ///
     /// # Example
     /// ```rhai
@@ -126,6 +158,16 @@ mod transport_functions {
     /// let g = right.surface(1.0)[[0, 0]];
     /// assert_close(g.re, 0.5, 1e-10);
     /// assert_close(g.im, -sqrt(3.0) / 2.0, 1e-10);
+    /// // a tube of 6 chains: each momentum j/6 across is a chain of its own
+    /// let tube = model(lattice::square(1, 6));
+    /// tube.nearest(-1.0);
+    /// let channels = transport::lead(tube, #{ side: 1, along: 0 }).channels(-1.2);
+    /// for j in 0..6 {
+    ///     let one = model(lattice::square(1, 1).boundary(["periodic", lattice::twisted(2.0 * PI() * j / 6.0)]));
+    ///     one.nearest(-1.0);
+    ///     channels -= transport::lead(one, #{ side: 1, along: 0 }).channels(-1.2);
+    /// }
+    /// assert(channels == 0, "all channels of the tube");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn lead(m: ScriptModel, o: Options) -> Fallible<ScriptLead> {
@@ -135,7 +177,13 @@ mod transport_functions {
             Some(cells) => ints(&cells, "an origin in cells")?,
             None => Vec::new(),
         };
-        Ok(ScriptLead(Rc::new(Lead::new(&m.model, side == 1, &origin)?)))
+        let along = match o.maybe::<INT>("along") {
+            Some(along) => Some(usize::try_from(along).map_err(|_| {
+                Error::input(format!("a lead along direction {along}")).hint("directions are counted from 0")
+            })?),
+            None => None,
+        };
+        Ok(ScriptLead(Rc::new(Lead::new(&m.model, along, side == 1, &origin)?)))
     }
 
     /// A sample between leads. Each lead is put where a cell of it coincides with the outermost sites of the
@@ -203,7 +251,8 @@ mod transport_functions {
     /// that come back, plus the holes that do (Blonder, Tinkham, Klapwijk 1982).
     ///
     /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0) or begin, the transmission is the
-    /// limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there.
+    /// limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there. Where the sides
+    /// differ it is not defined: an error for one energy, and for several NaN, a gap in a plot, with a note that names the energies.
     ///
     /// # Options
     /// - `sends` ("any" or "electron" or "hole"): what comes in.
