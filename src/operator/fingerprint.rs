@@ -6,10 +6,6 @@ use crate::error::Result;
 use crate::number::C64;
 use crate::number::philox::Stream;
 
-/// How far fingerprints of the same operator may be off in double precision, over the norm; 1e-5 in single precision. Threads and
-/// formats of a honeycomb of 180000 rows made 1.3e-16 of it, and 2e-8.
-const ROUNDING: f64 = 5e-12;
-
 /// What an operator A does to two fixed vectors p and q of random signs. Other operators of its size do something else.
 #[derive(Debug, Clone, Copy)]
 pub struct Fingerprint {
@@ -86,7 +82,7 @@ impl Operator {
         let products = self.device.dots_with(&[&signs(1)?, &y], &y)?;
         let of = |k: usize| products.get(k).map_or(C64::ZERO, |z| *z / self.dim() as f64);
         let (overlap, square) = (of(0), of(1).re);
-        let rounding = self.dtype().tolerance(ROUNDING);
+        let rounding = if self.dtype().is_single() { 1e-5 } else { 1e-10 };
         let known = square == 0.0 || square.is_normal();
         Ok(known.then_some(Fingerprint { overlap, length: square.sqrt(), rounding }))
     }
