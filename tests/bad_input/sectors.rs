@@ -128,7 +128,7 @@ fn sectors_that_cannot_be() {
             ("exact::entanglement(v, basis, [6])", "site 6 outside", "0 to 5"),
             ("exact::entanglement(v, basis, [-1])", "site -1 is negative", "from 0"),
             ("exact::entanglement(v * 0.0, basis, [0])", "a vector of zeros", ""),
-            ("exact::entanglement(v, basis, [0], #{ alpha: -1.0 })", "an entropy of order -1", ""),
+            ("exact::entanglement(v, basis, [0], #{ alpha: -1.0 })", "option `alpha` is -1", "at least 0"),
             (
                 "exact::evolve(op, v, 1.0)",
                 "the argument `h` takes a function, not an Operator",
