@@ -137,7 +137,7 @@ mod transport_functions {
     /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
     /// A model that is periodic across as well makes a lead that is closed around: a tube of as many cells as the model has across, at a
-    /// sample that is periodic there too. One cell across with the boundary `lattice::twisted(2.0 * PI() * k)` is the part of
+    /// sample that is periodic there too. One cell across with the boundary `lattice::twisted(2.0 * PI * k)` is the part of
     /// an infinitely wide lead, or sample, with momentum k across, in units of the reciprocal vector as in `bands`; the
     /// sum over n momenta j / n is what a tube of n cells has.
     ///
@@ -163,7 +163,7 @@ mod transport_functions {
     /// tube.nearest(-1.0);
     /// let channels = transport::lead(tube, #{ side: 1, along: 0 }).channels(-1.2);
     /// for j in 0..6 {
-    ///     let one = model(lattice::square(1, 1).boundary(["periodic", lattice::twisted(2.0 * PI() * j / 6.0)]));
+    ///     let one = model(lattice::square(1, 1).boundary(["periodic", lattice::twisted(2.0 * PI * j / 6.0)]));
     ///     one.nearest(-1.0);
     ///     channels -= transport::lead(one, #{ side: 1, along: 0 }).channels(-1.2);
     /// }
