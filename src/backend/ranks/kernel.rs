@@ -89,10 +89,7 @@ impl Kernel for RankMatrix {
         let besides = if dots.is_some() { Besides::Dots } else { Besides::Nothing };
         let found = self.once(c, v, w, besides)?;
         if let (Some(dots), Some(found)) = (dots, found) {
-            let mut found = [found];
-            self.team.complete(&mut found)?;
-            let [found] = found;
-            *dots = found;
+            *dots = self.team.completed(found)?;
         }
         Ok(())
     }

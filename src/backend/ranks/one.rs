@@ -106,10 +106,7 @@ impl Kernel for OneRank {
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         let found = self.pass_there(c, v, w, dots.is_some())?;
         if let (Some(dots), Some(found)) = (dots, found) {
-            let mut found = [Dots { partial: true, ..found }];
-            self.team.complete(&mut found)?;
-            let [found] = found;
-            *dots = found;
+            *dots = self.team.completed(Dots { partial: true, ..found })?;
         }
         Ok(())
     }

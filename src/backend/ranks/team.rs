@@ -57,6 +57,14 @@ impl Team {
         Ok(())
     }
 
+    /// The same of one pass.
+    pub fn completed(self, dots: Dots) -> Result<Dots> {
+        let mut dots = [dots];
+        self.complete(&mut dots)?;
+        let [dots] = dots;
+        Ok(dots)
+    }
+
     /// All rows of a vector, on every rank.
     pub fn gathered(self, device: &Device, own: &Own, columns: usize) -> Result<Vec<C64>> {
         let mine = if own.cut.local() == 0 { Vec::new() } else { device.download(&own.block)? };

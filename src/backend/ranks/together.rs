@@ -151,10 +151,7 @@ impl Kernel for SpreadSuperblock {
         let own = &*self.own;
         self.together.with(&self.cut, v, |all| exchange::rows_of_all(&self.device, own, c, (all, v), w))?;
         if let Some(dots) = dots {
-            let mut sums = [Dots { partial: true, ..Dots::taken(&*self.device, v, w)? }];
-            self.team.complete(&mut sums)?;
-            let [sums] = sums;
-            *dots = sums;
+            *dots = self.team.completed(Dots { partial: true, ..Dots::taken(&*self.device, v, w)? })?;
         }
         Ok(())
     }
