@@ -79,6 +79,27 @@ fn normalise(h: &Operator, of: &mut Evolved) -> Result<()> {
     Ok(())
 }
 
+/// How many steps an evolution over a time takes, under an operator whose energies lie around `middle`, at most `a` away.
+///
+/// # Errors
+/// A time after which the rounding of the energies has turned phases, or that takes too many steps.
+pub fn steps_over(t: C64, middle: f64, a: f64) -> Result<f64> {
+    let size = middle.abs() + a;
+    let lost = t.re.abs() * size * f64::EPSILON;
+    if !(lost <= LOST) {
+        return Err(Error::input(format!(
+            "an evolution over the time {t}, in which the rounding of energies of {size:.1e} turns phases by {lost:.0e}"
+        ))
+        .hint("take shorter times, or energies around zero: a shift of the operator turns all phases alike"));
+    }
+    let steps = (t.re.abs() * a / REAL).max(t.im.abs() * a / IMAGINARY).ceil().max(1.0);
+    if !(steps <= MOST_STEPS) {
+        return Err(Error::input(format!("an evolution over the time {t} takes {steps:.0e} steps"))
+            .hint("take shorter times"));
+    }
+    Ok(steps)
+}
+
 /// exp(-i t H) psi, column by column; coefficients below `tolerance` of the largest are left out.
 ///
 /// # Errors
@@ -108,19 +129,7 @@ pub fn evolve(
         _ => None,
     };
     let (middle, a) = only.map_or((window.center, window.half_width), |energy| (energy, 0.0));
-    let size = middle.abs() + a;
-    let lost = t.re.abs() * size * f64::EPSILON;
-    if !(lost <= LOST) {
-        return Err(Error::input(format!(
-            "an evolution over the time {t}, in which the rounding of energies of {size:.1e} turns phases by {lost:.0e}"
-        ))
-        .hint("take shorter times, or energies around zero: a shift of the operator turns all phases alike"));
-    }
-    let steps = (t.re.abs() * a / REAL).max(t.im.abs() * a / IMAGINARY).ceil().max(1.0);
-    if !(steps <= MOST_STEPS) {
-        return Err(Error::input(format!("an evolution over the time {t} takes {steps:.0e} steps"))
-            .hint("take shorter times"));
-    }
+    let steps = steps_over(t, middle, a)?;
     let mut of = Evolved { psi: psi.clone(), log_scale: vec![0.0; psi.columns()] };
     if only.is_none() {
         of = expanded(h, window, of, (t, steps), tolerance, task)?;

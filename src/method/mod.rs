@@ -48,7 +48,7 @@ pub use bands::{
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};
-pub use evolve::{Evolved, evolve};
+pub use evolve::{Evolved, evolve, steps_over};
 pub use expansion::{Expansion, clenshaw, polynomial};
 pub use fermi::fermi_series;
 pub use green::{Damping, green, green_error, undamped_terms};

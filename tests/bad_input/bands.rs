@@ -119,7 +119,7 @@ fn samples_and_leads_that_cannot_be() {
                 "along direction 2 of 2",
                 "from 0",
             ),
-            ("transport::lead(c, #{ side: 1, along: -1 })", "a lead along direction -1", "from 0"),
+            ("transport::lead(c, #{ side: 1, along: -1 })", "option `along` is -1", "at least 0"),
             (
                 "transport::lead(model(lattice::square(1, 2).boundary([\"periodic\", \"open\"])), #{ side: 1, along: 1 })",
                 "along direction 1, which is open",

@@ -60,7 +60,7 @@ fn blocks_and_sweeps() {
             ("models::heisenberg(c, #{ lattice: lattice::square(6, 1) })", "joins a site to itself", "open"),
             (
                 "models::heisenberg(sites(\"S=1/2\", 1), #{ periodic: true })",
-                "a ring of 1 sites",
+                "a chain of 1 sites",
                 "two sites",
             ),
             ("dmrg::finite(h, c, #{ sector: z, start: [\"Up\"] })", "1 local states", "one for each site"),

@@ -140,8 +140,8 @@ fn sectors_that_cannot_be() {
                 "gives an Operator",
             ),
             ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "option `tol` is 0", "it must be above 0"),
-            ("exact::evolve(|t| op, v, 1e14)", "the rounding of energies turns phases by", "shorter times"),
-            ("exact::evolve(|t| op, v, 1e11)", "in which phases turn", "shorter times"),
+            ("exact::evolve(|t| op, v, 1e14)", "in which the rounding of energies", "shorter times"),
+            ("exact::evolve(|t| op, v, 1e11)", "steps", "shorter times"),
         ],
     );
 }

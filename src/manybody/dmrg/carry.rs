@@ -13,10 +13,10 @@ use crate::number::C64;
 
 /// Matrices by pairs of sectors. On the left of a bond rows belong to the conjugate and columns to the state, on the right
 /// it is the other way round; the first sector of a pair is that of the rows.
-pub(super) type Matrices<T> = BTreeMap<(usize, usize), Mat<T>>;
+pub(super) type BondMatrices<T> = BTreeMap<(usize, usize), Mat<T>>;
 
 /// Adds a matrix to those of a bond.
-pub(super) fn put<T: Element>(to: &mut Matrices<T>, at: (usize, usize), m: Mat<T>) {
+pub(super) fn put<T: Element>(to: &mut BondMatrices<T>, at: (usize, usize), m: Mat<T>) {
     match to.get_mut(&at) {
         Some(sum) => *sum += m,
         None => {
@@ -37,7 +37,7 @@ pub(super) fn elements(operator: Option<&[C64]>, dim: usize) -> Vec<strings::Ele
 pub(super) fn each_joined<T: Element>(
     elements: &[strings::Element],
     (bra, ket): (&Tensor<T>, &Tensor<T>),
-    x: Option<&Matrices<T>>,
+    x: Option<&BondMatrices<T>>,
     mut f: impl FnMut((usize, usize), MatRef<'_, T>, MatRef<'_, T>, C64),
 ) {
     let mut way = |b: usize, k: usize, m: Option<&Mat<T>>| {
@@ -61,8 +61,8 @@ pub(super) fn each_joined<T: Element>(
 pub(super) fn add_to_right<T: Element>(
     elements: &[strings::Element],
     (bra, ket): (&Tensor<T>, &Tensor<T>),
-    x: Option<&Matrices<T>>,
-    out: &mut Matrices<T>,
+    x: Option<&BondMatrices<T>>,
+    out: &mut BondMatrices<T>,
 ) {
     each_joined(elements, (bra, ket), x, |at, upper, half, z| {
         put(out, at, times(adjoint_product(upper, half), z))
@@ -73,8 +73,8 @@ pub(super) fn add_to_right<T: Element>(
 pub(super) fn add_to_left<T: Element>(
     elements: &[strings::Element],
     (bra, ket): (&Tensor<T>, &Tensor<T>),
-    x: &Matrices<T>,
-    out: &mut Matrices<T>,
+    x: &BondMatrices<T>,
+    out: &mut BondMatrices<T>,
 ) {
     for (&(k, b), m) in x {
         // Sectors that nothing leads to have no part in the product of the bond before and the site.
@@ -100,16 +100,19 @@ pub(super) fn add_to_left<T: Element>(
 pub(super) fn to_right<T: Element>(
     (bra, ket): (&Tensor<T>, &Tensor<T>),
     operator: Option<&[C64]>,
-    x: Option<&Matrices<T>>,
-) -> Matrices<T> {
-    let mut out = Matrices::new();
+    x: Option<&BondMatrices<T>>,
+) -> BondMatrices<T> {
+    let mut out = BondMatrices::new();
     add_to_right(&elements(operator, ket.fusion.states()), (bra, ket), x, &mut out);
     out
 }
 
 /// Past a site to the left, between two states.
-pub(super) fn to_left<T: Element>((bra, ket): (&Tensor<T>, &Tensor<T>), x: &Matrices<T>) -> Matrices<T> {
-    let mut out = Matrices::new();
+pub(super) fn to_left<T: Element>(
+    (bra, ket): (&Tensor<T>, &Tensor<T>),
+    x: &BondMatrices<T>,
+) -> BondMatrices<T> {
+    let mut out = BondMatrices::new();
     add_to_left(&elements(None, ket.fusion.states()), (bra, ket), x, &mut out);
     out
 }

@@ -8,7 +8,7 @@ use faer::{Accum, Mat, Par};
 
 use super::basis::Basis;
 use super::block::{Block, Shape};
-use super::carry::{Matrices, each_joined, elements, to_right};
+use super::carry::{BondMatrices, each_joined, elements, to_right};
 use super::coupled;
 use super::dense::{eigh, product};
 use super::density::entropy;
@@ -90,7 +90,7 @@ impl<T: Element> State<T> {
         let mut values = vec![C64::ZERO; sites.len()];
         let fermionic = sites.iter().map(|&i| Ok(self.sites.site(i)?.operator(name)?.fermionic));
         let strings = fermionic.collect::<Result<Vec<_>>>()?.contains(&true);
-        let mut signs: Option<Matrices<T>> = None;
+        let mut signs: Option<BondMatrices<T>> = None;
         for i in 0..self.tensors.len() {
             let site = self.sites.site(i)?;
             let before = signs.as_ref();
@@ -132,7 +132,7 @@ impl<T: Element> State<T> {
         }
         // A fermionic operator paired with one that is not has its string on all sites before.
         let alone = odd.iter().any(|x| odd.iter().any(|y| x[0] != y[1]));
-        let mut signs: Option<(Matrices<T>, usize)> = None;
+        let mut signs: Option<(BondMatrices<T>, usize)> = None;
         for (row, &i) in sites.iter().enumerate() {
             if alone && i > 0 {
                 let (mut so_far, mut behind) = signs.take().map_or_else(
@@ -163,7 +163,7 @@ impl<T: Element> State<T> {
                     _ => Product::new(&term((a, j), (b, i)), &self.sites),
                 };
                 // The environment left of the second operator depends on whether that one is fermionic.
-                let mut environments: [Option<(Matrices<T>, usize)>; 2] = [None, None];
+                let mut environments: [Option<(BondMatrices<T>, usize)>; 2] = [None, None];
                 for (column, &j) in sites.iter().enumerate().skip(row + 1) {
                     let product = pair(j)?;
                     let [(_, first), (_, second)] = &product.factors[..] else {
@@ -204,7 +204,12 @@ impl<T: Element> State<T> {
     }
 
     /// What is carried past a site with an operator on it; nothing before it is the identity.
-    pub(super) fn pass(&self, from: Option<&Matrices<T>>, site: usize, operator: &[C64]) -> Matrices<T> {
+    pub(super) fn pass(
+        &self,
+        from: Option<&BondMatrices<T>>,
+        site: usize,
+        operator: &[C64],
+    ) -> BondMatrices<T> {
         let tensor = &self.tensors[site];
         to_right((tensor, tensor), Some(operator), from)
     }
@@ -212,7 +217,7 @@ impl<T: Element> State<T> {
     /// The expectation value of what is carried before `site` and an operator on it, with the identity behind it.
     pub(super) fn close(
         &self,
-        from: Option<&Matrices<T>>,
+        from: Option<&BondMatrices<T>>,
         site: usize,
         operator: &[C64],
         density: &[Mat<T>],
@@ -300,7 +305,7 @@ impl<T: Element> State<T> {
     /// When the states belong to different chains.
     pub fn overlap(&self, other: &State<T>) -> Result<C64> {
         self.need_alike(other)?;
-        let mut carried = Matrices::from([((0, 0), Mat::identity(1, 1))]);
+        let mut carried = BondMatrices::from([((0, 0), Mat::identity(1, 1))]);
         for sites in self.tensors.iter().zip(&other.tensors) {
             carried = to_right(sites, None, Some(&carried));
         }

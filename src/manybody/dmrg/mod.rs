@@ -65,7 +65,7 @@ pub use edge::edge_chain;
 pub use mpo::Mpo;
 pub use order::smallest_cuts;
 pub use overlap::projected;
-pub use predict::transformed;
+pub use predict::{transformed, uploaded};
 pub use space::{Label, Side, Symmetry, TOTAL_SPIN};
 pub use state::State;
 pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};

@@ -12,7 +12,9 @@ use super::space::Side;
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::{Element, Panel};
+use crate::backend::{BlockVector, Device, Rows};
 use crate::error::{Error, Result};
+use crate::number::{C64, DType};
 
 /// A part of a state: sector of the moving block, state of the site next to it, sector of the other block; rows are the
 /// moving block's states, columns the other's.
@@ -28,12 +30,54 @@ fn foreign() -> Error {
         .hint("the next superblock consists of the rotated block and of the block from which the other half was grown")
 }
 
+/// Columns as a block vector of a device.
+///
+/// # Errors
+/// Those of the device.
+pub fn uploaded<T: Element>(
+    device: &Device,
+    (dtype, rows): (DType, usize),
+    columns: &[Vec<T>],
+) -> Result<BlockVector> {
+    let data: Vec<C64> = (0..rows).flat_map(|i| columns.iter().map(move |c| c[i].to_c64())).collect();
+    device.upload(dtype, Rows::all(rows), columns.len(), &data)
+}
+
+/// The columns of a vector of the superblock `old` in the bases of the next superblock `new`. Where one rank has such vectors, it
+/// transforms them for itself alone.
+///
+/// # Errors
+/// As [`transformed_column`], and those of the devices.
+pub fn transformed<T: Element>(
+    old: &Superblock<T>,
+    v: &BlockVector,
+    new: &Superblock<T>,
+    basis: &Basis<T>,
+    side: Side,
+) -> Result<BlockVector> {
+    let (device, shape) = (old.device(), (T::DTYPE, new.dim()));
+    let by = |device: &Device, v: &BlockVector| -> Result<BlockVector> {
+        let columns = old.columns(device, v)?;
+        let moved = columns.iter().map(|x| transformed_column(old, x, new, basis, side));
+        uploaded(device, shape, &moved.collect::<Result<Vec<_>>>()?)
+    };
+    let Some((ranks, lone)) = device.distributed().and_then(|ranks| Some((ranks, ranks.lone()?))) else {
+        return by(device, v);
+    };
+    let there = ranks.at_lone(v)?;
+    let own = match (device.alone(), there) {
+        (Some(alone), Some(v)) if lone.here => by(alone, &v).map(Some),
+        _ => Ok(None),
+    };
+    ranks.held_by_lone(own, (shape.0, Rows::all(shape.1), v.columns()))
+}
+
 /// The vector `x` of `old` in the basis of `new`, whose block on the `side` is that of `old` rotated into `basis` and
 /// grown by a site.
 ///
 /// # Errors
 /// When the superblocks are not neighbours.
-pub fn transformed<T: Element>(
+pub(super) fn transformed_column<T: Element>(
     old: &Superblock<T>,
     x: &[T],
     new: &Superblock<T>,

@@ -3,7 +3,7 @@
 
 use faer::{Mat, Par};
 
-use super::carry::Matrices;
+use super::carry::BondMatrices;
 use super::dense::{eigh, product, square};
 use super::density::entropy;
 use super::space::Label;
@@ -110,7 +110,7 @@ impl<T: Element> State<T> {
         let densities = self.densities();
         // The states in the bra and in the ket so far, whether they differ by an odd number of fermions, and the
         // environment.
-        let mut open: Vec<(usize, usize, bool, Option<Matrices<T>>)> = vec![(0, 0, false, None)];
+        let mut open: Vec<(usize, usize, bool, Option<BondMatrices<T>>)> = vec![(0, 0, false, None)];
         let mut rho = vec![C64::ZERO; whole * whole];
         let steps = task.start("density matrix", places.len());
         for (k, (&place, &dim)) in places.iter().zip(&dims).enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use faer::Mat;
 
-use super::carry::{Matrices, put};
+use super::carry::{BondMatrices, put};
 use super::dense::{adjoint_product, product};
 use super::state::State;
 use crate::backend::matrix::records::Element;
@@ -90,12 +90,12 @@ impl<T: Element> State<T> {
     }
 
     /// The environment behind a site with a tensor on it; none before it is the identity.
-    fn through(&self, from: Option<&Matrices<T>>, site: usize, local: &Local<'_>) -> Matrices<T> {
+    fn through(&self, from: Option<&BondMatrices<T>>, site: usize, local: &Local<'_>) -> BondMatrices<T> {
         let tensor = &self.tensors[site];
         let c = self.symmetry.names().len() - 1;
         let states = self.symmetry.states(&self.sites, site);
         let [before, own, after] = local.ranks;
-        let mut out = Matrices::new();
+        let mut out = BondMatrices::new();
         let mut way = |bra: usize, ket: usize, e: Option<&Mat<T>>| {
             let mut halves: BTreeMap<usize, Option<(usize, Mat<T>)>> = BTreeMap::new();
             for &(i, j, z) in local.elements {
@@ -124,7 +124,7 @@ impl<T: Element> State<T> {
 }
 
 /// The trace of a scalar's environment with a density matrix.
-fn trace<T: Element>(environment: &Matrices<T>, density: &[Mat<T>]) -> C64 {
+fn trace<T: Element>(environment: &BondMatrices<T>, density: &[Mat<T>]) -> C64 {
     let of = |(&(bra, ket), m): (&(usize, usize), &Mat<T>)| -> C64 {
         let all = (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| (i, j)));
         if bra == ket {

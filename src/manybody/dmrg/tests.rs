@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::predict::transformed_column;
 use super::*;
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
@@ -201,18 +202,18 @@ fn transformed_states_keep_their_energy() {
     // Two sites to the right, then to the left again.
     let b = basis(&both, &x, Side::Left);
     let right = make(&l.rotate(&b).unwrap().grow().unwrap(), &one.grow().unwrap());
-    let y = transformed(&both, &x, &right, &b, Side::Left).unwrap();
+    let y = transformed_column(&both, &x, &right, &b, Side::Left).unwrap();
     assert!((mean(&right, &y) - energy).abs() < 1e-9);
     let c = basis(&right, &y, Side::Right);
     let back = make(&l, &right.right().rotate(&c).unwrap().grow().unwrap());
-    let z = transformed(&right, &y, &back, &c, Side::Right).unwrap();
+    let z = transformed_column(&right, &y, &back, &c, Side::Right).unwrap();
     assert!((mean(&back, &z) - energy).abs() < 1e-9);
     // To one site, and on to the end, where the site changes hands.
     let right_plain = back.right().fusion().unwrap().0.clone();
     let left_plain = l.rotate(&basis(&back, &z, Side::Left)).unwrap();
     let b = basis(&back, &z, Side::Left);
     let single = make(&left_plain.grow().unwrap(), &right_plain);
-    let y = transformed(&back, &z, &single, &b, Side::Left).unwrap();
+    let y = transformed_column(&back, &z, &single, &b, Side::Left).unwrap();
     assert!((mean(&single, &y) - energy).abs() < 1e-9);
     let state = State::from_superblock(&single, &y).unwrap();
     assert!((state.expectation(&electrons(5)).unwrap().re - energy).abs() < 1e-9);

@@ -234,7 +234,7 @@ impl Action for Inverse {
             return Ok(x);
         }
         let more = self.solved(&self.left(&b, &x)?)?;
-        let ones = vec![C64::new(1.0, 0.0); b.columns()];
+        let ones = vec![C64::ONE; b.columns()];
         self.h.device().axpby(&ones, &more, &ones, &mut x)?;
         Ok(x)
     }

@@ -105,8 +105,7 @@ impl InteriorSearch<'_> {
             let Some(mut inverse) = inversion.at(self.options.near + shift * self.far)? else { continue };
             for refined in [false, true] {
                 inverse.refined = refined;
-                let (left, length) = self.quality(&inverse)?;
-                if left <= 0.01 * self.tolerance && length * self.far < LONG {
+                if self.is_good(&inverse)? {
                     return Ok(Some(inverse));
                 }
             }
@@ -118,8 +117,13 @@ impl InteriorSearch<'_> {
     fn beside(&mut self, inversion: &Inversion, sigma: Option<f64>) -> Result<Option<Inverse>> {
         let Some(sigma) = sigma else { return Ok(None) };
         let Some(inverse) = inversion.at(sigma)? else { return Ok(None) };
-        let (left, length) = self.quality(&inverse)?;
-        Ok((left <= 0.01 * self.tolerance && length * self.far < LONG).then_some(inverse))
+        Ok(self.is_good(&inverse)?.then_some(inverse))
+    }
+
+    /// Whether factors are exact enough for levels, and show more than one.
+    fn is_good(&mut self, inverse: &Inverse) -> Result<bool> {
+        let (left, length) = self.quality(inverse)?;
+        Ok(left <= 0.01 * self.tolerance && length * self.far < LONG)
     }
 
     /// How far, at least, the operator is from the one whose inverse this is exactly, by a random vector; and how much longer the
@@ -164,7 +168,7 @@ impl InteriorSearch<'_> {
         let most = (3 * wanted + 40).max(6 * width).min(free);
         // Where copies are the same, more than are needed need not be told apart.
         let narrow = width < needed;
-        let mut full_ones = 1;
+        let mut counted = false;
         let early = if narrow { (EARLY * width).min(FIRST * wanted) } else { ENOUGH * width };
         let mut next_look = early.max(if narrow { 0 } else { FIRST * wanted });
         let mut space = Subspace::new(&inverse.clone().into_operator(), known.clone(), width)?;
@@ -198,11 +202,11 @@ impl InteriorSearch<'_> {
             if worst <= self.tolerance || over {
                 return self.with(known, found).map(Grown::Done);
             }
-            if full_ones > 0
+            if !counted
                 && (narrow || restarts >= PATIENT)
                 && let Some(level) = Level::full(&found, width, needed, inverse.sigma)
             {
-                full_ones -= 1;
+                counted = true;
                 let copies = self.copies(inversion, &level, inverse.sigma)?;
                 let apart = level.is_apart(self.tolerance);
                 // Once only: values that have not converged may seem to lie beside any level.

@@ -386,4 +386,16 @@ mod evolution {
         map.insert("log_norm".into(), Dynamic::from(Series::Real(logs)));
         Ok(map.into())
     }
+
+    /// How many steps `kpm::evolve` takes over a time, for energies in a window. Times after which the rounding of the energies has
+    /// turned phases are refused, and those of too many steps.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(internal::evolution_steps(window(-1.0, 1.0), 900.0) == 3.0, "three times 300");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn evolution_steps(window: Window, t: FLOAT) -> Fallible<FLOAT> {
+        Ok(method::steps_over(t.into(), window.center, window.half_width)?)
+    }
 }

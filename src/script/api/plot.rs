@@ -196,7 +196,7 @@ mod plot_functions {
     /// - `title` (string, the table's): a text above the picture.
     /// - `xlabel` (string, the table's): the label below.
     /// - `ylabel` (string, the table's): the label on the left.
-    /// - `log` ("x" or "y" or "xy", none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
+    /// - `log` ("x" or "y" or "xy", none): logarithmic axes. In a map "y" means the colours: they, and their
     ///   numbers, are those of the decimal logarithm.
     /// - `style` ("lines" or "points" or "both" or "bars"): of the curves.
     /// - `marks` (array): names of columns that are drawn as points with error bars, beside the lines of the others.
@@ -205,8 +205,8 @@ mod plot_functions {
     /// - `right_log` (false): whether the axis on the right is logarithmic.
     /// - `ticks` (array): points of the abscissa with names, `[[0.0, "G"], [0.5, "X"]]`, in place of its numbers.
     /// - `legend` (bool, if there are several curves): true or false.
-    /// - `xrange` (two floats, that of the data): lowest and highest number of the abscissa, a pair.
-    /// - `yrange` (two floats, that of the data): lowest and highest number of the ordinate, a pair.
+    /// - `xrange` (two floats, that of the data): lowest and highest number of the abscissa.
+    /// - `yrange` (two floats, that of the data): lowest and highest number of the ordinate.
     /// - `size` (two floats, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
     /// - `cm` (two floats): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
     /// - `font` ("sans" or "serif"): of the labels; a PNG is always without serifs.

@@ -81,7 +81,7 @@ impl Energies {
     }
 
     /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a note tells
-    /// where.
+    /// where; an error where there is none at all.
     fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
             Energies::One(x) => Ok(Dynamic::from_float(f(x)?)),
@@ -101,6 +101,10 @@ impl Energies {
                     steps.advance(found.len())?;
                 }
                 drop(steps);
+                // Nothing at all is found: an error, as of one energy.
+                if !refused.is_empty() && refused.len() == found.len() {
+                    return Err(refused.swap_remove(0).1.into());
+                }
                 if let Some((_, first)) = refused.first() {
                     let mut places: Vec<String> =
                         refused.iter().take(SHOWN).map(|(x, _)| x.to_string()).collect();
@@ -146,7 +150,7 @@ mod transport_functions {
     ///   ones.
     /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number a direction, where
     ///   the sample reaches farther across than the lead.
-    /// - `along` (int): the direction of the lead, counted from 0, where the model is periodic in several.
+    /// - `along` (int >= 0): the direction of the lead, counted from 0, where the model is periodic in several.
     ///
     /// # Example
     /// ```rhai
@@ -177,12 +181,7 @@ mod transport_functions {
             Some(cells) => ints(&cells, "an origin in cells")?,
             None => Vec::new(),
         };
-        let along = match o.maybe::<INT>("along") {
-            Some(along) => Some(usize::try_from(along).map_err(|_| {
-                Error::input(format!("a lead along direction {along}")).hint("directions are counted from 0")
-            })?),
-            None => None,
-        };
+        let along = o.maybe_count("along")?;
         Ok(ScriptLead(Rc::new(Lead::new(&m.model, along, side == 1, &origin)?)))
     }
 

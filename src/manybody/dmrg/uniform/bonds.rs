@@ -2,7 +2,7 @@
 
 use faer::Mat;
 
-use super::super::carry::{Matrices, to_left, to_right};
+use super::super::carry::{BondMatrices, to_left, to_right};
 use super::super::space::{Label, Space, Symmetry};
 use super::super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
@@ -10,26 +10,26 @@ use crate::error::Result;
 use crate::number::C64;
 
 /// Past all sites of some tensors, in their order.
-pub(super) fn past_left<T: Element>(tensors: &[Tensor<T>], x: &Matrices<T>) -> Matrices<T> {
+pub(super) fn past_left<T: Element>(tensors: &[Tensor<T>], x: &BondMatrices<T>) -> BondMatrices<T> {
     tensors.iter().fold(x.clone(), |x, tensor| to_right((tensor, tensor), None, Some(&x)))
 }
 
 /// Past all sites of some tensors, from the last to the first.
-pub(super) fn past_right<T: Element>(tensors: &[Tensor<T>], x: &Matrices<T>) -> Matrices<T> {
+pub(super) fn past_right<T: Element>(tensors: &[Tensor<T>], x: &BondMatrices<T>) -> BondMatrices<T> {
     tensors.iter().rev().fold(x.clone(), |x, tensor| to_left((tensor, tensor), &x))
 }
 
 /// The identity, or blocks on the diagonal.
-pub(super) fn diagonal<T: Element>(blocks: impl IntoIterator<Item = Mat<T>>) -> Matrices<T> {
+pub(super) fn diagonal<T: Element>(blocks: impl IntoIterator<Item = Mat<T>>) -> BondMatrices<T> {
     blocks.into_iter().enumerate().map(|(s, m)| ((s, s), m)).collect()
 }
 
-pub(super) fn identity<T: Element>(space: &Space) -> Matrices<T> {
+pub(super) fn identity<T: Element>(space: &Space) -> BondMatrices<T> {
     diagonal(space.dims().iter().map(|&d| Mat::identity(d, d)))
 }
 
 /// The trace of a product of blocks on the diagonal.
-pub(super) fn trace<T: Element>(a: &Matrices<T>, b: &Matrices<T>) -> C64 {
+pub(super) fn trace<T: Element>(a: &BondMatrices<T>, b: &BondMatrices<T>) -> C64 {
     let mut sum = C64::ZERO;
     for (&(i, j), a) in a {
         let Some(b) = b.get(&(j, i)) else { continue };
@@ -68,7 +68,7 @@ impl BlockLayout {
     }
 
     /// The matrices as a vector; those that are not there are zero.
-    pub fn flat<T: Element>(&self, x: &Matrices<T>) -> Vec<T> {
+    pub fn flat<T: Element>(&self, x: &BondMatrices<T>) -> Vec<T> {
         let mut out = Vec::with_capacity(self.len());
         for (at, (rows, columns)) in &self.0 {
             match x.get(at) {
@@ -80,9 +80,9 @@ impl BlockLayout {
     }
 
     /// A vector as matrices.
-    pub fn matrices<T: Element>(&self, x: &[T]) -> Matrices<T> {
+    pub fn matrices<T: Element>(&self, x: &[T]) -> BondMatrices<T> {
         let mut at = 0;
-        let mut out = Matrices::new();
+        let mut out = BondMatrices::new();
         for &(key, (rows, columns)) in &self.0 {
             out.insert(key, Mat::from_fn(rows, columns, |i, j| x[at + j * rows + i]));
             at += rows * columns;
@@ -99,8 +99,8 @@ pub(super) fn fixed_right<T: Element>(
     symmetry: &Symmetry,
     space: &Space,
     tensors: &[Tensor<T>],
-    start: &Matrices<T>,
-) -> Result<Matrices<T>> {
+    start: &BondMatrices<T>,
+) -> Result<BondMatrices<T>> {
     let layout = BlockLayout::new(symmetry, space, &symmetry.zero());
     let map = |x: &[T]| Ok(layout.flat(&past_right(tensors, &layout.matrices(x))));
     dominant(&layout, map, start)
@@ -110,15 +110,15 @@ pub(super) fn fixed_right<T: Element>(
 pub(super) fn dominant<T: Element>(
     layout: &BlockLayout,
     mut map: impl FnMut(&[T]) -> Result<Vec<T>>,
-    start: &Matrices<T>,
-) -> Result<Matrices<T>> {
+    start: &BondMatrices<T>,
+) -> Result<BondMatrices<T>> {
     let mut x = layout.flat(start);
     for _ in 0..40 {
         let found = super::krylov::largest(&mut map, &x, 1, 1e-15, 40)?;
         let Some(pair) = found.into_iter().next() else { break };
         // The phase that makes the trace real, then the Hermitian part.
         let z: Vec<C64> = pair.vector;
-        let wide: Matrices<C64> = layout.matrices(&z);
+        let wide: BondMatrices<C64> = layout.matrices(&z);
         let trace: C64 = wide.values().flat_map(|m| (0..m.nrows()).map(move |i| m[(i, i)])).sum();
         if trace.norm() == 0.0 {
             break;

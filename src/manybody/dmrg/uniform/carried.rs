@@ -3,7 +3,7 @@
 
 use faer::Mat;
 
-use super::super::carry::{Matrices, add_to_left, add_to_right, put};
+use super::super::carry::{BondMatrices, add_to_left, add_to_right, put};
 use super::super::dense::product;
 use super::super::mpo::MpoEntry;
 use super::super::space::{Label, Side, Space, Symmetry};
@@ -19,7 +19,7 @@ const MOST: usize = 1000;
 const LEFT: f64 = 1e-12;
 
 /// A matrix for each operator of a bond. On the left rows belong to the bra, on the right to the ket.
-pub(super) type Row = Vec<Matrices<C64>>;
+pub(super) type Row = Vec<BondMatrices<C64>>;
 
 /// Two states between which operators are carried, a tensor of each for each site of the cell, and the automaton.
 pub(super) struct Chain<'a> {
@@ -37,7 +37,7 @@ pub(super) fn to_right(
     ket: &Tensor<C64>,
     x: &Row,
 ) -> Row {
-    let mut out = vec![Matrices::new(); wide];
+    let mut out = vec![BondMatrices::new(); wide];
     for entry in entries {
         add_to_right(&entry.elements, (bra, ket), Some(&x[entry.left]), &mut out[entry.right]);
     }
@@ -52,7 +52,7 @@ pub(super) fn to_left(
     ket: &Tensor<C64>,
     x: &Row,
 ) -> Row {
-    let mut out = vec![Matrices::new(); wide];
+    let mut out = vec![BondMatrices::new(); wide];
     for entry in entries {
         add_to_left(&entry.elements, (bra, ket), &x[entry.right], &mut out[entry.left]);
     }
@@ -114,7 +114,7 @@ impl Chain<'_> {
         side: Side,
         layout: &RowLayout,
         (phase, source): (C64, &Row),
-        same: Option<(&[usize], &Matrices<C64>, &Matrices<C64>)>,
+        same: Option<(&[usize], &BondMatrices<C64>, &BondMatrices<C64>)>,
     ) -> Result<Row> {
         let b: Vec<C64> = layout.flat(source).into_iter().map(|z| phase * z).collect();
         if norm(&b) == 0.0 {
@@ -186,7 +186,7 @@ impl RowLayout {
                 at += l.len();
                 l.matrices(&v[from..at])
             }
-            None => Matrices::new(),
+            None => BondMatrices::new(),
         };
         self.0.iter().map(one).collect()
     }

@@ -7,7 +7,7 @@ use faer::Mat;
 
 use super::super::basis::Basis;
 use super::super::block::{Block, Shape};
-use super::super::carry::Matrices;
+use super::super::carry::BondMatrices;
 use super::super::mpo::Mpo;
 use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
@@ -220,12 +220,12 @@ impl<'a, T: Element> HalfChain<'a, T> {
         Ok(full(&v))
     }
 
-    fn matrices(&self, carried: &Carried<T>) -> Result<Matrices<T>> {
+    fn matrices(&self, carried: &Carried<T>) -> Result<BondMatrices<T>> {
         Ok(match carried {
-            Carried::Nothing => Matrices::new(),
+            Carried::Nothing => BondMatrices::new(),
             Carried::Identity => identity(&self.space),
             Carried::Blocks(subs) => {
-                let mut all = Matrices::new();
+                let mut all = BondMatrices::new();
                 for s in subs {
                     all.insert((s.row, s.column), s.matrix.here()?.to_owned());
                 }
@@ -235,7 +235,7 @@ impl<'a, T: Element> HalfChain<'a, T> {
     }
 
     /// Matrices of the block as those of the bond; from the right they are transposed.
-    fn on_bond(&self, x: &Matrices<T>) -> Matrices<T> {
+    fn on_bond(&self, x: &BondMatrices<T>) -> BondMatrices<T> {
         let turned = |m: &Mat<T>| match self.side {
             Side::Left => m.clone(),
             Side::Right => m.transpose().to_owned(),
@@ -243,7 +243,7 @@ impl<'a, T: Element> HalfChain<'a, T> {
         x.iter().map(|(&(i, _), m)| ((self.place[i], self.place[i]), turned(m))).collect()
     }
 
-    fn of_block(&self, x: &Matrices<T>) -> Matrices<T> {
+    fn of_block(&self, x: &BondMatrices<T>) -> BondMatrices<T> {
         let own = |sector: usize| self.place.iter().position(|p| *p == sector).unwrap_or(0);
         let turned = |m: &Mat<T>| match self.side {
             Side::Left => m.clone(),
@@ -292,7 +292,7 @@ impl<'a, T: Element> HalfChain<'a, T> {
     }
 }
 
-fn blocks_of<T: Element>(x: Matrices<T>) -> Carried<T> {
+fn blocks_of<T: Element>(x: BondMatrices<T>) -> Carried<T> {
     let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub { row, column, matrix: Arc::new(m.into()) };
     Carried::Blocks(x.into_iter().map(sub).collect())
 }

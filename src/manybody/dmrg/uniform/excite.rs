@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::super::carry::Matrices;
+use super::super::carry::BondMatrices;
 use super::super::dense::{adjoint_product, product};
 use super::super::space::{Label, Side};
 use super::super::tensor::{Tensor, adjoint};
@@ -49,8 +49,8 @@ fn half(psi: &Uniform<C64>, h: &Repeated, side: Side) -> Result<Vec<Row>> {
     };
     let chain = chain(h, form, form);
     let space = &psi.spaces[0];
-    let unit: Matrices<C64> = identity(space);
-    let mut fresh: Row = vec![Matrices::new(); bond.charges.len()];
+    let unit: BondMatrices<C64> = identity(space);
+    let mut fresh: Row = vec![BondMatrices::new(); bond.charges.len()];
     fresh[one] = unit.clone();
     let mut source = chain.cell(side, &fresh);
     let density = match side {
@@ -58,7 +58,7 @@ fn half(psi: &Uniform<C64>, h: &Repeated, side: Side) -> Result<Vec<Row>> {
         Side::Right => psi.density_right(0),
     };
     let layout = RowLayout::new(symmetry, side, (space, space), &bond.charges, Some(one));
-    source[one] = Matrices::new();
+    source[one] = BondMatrices::new();
     // What grows with the number of cells, the energy, is what is left of the fixed point.
     let mut whole = chain.geometric(side, &layout, (C64::ONE, &source), Some((&[all], &unit, &density)))?;
     whole[one] = unit.clone();
@@ -96,7 +96,7 @@ fn chain<'a>(h: &'a Repeated, bra: &'a [Tensor<C64>], ket: &'a [Tensor<C64>]) ->
 }
 
 /// The energy of the surroundings of a bond.
-fn around(left: &Row, centre: &Matrices<C64>, right: &Row) -> f64 {
+fn around(left: &Row, centre: &BondMatrices<C64>, right: &Row) -> f64 {
     let mut energy = C64::ZERO;
     for (l, r) in left.iter().zip(right) {
         for (&(b, k), m) in l {
@@ -251,9 +251,9 @@ impl Excitations {
         let bond = self.h.mpo.bond(0);
         let (start, done) = (bond.start.unwrap_or(0), bond.done.unwrap_or(0));
         let ends = [start, done];
-        let centre: Matrices<C64> = diagonal(self.left.centre[0].iter().cloned());
-        let other: Matrices<C64> = diagonal(self.left.centre[0].iter().map(|c| adjoint(c.as_ref())));
-        let nothing = || vec![Matrices::new(); bond.charges.len()];
+        let centre: BondMatrices<C64> = diagonal(self.left.centre[0].iter().cloned());
+        let other: BondMatrices<C64> = diagonal(self.left.centre[0].iter().map(|c| adjoint(c.as_ref())));
+        let nothing = || vec![BondMatrices::new(); bond.charges.len()];
         let sites = &mixed.sites;
         // The change lies to the left of the bra's ...
         let past = |mut v: Row, upto: usize| -> Row {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::{Mat, Par};
 
-use super::super::carry::Matrices;
+use super::super::carry::BondMatrices;
 use super::super::dense::{eigh, product, square, thin_svd};
 use super::super::space::{Label, Space};
 use super::super::tensor::{
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 const ROUNDING: f64 = 1e-26;
 
 /// `x^(1/2)` of a positive matrix on a bond, by sectors: `s^(1/2) V^H` with `x = V s V^H`.
-fn root<T: Element>(x: &Matrices<T>, space: &Space) -> Result<Vec<Mat<T>>> {
+fn root<T: Element>(x: &BondMatrices<T>, space: &Space) -> Result<Vec<Mat<T>>> {
     (0..space.sectors())
         .map(|s| {
             let Some(m) = x.get(&(s, s)) else { return Ok(Mat::identity(space.dim(s), space.dim(s))) };
@@ -143,7 +143,7 @@ impl<T: Element> Uniform<T> {
         cell: &Arc<UnitCell>,
         spaces: &[Space],
         left: Vec<Tensor<T>>,
-        near: &Matrices<T>,
+        near: &BondMatrices<T>,
     ) -> Result<Uniform<T>> {
         Uniform::right_of(cell, spaces, left, near)?.diagonal()
     }
@@ -152,7 +152,7 @@ impl<T: Element> Uniform<T> {
         cell: &Arc<UnitCell>,
         spaces: &[Space],
         left: Vec<Tensor<T>>,
-        near: &Matrices<T>,
+        near: &BondMatrices<T>,
     ) -> Result<Uniform<T>> {
         let n = cell.count();
         let symmetry = &cell.symmetry;

@@ -1,6 +1,6 @@
 //! Measurements on infinite chains: local operators, sums, correlations, the spectrum of the transfer matrix.
 
-use super::super::carry::{Matrices, to_right};
+use super::super::carry::{BondMatrices, to_right};
 use super::super::space::Label;
 use super::bonds::{BlockLayout, identity, past_left, trace};
 use super::krylov::largest;
@@ -150,7 +150,7 @@ impl<T: Element> Uniform<T> {
         }
         let trivial = *charge == symmetry.zero();
         let density = self.density_left(0);
-        let one: Matrices<T> = identity(&self.spaces[0]);
+        let one: BondMatrices<T> = identity(&self.spaces[0]);
         // The eigenvalue 1 is known: it is taken out, so that the others are seen even where they are equal.
         let map = |x: &[T]| -> Result<Vec<T>> {
             let x = layout.matrices(x);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::super::carry::Matrices;
+use super::super::carry::BondMatrices;
 use super::super::dense::{product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
 use super::super::tensor::{Tensor, adjoint, complex};
@@ -106,12 +106,12 @@ impl<T: Element> Uniform<T> {
     }
 
     /// The density matrix of what lies left of a bond, in the basis of the left form.
-    pub(super) fn density_left(&self, bond: usize) -> Matrices<T> {
+    pub(super) fn density_left(&self, bond: usize) -> BondMatrices<T> {
         diagonal(self.centre[bond].iter().map(|c| product(c.as_ref(), adjoint(c.as_ref()).as_ref())))
     }
 
     /// The density matrix of what lies right of a bond, in the basis of the right form: `C^H C`.
-    pub(super) fn density_right(&self, bond: usize) -> Matrices<T> {
+    pub(super) fn density_right(&self, bond: usize) -> BondMatrices<T> {
         diagonal(self.centre[bond].iter().map(|c| product(adjoint(c.as_ref()).as_ref(), c.as_ref())))
     }
 

@@ -9,11 +9,11 @@ use super::algebra::cut_of;
 use super::blocks::{AnyBasis, side_of};
 use super::held::Held;
 use super::{AnyState, Either, either, either_map, no_superblock, superblock_of};
+use crate::backend::BlockVector;
 use crate::backend::matrix::records::Element;
-use crate::backend::{BlockVector, Device, Rows};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{
-    Basis, DensityMatrix, Mixing, Side, State, Superblock, Truncation, projected, transformed,
+    Basis, DensityMatrix, Mixing, Side, State, Superblock, Truncation, projected, transformed, uploaded,
 };
 use crate::number::{C64, Series};
 use crate::operator::Operator;
@@ -78,51 +78,21 @@ fn mixing_of(o: &Options) -> Result<Mixing> {
 
 /// Host columns as a block vector of a superblock.
 fn to_vector<T: Element>(h: &Operator, columns: &[Vec<T>]) -> Result<Vector> {
-    let (n, rows) = (columns.len(), h.dim());
-    let data = side_by_side(columns, rows);
-    Ok(Vector::new(h.device(), h.device().upload(h.dtype(), Rows::all(rows), n, &data)?))
-}
-
-fn side_by_side<T: Element>(columns: &[Vec<T>], rows: usize) -> Vec<C64> {
-    (0..rows).flat_map(|i| columns.iter().map(move |c| c[i].to_c64())).collect()
-}
-
-/// Columns of a superblock, `find` on the host, as a vector of another. Where one rank has such vectors, it finds them for itself alone.
-fn carried_columns<T: Element>(
-    (old, a, v): (&Operator, &Superblock<T>, &BlockVector),
-    new: &Operator,
-    find: impl Fn(&[T]) -> Result<Vec<T>>,
-) -> Result<Vector> {
-    let device = old.device();
-    let found = |device: &Device, v: &BlockVector| -> Result<Vec<Vec<T>>> {
-        a.columns(device, v)?.iter().map(|x| find(x)).collect()
-    };
-    let Some((ranks, lone)) = device.distributed().and_then(|ranks| Some((ranks, ranks.lone()?))) else {
-        return to_vector(new, &found(device, v)?);
-    };
-    let (rows, dtype) = (Rows::all(new.dim()), new.dtype());
-    let there = ranks.at_lone(v)?;
-    let own = || -> Result<Option<BlockVector>> {
-        let (Some(alone), Some(v)) = (device.alone(), there) else { return Ok(None) };
-        let columns = found(alone, &v)?;
-        alone.upload(dtype, rows, columns.len(), &side_by_side(&columns, rows.local)).map(Some)
-    };
-    let own = if lone.here { own() } else { Ok(None) };
-    Ok(Vector::new(new.device(), ranks.held_by_lone(own, (dtype, rows, v.columns()))?))
+    let block = uploaded(h.device(), (h.dtype(), h.dim()), columns)?;
+    Ok(Vector::new(h.device(), block))
 }
 
 fn carried(old: &Operator, v: &BlockVector, new: &Operator, basis: &AnyBasis, side: &str) -> Result<Vector> {
     let side = side_of(side)?;
     let both = || no_superblock("white_transformation");
-    match (superblock_of(old).ok_or_else(both)?, superblock_of(new).ok_or_else(both)?, basis) {
-        (Either::Real(a), Either::Real(b), Either::Real(basis)) => {
-            carried_columns((old, a, v), new, |x| transformed(a, x, b, basis, side))
-        }
+    let block = match (superblock_of(old).ok_or_else(both)?, superblock_of(new).ok_or_else(both)?, basis) {
+        (Either::Real(a), Either::Real(b), Either::Real(basis)) => transformed(a, v, b, basis, side)?,
         (Either::Complex(a), Either::Complex(b), Either::Complex(basis)) => {
-            carried_columns((old, a, v), new, |x| transformed(a, x, b, basis, side))
+            transformed(a, v, b, basis, side)?
         }
-        _ => Err(Error::input("superblocks and basis are not all real, or all complex")),
-    }
+        _ => return Err(Error::input("superblocks and basis are not all real, or all complex")),
+    };
+    Ok(Vector::new(new.device(), block))
 }
 
 /// As [`carried`], the block on `side` as it is.
