@@ -47,7 +47,7 @@ pub fn uploaded<T: Element>(
 /// transforms them for itself alone.
 ///
 /// # Errors
-/// As [`transformed_column`], and those of the devices.
+/// As `transformed_column`, and those of the devices.
 pub fn transformed<T: Element>(
     old: &Superblock<T>,
     v: &BlockVector,
