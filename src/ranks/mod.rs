@@ -189,10 +189,10 @@ pub fn joined<T: Told>(own: Result<Vec<T>>) -> Result<Vec<T>> {
 pub fn told_by(rank: usize, own: Result<Vec<f64>>, count: usize) -> Result<Vec<f64>> {
     let Some(world) = world() else { return own };
     let mine = world.rank() == rank;
-    let fits = own.as_ref().is_ok_and(|own| !mine || own.len() == count);
-    // Each rank's: whether it has what it should have, and how many numbers it expects.
-    let all = world.gather_words(vec![fits.into(), count as u64])?;
-    if all.chunks_exact(2).any(|of| of[0] == 0 || of[1] != count as u64) {
+    // Whether it has what it should have, and how many numbers that are.
+    let mut first = [f64::from(u8::from(own.as_ref().is_ok_and(|own| own.len() == count))), count as f64];
+    world.tell(&mut first, rank)?;
+    if first != [1.0, count as f64] {
         agreed(own)?;
         return Err(apart(" in what one of them tells the others"));
     }

@@ -38,6 +38,8 @@ pub struct World {
     looks: u32,
     /// Sums over all ranks so far.
     sums: AtomicU64,
+    /// How often one rank has told the others numbers.
+    told: AtomicU64,
     ended: AtomicBool,
 }
 
@@ -81,7 +83,16 @@ impl World {
             ranks if cores >= MANY * ranks => MANY_LOOKS,
             _ => LOOKS,
         };
-        World { mpi, rank, size, local, looks, sums: AtomicU64::new(0), ended: AtomicBool::new(false) }
+        World {
+            mpi,
+            rank,
+            size,
+            local,
+            looks,
+            sums: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+        }
     }
 
     /// Number of this rank, from 0 on.
@@ -206,6 +217,21 @@ impl World {
                 part.iter_mut().zip(&of_rank[2..]).for_each(|(sum, x)| *sum += f64::from_bits(*x));
             }
         }
+        Ok(())
+    }
+
+    /// Overwrites a few numbers, as many on each rank, with those of one rank, which does not wait for the others.
+    ///
+    /// # Errors
+    /// Those of MPI; ranks that have gone different ways.
+    pub fn tell(&self, x: &mut [f64], rank: usize) -> Result<()> {
+        let own = [self.told.fetch_add(1, Ordering::Relaxed), x.len() as u64];
+        let mut all: Vec<u64> = own.into_iter().chain(x.iter().map(|x| x.to_bits())).collect();
+        self.share(bytemuck::cast_slice_mut(&mut all), rank)?;
+        if all[..2] != own {
+            return Err(super::apart(""));
+        }
+        x.iter_mut().zip(&all[2..]).for_each(|(x, told)| *x = f64::from_bits(*told));
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::number::DType;
 use crate::ranks;
 
 /// What the one rank has answered: an error, nothing, or something.
-const ANSWERS: [u64; 3] = [0, 1, 2];
+const ANSWERS: [f64; 3] = [0.0, 1.0, 2.0];
 
 fn elsewhere() -> Error {
     Error::internal("work of one rank that another one was asked for")
@@ -50,12 +50,13 @@ impl Ranks {
     fn answered<T>(&self, lone: LoneRank, own: Result<Option<T>>) -> Result<(bool, Option<T>)> {
         let [failed, nothing, something] = ANSWERS;
         let mine = own.as_ref().map_or(failed, |own| if own.is_some() { something } else { nothing });
-        let all = self.team.world.gather_words(vec![mine])?;
-        if all.contains(&failed) {
+        let mut answer = [mine];
+        self.team.world.tell(&mut answer, lone.rank)?;
+        if answer == [failed] {
             ranks::agreed(own)?;
             return Err(ranks::apart(" in what one of them does"));
         }
-        Ok((all.get(lone.rank) == Some(&something), own?))
+        Ok((answer == [something], own?))
     }
 
     /// A block that the one rank makes by its own backend, and what stands for it elsewhere; none where it makes none.

@@ -299,7 +299,13 @@ impl SharedRows for Ranks {
         let blocks = blocks.iter().map(|v| self.as_like(v, first)).collect::<Result<Vec<_>>>()?;
         let device = own(first).map_or(&self.places.device, |own| self.places.at(&own.cut));
         let numbers = f(device, &blocks.iter().map(|v| local(v)).collect::<Vec<_>>())?;
-        if own(first).is_some() { self.team.total(numbers) } else { Ok(numbers) }
+        match (own(first), self.lone_rank()) {
+            (None, _) => Ok(numbers),
+            (Some(own), Some(lone)) if own.cut.lone() == Some(lone.rank) => {
+                self.team.told(numbers, lone.rank)
+            }
+            _ => self.team.total(numbers),
+        }
     }
 
     fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()> {

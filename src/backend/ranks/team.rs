@@ -41,6 +41,12 @@ impl Team {
         Ok(numbers)
     }
 
+    /// Numbers of the one rank that has all rows, on all ranks.
+    pub fn told(self, mut numbers: Vec<C64>, rank: usize) -> Result<Vec<C64>> {
+        self.world.tell(bytemuck::cast_slice_mut(&mut numbers), rank)?;
+        Ok(numbers)
+    }
+
     /// Products summed over ranks, in one go.
     pub fn complete(self, dots: &mut [Dots]) -> Result<()> {
         let partial = || dots.iter().filter(|d| d.partial);
