@@ -100,7 +100,7 @@ impl Watcher {
 
     /// Runs a script in a fresh scope, and asks it to stop after a while.
     fn run(&mut self, script: &str) -> Outcome {
-        self.run_for(script, Duration::from_millis(number("UMKLAPP_FUZZ_PATIENCE", 2000)))
+        self.run_for(script, Duration::from_millis(number("UMKLAPP_FUZZ_PATIENCE", 500)))
     }
 
     fn run_for(&mut self, script: &str, patience: Duration) -> Outcome {

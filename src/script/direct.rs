@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rhai::{
     AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, ImmutableString,
-    Module, ScriptFuncDef, Stmt, StmtBlock, Token,
+    Module, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
 };
 
 use super::caught;
@@ -106,7 +106,7 @@ impl Direct {
         rewriter.statements(&mut body);
         let mut functions = Module::new();
         for (.., function) in ast.shared_lib().iter_script_fn_info() {
-            functions.set_script_fn(self.function((**function).clone(), reads, module));
+            functions.set_script_fn(self.function(function, reads, module));
         }
         let rewritten = AST::new(body, functions);
         // The name and the doc of the script stay.
@@ -118,9 +118,9 @@ impl Direct {
 
     /// The function, with its body in a wrapper if there is something to rewrite in it, or if a module gives it to others. `reads`
     /// says whether `options(opts)` is rewritten.
-    fn function(&self, mut function: ScriptFuncDef, reads: bool, module: bool) -> ScriptFuncDef {
+    fn function(&self, function: &Shared<ScriptFuncDef>, reads: bool, module: bool) -> Shared<ScriptFuncDef> {
         let (first, last) = (function.body.start_position(), function.body.end_position());
-        let mut body = body_of(&function);
+        let mut body = body_of(function);
         // A closure has no doc comment that could declare options.
         let reads = reads && !function.name.starts_with(registry::CLOSURE);
         let doc = || registry::doc(function.comments.iter().map(|line| &**line));
@@ -136,15 +136,23 @@ impl Direct {
             if let Ok(wrapper) = self.wrapper.compile(wrapper)
                 && let Some((.., wrapper)) = wrapper.shared_lib().iter_script_fn_info().next()
             {
-                function.body = wrapper.body.clone();
+                // Member by member: the body that goes is not copied.
+                return Shared::new(ScriptFuncDef {
+                    body: wrapper.body.clone(),
+                    name: function.name.clone(),
+                    access: function.access,
+                    this_type: function.this_type.clone(),
+                    params: function.params.clone(),
+                    comments: function.comments.clone(),
+                });
             }
         }
-        function
+        function.clone()
     }
 }
 
 /// The statements of a function, which Rhai shows to nobody who asks for them plainly.
-pub(super) fn body_of(function: &ScriptFuncDef) -> Vec<Stmt> {
+pub(super) fn body_of(function: &Shared<ScriptFuncDef>) -> Vec<Stmt> {
     let mut alone = Module::new();
     alone.set_script_fn(function.clone());
     let mut body = Vec::new();

@@ -70,6 +70,10 @@ impl Engine {
         let mut rooms = Rooms::new(&mut rhai);
         api::register(&mut rooms);
         let mut rooms = rooms.filled();
+        // Rhai keeps short strings once, up to so many; with more it looks through all of them at each new one. The stdlib has
+        // more, and keeps its own.
+        let kept = rhai.max_strings_interned();
+        rhai.set_max_strings_interned(0);
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             let ast = shorter_forms(&rhai, ast)?;
@@ -80,6 +84,7 @@ impl Engine {
                 .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             rooms.entry(name).or_default().combine(module);
         }
+        rhai.set_max_strings_interned(kept);
         let mut builtin = StaticModuleResolver::new();
         for (name, module) in rooms {
             builtin.insert(name, module.clone());
@@ -303,7 +308,7 @@ impl Engine {
 }
 
 /// A module of the stdlib with the forms of its functions that leave all options out.
-fn shorter_forms(rhai: &rhai::Engine, ast: AST) -> Result<AST> {
+fn shorter_forms(rhai: &rhai::Engine, mut ast: AST) -> Result<AST> {
     let mut text = String::new();
     for f in ast.iter_functions() {
         let Some((last, first)) = f.params.split_last() else { continue };
@@ -318,7 +323,8 @@ fn shorter_forms(rhai: &rhai::Engine, ast: AST) -> Result<AST> {
         }
     }
     let short = rhai.compile(&text).map_err(|e| Error::internal(format!("shorter forms: {e}")))?;
-    Ok(ast.merge(&short))
+    ast.combine(short);
+    Ok(ast)
 }
 
 /// The statements at the top of a script that import a module under a name.
