@@ -89,10 +89,12 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         list_of_numbers(option, &array)?;
     }
     let bounds = types().find_map(|kind| match kind {
-        Kind::Type { least, most, .. } if least.is_some() || most.is_some() => Some((least, most)),
+        Kind::Type { even, least, most, .. } if even || least.is_some() || most.is_some() => {
+            Some((even, least, most))
+        }
         _ => None,
     });
-    let Some((least, most)) = bounds else { return Ok(()) };
+    let Some((even, least, most)) = bounds else { return Ok(()) };
     let whole = !types().any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
     let number = |value: &Dynamic| match value.as_int() {
         Ok(n) => Some(n as FLOAT),
@@ -118,11 +120,16 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         None => number(value).into_iter().collect(),
     };
     let inside = |x: FLOAT| {
-        least.is_none_or(|b| x > b.at || b.included && x == b.at)
+        (!even || x % 2.0 == 0.0)
+            && least.is_none_or(|b| x > b.at || b.included && x == b.at)
             && most.is_none_or(|b| x < b.at || b.included && x == b.at)
     };
     let Some(wrong) = numbers.into_iter().find(|x| !inside(*x)) else { return Ok(()) };
-    let told = [least.map(|b| b.text("above", "at least")), most.map(|b| b.text("below", "at most"))];
+    let told = [
+        even.then(|| "even".to_string()),
+        least.map(|b| b.text("above", "at least")),
+        most.map(|b| b.text("below", "at most")),
+    ];
     let told: Vec<String> = told.into_iter().flatten().collect();
     Err(Error::input(format!("option `{}` is {wrong}", option.key)).hint(format!(
         "it must be {}; {}",
@@ -261,6 +268,14 @@ mod tests {
             "option `count` is 0; it must be at least 1; `count`: how many"
         );
         assert!(said(count, 1.5, "float").starts_with("option `count` takes a whole number"));
+        let even = "`moments` (2 <= even int <= 8, 4): how many.";
+        assert_eq!((said(even, 8_i64, "int"), option(even).default.as_str()), (String::new(), "4"));
+        for wrong in [7_i64, 0, 10] {
+            let told = format!(
+                "option `moments` is {wrong}; it must be even and at least 2 and at most 8; `moments`: how many"
+            );
+            assert_eq!(said(even, wrong, "int"), told);
+        }
         assert_eq!(
             said("`tol` (float > 0): t", 0_i64, "int"),
             "option `tol` is 0; it must be above 0; `tol`: t"

@@ -407,15 +407,19 @@ mod tests {
         all.join("; ")
     }
 
-    /// Values of the right type that the kinds do not allow: a number beyond each bound, an array that is too short.
+    /// Values of the right type that the kinds do not allow: a number beyond each bound, an odd one where it is even, an
+    /// array that is too short.
     fn beyond(kinds: &str) -> Vec<String> {
         let number = |kind: &str, x: FLOAT| if kind == "int" { format!("{x}") } else { format!("{x:.1}") };
         let mut values = Vec::new();
         for kind in all_kinds(kinds) {
             match kind {
-                Kind::Type { name, least, most } => {
-                    values.extend(least.map(|b| number(name, b.at - 1.0)));
-                    values.extend(most.map(|b| number(name, b.at + 1.0)));
+                Kind::Type { name, even, least, most } => {
+                    // Two beyond, where one beyond would be odd.
+                    let step = if even { 2.0 } else { 1.0 };
+                    values.extend(least.map(|b| number(name, b.at - step)));
+                    values.extend(most.map(|b| number(name, b.at + step)));
+                    values.extend(even.then(|| number(name, least.map_or(0.0, |b| b.at) + 1.0)));
                 }
                 Kind::List { .. } => values.push("[1]".to_string()),
                 Kind::Whole(_) => values.push("99".to_string()),
