@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use crate::backend::{BlockVector, Device, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
-use crate::number::memory::human;
+use crate::number::memory::{self, human};
 use crate::number::{C64, DType};
 pub use action::{Action, update_by};
 pub use fingerprint::Fingerprint;
@@ -279,6 +279,13 @@ impl Operator {
                 "a dense matrix of {rows} x {cols} is too large to print or convert"
             )));
         }
+        self.entries()
+    }
+
+    /// The same of any size that memory has room for.
+    pub(crate) fn entries(&self) -> Result<Vec<C64>> {
+        let (rows, cols) = (self.dim(), self.cols());
+        memory::ensure(16 * rows as u128 * cols as u128, "a dense matrix")?;
         let mut dense = vec![C64::default(); rows * cols];
         for first in (0..cols).step_by(64) {
             let width = 64.min(cols - first);

@@ -116,7 +116,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
         allowed: f64::INFINITY,
     };
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
-        return search.whole().map(|eigen| units.back(eigen));
+        return search.dense().map(|eigen| units.back(eigen));
     }
     let eigen = match search.scalar()? {
         Some(eigen) => eigen,
@@ -245,10 +245,11 @@ impl InteriorSearch<'_> {
         }
     }
 
-    /// All levels, by a dense matrix: of some thousand rows it takes less time than a search among levels of many copies.
+    /// All levels, by a dense matrix. Searches need room beside the levels, which small spaces lack; and up to some
+    /// thousand rows a search among levels of many copies takes longer.
     fn dense(&mut self) -> Result<Eigen> {
         let (h, n, count) = (self.h, self.h.dim(), self.options.count);
-        let matrix = h.to_dense()?;
+        let matrix = h.entries()?;
         let complex = h.dtype().is_complex();
         self.products += n;
         let (values, vectors) = task::apart(move || hermitian_eigen(n, &matrix, complex))?;
@@ -359,27 +360,6 @@ impl InteriorSearch<'_> {
         self.h.device().set_columns(&mut all, 0, a)?;
         self.h.device().set_columns(&mut all, a.columns(), b)?;
         Ok(all)
-    }
-
-    /// All levels of a small space.
-    fn whole(&mut self) -> Result<Eigen> {
-        let n = self.h.dim();
-        let mut space = Subspace::new(self.h, None, 2)?;
-        for _ in 0..20 {
-            if space.dim() == n {
-                break;
-            }
-            let more = self.random((n - space.dim()).max(2))?;
-            space.extend(more)?;
-        }
-        if space.dim() < n {
-            return Err(Error::numeric("the vectors of a subspace stay dependent"));
-        }
-        let (_, s) = space.ritz()?;
-        let x = space.vectors(&s, &(0..n).collect::<Vec<_>>())?;
-        self.products += n;
-        let found = self.resolved(x)?;
-        self.finish(found, self.options.count, Ended::Converged)
     }
 
     /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were vectors.
