@@ -100,29 +100,24 @@ impl Threads {
         &self,
         ranges: &[Range<usize>],
         stride: usize,
-        mut data: &mut [T],
+        data: &mut [T],
         job: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
     ) -> Result<Vec<R>> {
+        let pieces = ranges.iter().scan(data, |data, range| {
+            let (mine, rest) = std::mem::take(data).split_at_mut(range.len() * stride);
+            *data = rest;
+            Some((range.clone(), mine))
+        });
         if self.count() == 1 || ranges.len() < 2 {
-            let mut results = Vec::with_capacity(ranges.len());
-            for range in ranges {
-                let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
-                data = rest;
-                results.push(job(range.clone(), mine));
-            }
+            let results = pieces.map(|(range, mine)| job(range, mine)).collect();
             self.interrupt.check()?;
             return Ok(results);
         }
         let mut results: Vec<Option<R>> = ranges.iter().map(|_| None).collect();
-        let mut pieces = Vec::with_capacity(ranges.len());
-        for (range, slot) in ranges.iter().zip(&mut results) {
-            let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
-            data = rest;
-            pieces.push(Mutex::new(Some((range.clone(), mine, slot))));
-        }
+        let pieces: Vec<_> = pieces.zip(&mut results).map(|piece| Mutex::new(Some(piece))).collect();
         self.share(pieces.len(), &|k| {
             let piece = pieces[k].lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some((range, mine, slot)) = piece {
+            if let Some(((range, mine), slot)) = piece {
                 *slot = Some(job(range, mine));
             }
         });

@@ -114,7 +114,8 @@ fn cut_differently() -> Error {
 /// longer than what it then waits for.
 const AWAKE: Duration = Duration::from_micros(300);
 
-/// Threads that call parts at once: one for each but the first, which the caller's own thread calls.
+/// Threads that call parts at once: one for each but the first, which the caller's own thread calls. Not the processor's
+/// workers (`cpu/threads.rs`): there the caller does what nobody has begun, so that parts would run one after the other.
 struct Helpers {
     pool: rayon::ThreadPool,
     /// Whether they stay awake between two calls.
