@@ -535,8 +535,8 @@ fn information_and_completions() {
     }
 }
 
-/// Both pools of workers, that of the backend and that of the process, have as many as were asked for. With one thread the
-/// backend has none, and the process one, for threads that are not the session's.
+/// Both pools of workers, that of the backend and that of the process, have as many as were asked for. With one thread
+/// the backend has none, and the process one, for threads that are not the session's.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_hold_for_work_that_no_backend_does() {

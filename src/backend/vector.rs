@@ -97,8 +97,8 @@ impl Rows {
     }
 }
 
-/// Block vectors on a backend: how they are made, filled and moved. Those of one backend are not accepted by another; `download`
-/// and `upload` cross over.
+/// Block vectors on a backend: how they are made, filled and moved. Those of one backend are not accepted by another;
+/// `download` and `upload` cross over.
 pub trait Vectors: Send + Sync {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
     /// A block of any numbers, for what writes all of them and reads none.
@@ -155,8 +155,8 @@ pub trait Vectors: Send + Sync {
     }
     /// Local rows from the host, row-major.
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector>;
-    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently. Those of
-    /// one lattice mean nothing on another, however many sites both have.
+    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently. Those
+    /// of one lattice mean nothing on another, however many sites both have.
     fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
         if v.rows() == rows {
             return Ok(v.clone());

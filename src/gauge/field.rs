@@ -1,5 +1,5 @@
-//! The links of a gauge field as a process has them, with what a script has read of the links of other ranks: a link that is
-//! read comes with its neighbours, since a script that reads one mostly reads the next.
+//! The links of a gauge field as a process has them, with what a script has read of the links of other ranks: a link
+//! that is read comes with its neighbours, since a script that reads one mostly reads the next.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,8 @@ const KEPT: usize = 128;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Field {
     links: Arc<Vec<Su3>>,
-    /// Links of consecutive sites of the whole lattice, by the number of the piece: the same on all ranks, which read alike.
+    /// Links of consecutive sites of the whole lattice, by the number of the piece: the same on all ranks,
+    /// which read alike.
     read: Arc<Mutex<HashMap<usize, Vec<Su3>>>>,
 }
 

@@ -112,15 +112,16 @@ impl Defect {
 }
 
 impl Model {
-    /// Puts defects into the model: each place gets one of `kinds`, evenly at random where there are several. A defect lies
-    /// only where all sites that it names are there. Cell `c` is drawn by `unit(w0, w1)` of the words of
-    /// `philox::words(seed, Stream::Defects, c, n)`, in the call that follows `n` disorders of any kind: cells are taken
-    /// from the smallest number up, below the fraction or until there are enough, with `overlap` unset none that names a
-    /// site of one before. `unit(w2, w3)` chooses the kind. Gives the number of defects.
+    /// Puts defects into the model: each place gets one of `kinds`, evenly at random where there are several. A defect
+    /// lies only where all sites that it names are there. Cell `c` is drawn by `unit(w0, w1)` of the words of
+    /// `philox::words(seed, Stream::Defects, c, n)`, in the call that follows `n` disorders of any kind: cells are
+    /// taken from the smallest number up, below the fraction or until there are enough, with `overlap` unset none that
+    /// names a site of one before. `unit(w2, w3)` chooses the kind. Gives the number of defects.
     ///
     /// # Errors
-    /// Terms and sites that do not fit the model, a fraction that is none, cells given where a site is missing or defects
-    /// overlap, more defects than there is room for, no site left, no memory, interruption. The model is then as it was.
+    /// Terms and sites that do not fit the model, a fraction that is none, cells given where a site is missing or
+    /// defects overlap, more defects than there is room for, no site left, no memory, interruption.
+    /// The model is then as it was.
     pub fn defects(
         &mut self,
         kinds: &[Defect],

@@ -2,8 +2,8 @@
 //!
 //! In cell coordinates u a flux alpha through the plaquette of directions (a, b) multiplies a hopping from u to u' by
 //! exp(2 pi i alpha (u_a + u'_a)/2 (u'_b - u_b)), the straight-line integral of A_b = 2 pi alpha u_a. Going round
-//! direction a once, the wave function gains exp(2 pi i alpha L_a u_b); that is a function on the lattice when direction
-//! b is open, or when alpha L_a L_b, the flux through the whole plane, is an integer.
+//! direction a once, the wave function gains exp(2 pi i alpha L_a u_b); that is a function on the lattice when
+//! direction b is open, or when alpha L_a L_b, the flux through the whole plane, is an integer.
 
 use std::f64::consts::TAU;
 

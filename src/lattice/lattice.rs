@@ -340,8 +340,9 @@ impl Lattice {
         Ok(found)
     }
 
-    /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i` and column
-    /// `j`. A periodic direction of two cells has each of its bonds twice, one of a single cell joins sites to themselves.
+    /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i`
+    /// and column `j`. A periodic direction of two cells has each of its bonds twice,
+    /// one of a single cell joins sites to themselves.
     ///
     /// # Errors
     /// No memory, interruption.

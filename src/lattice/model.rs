@@ -23,7 +23,8 @@ pub type OfPosition<'a> = dyn FnMut(&[f64]) -> Result<OrbitalBlock> + 'a;
 /// A function of the positions that a hopping leaves and reaches.
 pub type OfBond<'a> = dyn FnMut(&[f64], &[f64]) -> Result<OrbitalBlock> + 'a;
 
-/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital. Copies are cheap: what is large is shared.
+/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital. Copies are cheap:
+/// what is large is shared.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub(super) lattice: Lattice,
@@ -193,8 +194,8 @@ impl Model {
     }
 
     /// The same model with what crosses a periodic boundary multiplied by the phase of a momentum, in units of the
-    /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian of
-    /// the whole sample. Phases of the boundaries' own go.
+    /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian
+    /// of the whole sample. Phases of the boundaries' own go.
     ///
     /// # Errors
     /// A momentum of another dimension, or not finite.

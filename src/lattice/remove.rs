@@ -32,8 +32,8 @@ impl Lattice {
     }
 
     /// The lattice without each site with probability `fraction`: site `i` (as numbered here) goes when
-    /// `unit(w0, w1) < fraction` for the words of `philox::words(seed, Stream::Vacancies, i, n)` in the call that follows `n`
-    /// others.
+    /// `unit(w0, w1) < fraction` for the words of `philox::words(seed, Stream::Vacancies, i, n)` in the call that
+    /// follows `n` others.
     ///
     /// # Errors
     /// When the fraction is outside 0..1, no site is left, or the numbering does not fit into memory.

@@ -153,8 +153,8 @@ impl Answers {
         })
     }
 
-    /// Where the function or variable at a byte is defined: in the script, or in the stdlib, a copy of which is written where the
-    /// program keeps what it remembers.
+    /// Where the function or variable at a byte is defined: in the script, or in the stdlib, a copy of which is written
+    /// where the program keeps what it remembers.
     pub fn definition(&self, uri: &lsp::Uri, text: &str, byte: usize) -> Option<lsp::Location> {
         let (path, _) = scan::name_at(text, byte)?;
         let (module, name) = path.rsplit_once("::").unwrap_or(("", &path));

@@ -19,7 +19,8 @@ use crate::task::{Steps, Task};
 
 /// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 64;
-/// Spaces up to this dimension are diagonalised completely where a search that does not end has cost several times as much.
+/// Spaces up to this dimension are diagonalised completely where a search that does not end has cost several times as
+/// much.
 const LARGE: usize = 1024;
 /// A search that ends in fewer iterations is followed by a second look: it has seen too little of the operator.
 const FEW: usize = 12;
@@ -46,8 +47,8 @@ pub enum Preconditioner<'a> {
 /// What to find and how hard to try.
 pub struct DavidsonOptions<'a> {
     pub count: usize,
-    /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
-    /// from one.
+    /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where
+    /// that is far from one.
     pub tolerance: Option<f64>,
     /// Most basis vectors before a restart.
     pub max_basis: usize,
@@ -339,7 +340,8 @@ impl DavidsonSearch<'_, '_> {
                 Some(Ended::Limit)
             } else if stall.of(worst, &theta) {
                 if worst < 0.5 * anew && stall.is_coarse(worst) {
-                    // The stored products carry the rounding of many restarts, so they are made anew before the search gives up.
+                    // The stored products carry the rounding of many restarts, so they are made anew before the search
+                    // gives up.
                     anew = worst;
                     let best = space.vectors(&s, &targets)?;
                     before += space.products;

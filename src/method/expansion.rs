@@ -17,7 +17,8 @@ pub struct Expansion {
     pub coefficients: Vec<C64>,
 }
 
-/// A converged series is compared with its function at so many points evenly spaced in energy, and as many in the angle.
+/// A converged series is compared with its function at so many points evenly spaced in energy,
+/// and as many in the angle.
 const LOOKS: usize = 4096;
 /// Allowed error of a series between its own points, relative to the largest value of the function. The terms left
 /// out add to it.
@@ -203,8 +204,8 @@ impl Expansion {
         self.apply_with_loss(h, psi, task).map(|(out, _)| out)
     }
 
-    /// The same, and by how much the terms of the sum are larger than the result, in the worst column. That factor times the
-    /// rounding of one number is the relative error of the result.
+    /// The same, and by how much the terms of the sum are larger than the result, in the worst column. That factor
+    /// times the rounding of one number is the relative error of the result.
     ///
     /// # Errors
     /// As [`Expansion::apply`].

@@ -1,8 +1,8 @@
-//! Complex functions with the accuracy of the real ones: no overflow on the way to a result that is a number, no digits lost
-//! to cancellation, and the branch cuts, with the signs of zeros beside them, of the C standard.
+//! Complex functions with the accuracy of the real ones: no overflow on the way to a result that is a number, no digits
+//! lost to cancellation, and the branch cuts, with the signs of zeros beside them, of the C standard.
 //!
-//! After W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit" (1987), and annex G of the
-//! C standard.
+//! After W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit" (1987), and
+//! annex G of the C standard.
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 

@@ -1,9 +1,10 @@
-//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums, products
-//! and adjoints. What the matrices mean is said in `lattice` and `manybody`; the one operator of a field here is Wilson's.
+//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums,
+//! products and adjoints. What the matrices mean is said in `lattice` and `manybody`;
+//! the one operator of a field here is Wilson's.
 //!
-//! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle to both
-//! with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and applies them to all
-//! that is known, so that a multiple can do what the operator itself can.
+//! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle
+//! to both with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and
+//! applies them to all that is known, so that a multiple can do what the operator itself can.
 
 mod action;
 mod affine;
@@ -64,7 +65,8 @@ pub trait LinearOperator: Any + Send + Sync {
         Ok(None)
     }
 
-    /// The entries of a local row as (column, value), columns ascending and none twice; false where entries are not known.
+    /// The entries of a local row as (column, value), columns ascending and none twice;
+    /// false where entries are not known.
     fn row(&self, _row: usize, _entries: &mut Vec<(usize, C64)>) -> bool {
         false
     }
@@ -221,8 +223,8 @@ impl Operator {
         if self.rows().global == self.cols() { self.rows() } else { Rows::all(self.cols()) }
     }
 
-    /// The vector in a form that this operator can act on: complex if the operator is, of its precision, its rows on the
-    /// operator's lattice. None if it is in that form already.
+    /// The vector in a form that this operator can act on: complex if the operator is, of its precision, its rows on
+    /// the operator's lattice. None if it is in that form already.
     pub fn accept(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
         let own = self.dtype();
         let wanted = DType::of(own.is_single(), own.is_complex() || v.dtype().is_complex());

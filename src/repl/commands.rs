@@ -83,8 +83,8 @@ impl Session {
         ended.map_or_else(|e| self.fail(&e), |()| AfterInput::Next)
     }
 
-    /// Runs a command to its end: at a terminal it has the terminal, in a notebook its lines are shown as they come, and an
-    /// interruption ends it.
+    /// Runs a command to its end: at a terminal it has the terminal, in a notebook its lines are shown as they come,
+    /// and an interruption ends it.
     fn carried_out(&self, mut process: Command) -> std::io::Result<ExitStatus> {
         if self.front.is_none() {
             return process.status();

@@ -45,8 +45,8 @@ impl OptionDoc {
     }
 }
 
-/// The error for a list of numbers, an array where a Series would do too, that has none: results for no energy or no temperature would
-/// be tables without rows. `what` is given, like "option `energies`".
+/// The error for a list of numbers, an array where a Series would do too, that has none: results for no energy or no
+/// temperature would be tables without rows. `what` is given, like "option `energies`".
 pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Error> {
     let takes =
         |wanted: &str| kinds::all(kind).any(|k| matches!(k, Kind::Type { name, .. } if name == wanted));
@@ -173,8 +173,8 @@ pub(super) enum Given {
     Value(Dynamic),
 }
 
-/// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only with
-/// `method: "tdvp"`", "only with `start`".
+/// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only
+/// with `method: "tdvp"`", "only with `start`".
 pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> Given) -> Option<(String, Error)> {
     let there = |key: &str| !matches!(given(key), Given::No);
     for option in options.iter().filter(|option| there(&option.key)) {

@@ -1,4 +1,5 @@
-//! What can be said of a script before it runs: calls of functions that do not exist or with misspelled options, as errors.
+//! What can be said of a script before it runs: calls of functions that do not exist or with misspelled options,
+//! as errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,8 +66,8 @@ const BUILT_IN: [&str; 12] = [
     "export",
 ];
 
-/// Errors about calls of functions that do not exist, or not with so many arguments. Nothing is said of names that are `lost`: they
-/// stand in what could not be read.
+/// Errors about calls of functions that do not exist, or not with so many arguments. Nothing is said of names that are
+/// `lost`: they stand in what could not be read.
 pub(super) fn unknown_functions(
     engine: &Engine,
     ast: &AST,
@@ -180,8 +181,8 @@ fn values(engine: &Engine, source: &str) -> BTreeSet<String> {
     values
 }
 
-/// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what the call
-/// itself would say.
+/// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what
+/// the call itself would say.
 pub(super) fn wrong_options(
     engine: &Engine,
     ast: &AST,
@@ -312,7 +313,8 @@ fn is_map(argument: &Expr) -> bool {
     }
 }
 
-/// The entries of a literal map, or of the literal maps in a sum of maps: key, value where it is a literal too, and place.
+/// The entries of a literal map, or of the literal maps in a sum of maps: key, value where it is a literal too,
+/// and place.
 fn literal_map(argument: &Expr) -> Vec<(String, Option<Dynamic>, Position)> {
     match argument {
         Expr::Map(map, _) => {
@@ -407,8 +409,8 @@ mod tests {
         all.join("; ")
     }
 
-    /// Values of the right type that the kinds do not allow: a number beyond each bound, an odd one where it is even, an
-    /// array that is too short.
+    /// Values of the right type that the kinds do not allow: a number beyond each bound, an odd one where it is even,
+    /// an array that is too short.
     fn beyond(kinds: &str) -> Vec<String> {
         let number = |kind: &str, x: FLOAT| if kind == "int" { format!("{x}") } else { format!("{x:.1}") };
         let mut values = Vec::new();

@@ -1,5 +1,5 @@
-//! Worker threads over fixed, contiguous ranges of rows. Who is free takes the next range, and partial sums are added in the
-//! order of the ranges, so that a result does not depend on timing.
+//! Worker threads over fixed, contiguous ranges of rows. Who is free takes the next range, and partial sums are added
+//! in the order of the ranges, so that a result does not depend on timing.
 
 use std::any::Any;
 use std::ops::Range;
@@ -65,8 +65,8 @@ impl Drop for Close<'_> {
 /// A pool of workers and the flag that stops them.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    /// None for a single thread: the caller then does all jobs where it is. To hand them to a worker and to wait for it takes
-    /// two switches of threads a loop, which on a busy machine is far more than a small loop takes.
+    /// None for a single thread: the caller then does all jobs where it is. To hand them to a worker and to wait for it
+    /// takes two switches of threads a loop, which on a busy machine is far more than a small loop takes.
     pool: Option<rayon::ThreadPool>,
     interrupt: Interrupt,
 }

@@ -137,7 +137,8 @@ impl ModeSearch<'_> {
         if lowest.values[0] >= begins { self.without(&lowest) } else { self.modes(8, false) }
     }
 
-    /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them, for a fit that is given.
+    /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them,
+    /// for a fit that is given.
     pub fn modes(&self, count: usize, all: bool) -> Result<Beginning> {
         let most = self.squared.dim() / 2;
         let look = (count + count.div_ceil(2).max(4)).min(most.max(1));

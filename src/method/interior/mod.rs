@@ -58,8 +58,8 @@ pub struct InteriorOptions {
     pub near: f64,
     pub count: usize,
     pub method: InteriorMethod,
-    /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
-    /// from one. At most a thousandth of the way to the farthest level is taken.
+    /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that
+    /// is far from one. At most a thousandth of the way to the farthest level is taken.
     pub tolerance: Option<f64>,
     /// Most products with single vectors, and solutions by factors.
     pub max_products: usize,

@@ -36,9 +36,9 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// A lead whose cells are those of a model with one periodic direction, or with several of which one is given. It extends in
-    /// that direction (`outward` true) or against it, and is closed around the others. `origin` moves it by cells of the model's
-    /// lattice.
+    /// A lead whose cells are those of a model with one periodic direction, or with several of which one is given. It
+    /// extends in that direction (`outward` true) or against it, and is closed around the others. `origin` moves it by
+    /// cells of the model's lattice.
     ///
     /// # Errors
     /// A model that is open in the direction, or does not tell it, or with cells that are not joined.

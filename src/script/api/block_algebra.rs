@@ -1,5 +1,5 @@
-//! Blocks of vectors as tall matrices: their Gram matrix, and their columns combined. What subspace methods of one's own are
-//! made of.
+//! Blocks of vectors as tall matrices: their Gram matrix, and their columns combined. What subspace methods of one's
+//! own are made of.
 
 use std::rc::Rc;
 
@@ -57,8 +57,8 @@ fn combined(v: &Vector, m: &Matrix) -> Result<Vector> {
 
 #[export_module(root = "crate::script::native")]
 mod block_functions {
-    /// The Gram matrix <v_i|w_j> of the columns of two blocks: a Matrix of as many rows as `v` has columns, as many columns as
-    /// `w`. One pass over the vectors.
+    /// The Gram matrix <v_i|w_j> of the columns of two blocks: a Matrix of as many rows as `v` has columns, as many
+    /// columns as `w`. One pass over the vectors.
     ///
     /// # Example
     /// ```rhai

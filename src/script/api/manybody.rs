@@ -27,7 +27,8 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("models", exported_module!(own_sites));
 }
 
-/// Products of a sum with numbers, in either order, quotients, and sums, where a number stands for its multiple of the identity.
+/// Products of a sum with numbers, in either order, quotients, and sums,
+/// where a number stands for its multiple of the identity.
 fn multiples(engine: &mut Engine) {
     macro_rules! with {
         ($number:ty, $complex:expr) => {
@@ -212,12 +213,13 @@ fn own_site(o: &Options) -> Result<Site> {
 mod manybody_functions {
     /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "tJ" (no
     /// double occupation), "SU(n)" (n flavours of fermions, those of a spin (n - 1)/2), "Boson".
-    /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup",
-    /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1",
-    /// "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz
-    /// (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of fermions modulo
-    /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field. `dmrg::finite` and `exact::operator` take
-    /// sectors of S, the total spin of spins, electrons and both, with or without N.
+    /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup",
+    /// "Cdagup", "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on
+    /// bosons; "C1", "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve
+    /// Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place
+    /// of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of
+    /// fermions modulo 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field. `dmrg::finite`
+    /// and `exact::operator` take sectors of S, the total spin of spins, electrons and both, with or without N.
     ///
     /// # Options
     /// - `nmax` (int >= 1, none): largest number of bosons on a site.
@@ -322,8 +324,8 @@ mod manybody_functions {
         OpSum::new()
     }
 
-    /// Adds a term to a sum: a coefficient, real or complex, and any number of operators by name and site. The operators
-    /// multiply in the order written; fermionic ones carry their signs.
+    /// Adds a term to a sum: a coefficient, real or complex, and any number of operators by name and site. The
+    /// operators multiply in the order written; fermionic ones carry their signs.
     ///
     /// # Example
     /// ```rhai
@@ -367,9 +369,10 @@ mod manybody_functions {
         Ok(add_term(sum, &coefficient, &operators)?)
     }
 
-    /// Adds a coupling that decays exponentially with the distance: the sum over k = 1, 2, ... of `coefficient ratio^k A_i B_(i + k)`.
-    /// On a finite chain it ends with the chain, on an infinite one (`dmrg::uniform`) it never does; either automaton carries one
-    /// operator for it. Several with different ratios make other laws (`models::exponentials`).
+    /// Adds a coupling that decays exponentially with the distance: the sum over k = 1, 2, ... of
+    /// `coefficient ratio^k A_i B_(i + k)`. On a finite chain it ends with the chain, on an infinite one
+    /// (`dmrg::uniform`) it never does; either automaton carries one operator for it. Several with different ratios
+    /// make other laws (`models::exponentials`).
     ///
     /// # Options
     /// - `step` (int >= 1, 1): sites from one partner to the next: B stands on the sites i + k step.
@@ -413,9 +416,9 @@ mod manybody_functions {
         })?)
     }
 
-    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain with open ends
-    /// that begin on its first `n` sites. A sum with an `order` of its sites, as of a cylinder, counts them along it. Terms that do
-    /// not repeat are refused, and so is a constant.
+    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain
+    /// with open ends that begin on its first `n` sites. A sum with an `order` of its sites, as of a cylinder, counts
+    /// them along it. Terms that do not repeat are refused, and so is a constant.
     ///
     /// # Example
     /// ```rhai
@@ -443,8 +446,8 @@ mod manybody_functions {
         }
     }
 
-    /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of sites, or
-    /// that put two electrons on sites "tJ", then refuse it. It changes no term.
+    /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of
+    /// sites, or that put two electrons on sites "tJ", then refuse it. It changes no term.
     ///
     /// # Example
     /// ```rhai
@@ -459,7 +462,8 @@ mod manybody_functions {
         sum.meant_for(&sites);
     }
 
-    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated, operators adjoint and in reverse order.
+    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated,
+    /// operators adjoint and in reverse order.
     ///
     /// # Example
     /// ```rhai
@@ -522,7 +526,8 @@ mod own_sites {
     ///
     /// # Options
     /// - `operators` (map, required): a map from name to Matrix; all of one size, the number of states.
-    /// - `charges` (map, none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
+    /// - `charges` (map, none): a map from the name of a conserved number to its value for each state,
+    ///   multiples of 1/2.
     /// - `modulo` (map, none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
     /// - `fermionic` (array, none): names of the operators that anticommute with those on other sites.
     /// - `odd` (array, none): 1 for each state with an odd number of fermions, 0 for the others.

@@ -198,7 +198,8 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and "phase" of complex ones.
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and
+    ///   "phase" of complex ones.
     /// - `first` (int >= 0, 0): the number of the first column; columns of the same number and seed are equal.
     ///
     /// # Example

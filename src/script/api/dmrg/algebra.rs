@@ -217,7 +217,8 @@ mod algebra_functions {
         Ok(psi.applied(sum, &o)?)
     }
 
-    /// A sum of states of one sector, as an array of coefficients and states; the weight that was cut off is its `discarded`, as of `dmrg::apply`.
+    /// A sum of states of one sector, as an array of coefficients and states; the weight that was cut off is its
+    /// `discarded`, as of `dmrg::apply`.
     ///
     /// # Options
     /// - those of `dmrg::apply`.
@@ -235,8 +236,9 @@ mod algebra_functions {
         Ok(combined(&list, &o)?)
     }
 
-    /// A state after a unitary matrix on every site: one Matrix for all, or an array of one for each. `new[a] = sum_b u[a, b] old[b]` over the
-    /// states of the site as they stand: fermionic ones get no signs. A matrix must not mix states of different conserved numbers.
+    /// A state after a unitary matrix on every site: one Matrix for all, or an array of one for each.
+    /// `new[a] = sum_b u[a, b] old[b]` over the states of the site as they stand: fermionic ones get no signs. A matrix
+    /// must not mix states of different conserved numbers.
     ///
     /// # Example
     /// ```rhai
@@ -259,7 +261,8 @@ mod algebra_functions {
         Ok(run()?)
     }
 
-    /// The element `<a|O|b>` of a sum of operators between two states of one chain, with their norms: `a.element(sum, b)`.
+    /// The element `<a|O|b>` of a sum of operators between two states of one chain,
+    /// with their norms: `a.element(sum, b)`.
     ///
     /// # Example
     /// ```rhai
@@ -283,8 +286,8 @@ mod algebra_functions {
         Ok(value.map(number)?)
     }
 
-    /// The norm: 1 for states that are found by sweeps or made as products, another after `dmrg::apply` and `dmrg::combine`. It counts in
-    /// `overlap` and `element`; expectation values are those of the state at norm one.
+    /// The norm: 1 for states that are found by sweeps or made as products, another after `dmrg::apply` and
+    /// `dmrg::combine`. It counts in `overlap` and `element`; expectation values are those of the state at norm one.
     ///
     /// # Example
     /// ```rhai
@@ -319,8 +322,8 @@ mod algebra_functions {
         either!(&held.state, s => s.sites().clone())
     }
 
-    /// The entropy of order `alpha` of each bond, `ln(sum w^alpha) / (1 - alpha)` of its weights: a Table of `bond` and `entropy`. Order 1 is
-    /// that of von Neumann, as in `state.entropy`; order 0 counts the weights above rounding.
+    /// The entropy of order `alpha` of each bond, `ln(sum w^alpha) / (1 - alpha)` of its weights: a Table of `bond` and
+    /// `entropy`. Order 1 is that of von Neumann, as in `state.entropy`; order 0 counts the weights above rounding.
     ///
     /// # Example
     /// ```rhai
