@@ -537,7 +537,9 @@ fn prose_has_short_lines() {
     for folder in ["book/src", "src"] {
         look(folder, texts_in(folder, &["md"]), false);
     }
-    for folder in ["src", "stdlib", "kernels", "tests", "build", "benches"] {
+    for folder in
+        ["src", "stdlib", "kernels", "tests", "build", "benches", "scripts", "examples", "python/src"]
+    {
         look(folder, texts_in(folder, &["rs", "rhai", "cu", "cuh", "h"]), true);
     }
     assert!(seen > 500 && wide.is_empty(), "{} lines: {}", wide.len(), wide.join(", "));
