@@ -60,18 +60,8 @@ pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Erro
 
 /// Refuses words that the option does not know, and numbers out of its bounds; of an array all its numbers.
 fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
-    let types = || kinds::all(&option.kind).filter(|kind| matches!(kind, Kind::Type { .. }));
-    let text_of_any = types().any(|kind| matches!(kind, Kind::Type { name: "string" | "any", .. }));
-    if of_type == "string" && !text_of_any && !option.kind.is_empty() {
-        let (text, words) = (value.to_string(), words(&option.kind));
-        if !words.contains(&text.as_str()) {
-            let error = Error::input(format!("no {} `{text}`", option.key));
-            let all: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            return Err(match nearest(&text, words.iter().copied()) {
-                Some(near) => error.hint(format!("did you mean \"{near}\"? There are {}", all.join(", "))),
-                None => error.hint(format!("there are {}", all.join(", "))),
-            });
-        }
+    if of_type == "string" {
+        known_word(option, &value.to_string())?;
     }
     let named = kinds::numbers(&option.kind);
     if !named.is_empty()
@@ -79,28 +69,49 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         && !named.contains(&number)
     {
         let named: Vec<String> = named.iter().map(|n| n.to_string()).collect();
-        return Err(Error::input(format!("option `{}` is {number}", option.key)).hint(format!(
-            "it must be {}; {}",
-            named.join(" or "),
-            told_of(option)
-        )));
+        return Err(out_of_bounds(option, number, &named.join(" or ")));
     }
     if let Some(array) = value.read_lock::<Array>() {
         list_of_numbers(option, &array)?;
     }
-    let bounds = types().find_map(|kind| match kind {
+    in_bounds(option, value)
+}
+
+/// The error for a number that the option may not be; `told` says what it must be.
+fn out_of_bounds(option: &OptionDoc, number: impl std::fmt::Display, told: &str) -> Error {
+    Error::input(format!("option `{}` is {number}", option.key))
+        .hint(format!("it must be {told}; {}", told_of(option)))
+}
+
+/// Refuses a word that the option does not know, where it does not take any text.
+fn known_word(option: &OptionDoc, text: &str) -> Result<()> {
+    let any = |kind| matches!(kind, Kind::Type { name: "string" | "any", .. });
+    let words = words(&option.kind);
+    if option.kind.is_empty() || kinds::all(&option.kind).any(any) || words.contains(&text) {
+        return Ok(());
+    }
+    let error = Error::input(format!("no {} `{text}`", option.key));
+    let all: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    Err(match nearest(text, words.iter().copied()) {
+        Some(near) => error.hint(format!("did you mean \"{near}\"? There are {}", all.join(", "))),
+        None => error.hint(format!("there are {}", all.join(", "))),
+    })
+}
+
+/// Refuses a number, or one in an array, which has one for each of several steps, that is out of the option's bounds.
+fn in_bounds(option: &OptionDoc, value: &Dynamic) -> Result<()> {
+    let bounds = kinds::all(&option.kind).find_map(|kind| match kind {
         Kind::Type { even, least, most, .. } if even || least.is_some() || most.is_some() => {
             Some((even, least, most))
         }
         _ => None,
     });
     let Some((even, least, most)) = bounds else { return Ok(()) };
-    let whole = !types().any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
+    let whole = !kinds::all(&option.kind).any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
     let number = |value: &Dynamic| match value.as_int() {
         Ok(n) => Some(n as FLOAT),
         Err(_) => value.as_float().ok().filter(|_| !whole),
     };
-    // An array has such a number for each of several steps.
     let numbers: Vec<FLOAT> = match value.read_lock::<Array>() {
         Some(all) if all.is_empty() => {
             return Err(Error::input(format!("option `{}` is an empty array", option.key))
@@ -131,11 +142,7 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         most.map(|b| b.text("below", "at most")),
     ];
     let told: Vec<String> = told.into_iter().flatten().collect();
-    Err(Error::input(format!("option `{}` is {wrong}", option.key)).hint(format!(
-        "it must be {}; {}",
-        told.join(" and "),
-        told_of(option)
-    )))
+    Err(out_of_bounds(option, wrong, &told.join(" and ")))
 }
 
 /// Refuses an array that is not of as many numbers as the option takes.

@@ -74,24 +74,7 @@ pub(super) fn unknown_functions(
     source: &str,
     lost: &BTreeSet<String>,
 ) -> Vec<Finding> {
-    // Numbers of parameters by path.
-    let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
-    let natives = engine.collect_fn_metadata(
-        None,
-        |info| {
-            let everywhere = registry::room_of(&info).is_empty();
-            let (module, name) = (info.namespace.to_string(), info.metadata.name.to_string());
-            Some((module, name, info.metadata.num_params, everywhere))
-        },
-        true,
-    );
-    for (module, name, parameters, everywhere) in natives {
-        if everywhere {
-            known.entry(name.clone()).or_default().insert(parameters);
-        }
-        let path = if module.is_empty() { name } else { format!("{module}::{name}") };
-        known.entry(path).or_default().insert(parameters);
-    }
+    let known = numbers_of_parameters(engine);
     // The script's own functions, with the parameters of each form.
     let mut own: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     for f in ast.iter_functions() {
@@ -129,21 +112,17 @@ pub(super) fn unknown_functions(
             let given = call.args.len();
             let native = known.get(name).is_some_and(|counts| counts.contains(&arguments));
             if !native && !forms.iter().any(|parameters| parameters.len() == given) {
-                let plural = if given == 1 { "" } else { "s" };
-                let error = Error::input(format!("no function `{name}` takes {given} argument{plural}"));
                 let there: Vec<String> =
                     forms.iter().map(|p| format!("`{name}({})`", p.join(", "))).collect();
                 let hint = Some(format!("the script defines {}", there.join(" and ")));
-                found.push(Finding { position, error: with_hint(error, hint) });
+                found.push(Finding { position, error: with_hint(takes_another_number(name, given), hint) });
             }
             return true;
         }
         match known.get(&full) {
             Some(counts) if counts.contains(&arguments) => {}
             Some(_) => {
-                let given = call.args.len();
-                let plural = if given == 1 { "" } else { "s" };
-                let error = Error::input(format!("no function `{full}` takes {given} argument{plural}"));
+                let error = takes_another_number(&full, call.args.len());
                 let hint = registry::did_you_mean(engine, &full);
                 found.push(Finding { position, error: with_hint(error, hint) });
             }
@@ -161,6 +140,34 @@ pub(super) fn unknown_functions(
         true
     });
     found
+}
+
+/// How many parameters the forms of each function have, by its path; those that are called without their module also by
+/// name.
+fn numbers_of_parameters(engine: &Engine) -> BTreeMap<String, BTreeSet<usize>> {
+    let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    let all = engine.collect_fn_metadata(
+        None,
+        |info| {
+            let everywhere = registry::room_of(&info).is_empty();
+            let (module, name) = (info.namespace.to_string(), info.metadata.name.to_string());
+            Some((module, name, info.metadata.num_params, everywhere))
+        },
+        true,
+    );
+    for (module, name, parameters, everywhere) in all {
+        if everywhere {
+            known.entry(name.clone()).or_default().insert(parameters);
+        }
+        let path = if module.is_empty() { name } else { format!("{module}::{name}") };
+        known.entry(path).or_default().insert(parameters);
+    }
+    known
+}
+
+fn takes_another_number(name: &str, given: usize) -> Error {
+    let plural = if given == 1 { "" } else { "s" };
+    Error::input(format!("no function `{name}` takes {given} argument{plural}"))
 }
 
 /// The hint for a call of a function that a variable holds.
@@ -214,29 +221,9 @@ pub(super) fn wrong_options(
         if method && values.contains(name) || namespace.is_empty() && lost.contains(name) {
             return true;
         }
-        let mut one_form = true;
-        let options = match own.get(name).filter(|_| namespace.is_empty()) {
-            Some(doc) => resolve(doc, &|path| registry::docs_in(&entries, path)),
-            None => {
-                let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
-                let arguments = call.args.len() + usize::from(method);
-                let ways: Vec<&Entry> = entries
-                    .iter()
-                    .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
-                    .filter(|e| e.parameters.len() == arguments)
-                    .collect();
-                // A form that takes another map there may be meant; one that takes a number there is not.
-                let other = |e: &&Entry| e.parameters.last().is_some_and(|p| p.kind == "map");
-                let (ways, others): (Vec<&Entry>, Vec<&Entry>) =
-                    ways.into_iter().partition(|e| e.takes_options());
-                if ways.is_empty() || others.iter().any(other) {
-                    return true;
-                }
-                let mut paths: Vec<String> = ways.iter().map(|e| e.path()).collect();
-                paths.dedup();
-                one_form = paths.len() == 1;
-                paths.iter().flat_map(|path| registry::options(&entries, path)).collect()
-            }
+        let (options, one_form) = match own.get(name).filter(|_| namespace.is_empty()) {
+            Some(doc) => (resolve(doc, &|path| registry::docs_in(&entries, path)), true),
+            None => options_of(&entries, call, method),
         };
         if options.is_empty() {
             return true;
@@ -280,6 +267,26 @@ pub(super) fn wrong_options(
         true
     });
     found
+}
+
+/// The options that a call of a function of this program may give, none where its map may be no options; and whether
+/// all are of one function.
+fn options_of(entries: &[Entry], call: &FnCallExpr, method: bool) -> (Vec<OptionDoc>, bool) {
+    let (namespace, name) = (namespace_of(call), call.name.as_str());
+    let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
+    let arguments = call.args.len() + usize::from(method);
+    let (ways, others): (Vec<&Entry>, Vec<&Entry>) = entries
+        .iter()
+        .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
+        .filter(|e| e.parameters.len() == arguments)
+        .partition(|e| e.takes_options());
+    // A form that takes another map there may be meant; one that takes a number there is not.
+    if others.iter().any(|e| e.parameters.last().is_some_and(|p| p.kind == "map")) {
+        return (Vec::new(), true);
+    }
+    let mut paths: Vec<String> = ways.iter().map(|e| e.path()).collect();
+    paths.dedup();
+    (paths.iter().flat_map(|path| registry::options(entries, path)).collect(), paths.len() == 1)
 }
 
 /// Where a key of a map stands that begins at a place: the parser forgets it of a map of constants.
