@@ -99,17 +99,11 @@ pub(in crate::backend) fn grams_side_by_side<B: Lists + ?Sized>(
     x: &[&BlockVector],
     y: &[&BlockVector],
 ) -> Result<Vec<C64>> {
-    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
-    let beside = |list: &[&BlockVector]| -> Result<BlockVector> {
-        let mut block = device.zeros(first.dtype(), first.rows(), list.len())?;
-        list.iter().enumerate().try_for_each(|(k, v)| device.set_columns(&mut block, k, v))?;
-        Ok(block)
-    };
     let mut all = vec![C64::default(); x.len() * y.len()];
     for (i, some) in x.chunks(SIDE_BY_SIDE).enumerate() {
-        let some = beside(some)?;
+        let some = device.side_by_side(some)?;
         for (j, others) in y.chunks(SIDE_BY_SIDE).enumerate() {
-            let products = device.gram(&some, &beside(others)?)?;
+            let products = device.gram(&some, &device.side_by_side(others)?)?;
             for (k, line) in products.chunks(others.len()).enumerate() {
                 all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()]
                     .copy_from_slice(line);

@@ -172,10 +172,7 @@ impl RitzVectors {
             let mut more = self.a.zeros(self.width - known)?;
             device.fill_random(&mut more, self.random)?;
             self.random.first_column += more.columns() as u32;
-            let mut all = self.a.zeros(self.width)?;
-            device.set_columns(&mut all, 0, &self.x)?;
-            device.set_columns(&mut all, known, &more)?;
-            self.x = all;
+            self.x = device.side_by_side(&[&self.x, &more])?;
         }
         Err(Error::numeric("the vectors of a subspace stay dependent"))
     }

@@ -119,13 +119,7 @@ impl Subspace {
         }
         let device = self.h.device().clone();
         for blocks in [&mut self.basis, &mut self.images] {
-            let first = &blocks[range.start];
-            let mut joined = device.zeros(first.dtype(), first.rows(), columns)?;
-            let mut at = 0;
-            for v in &blocks[range.clone()] {
-                device.set_columns(&mut joined, at, v)?;
-                at += v.columns();
-            }
+            let joined = device.side_by_side(&blocks[range.clone()].iter().collect::<Vec<_>>())?;
             blocks.splice(range.clone(), [joined]);
         }
         Ok(())

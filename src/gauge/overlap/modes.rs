@@ -251,10 +251,7 @@ pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Resul
         (0..n).flat_map(|i| (0..halves).map(move |k| (i, k))).map(|(i, k)| rotation[i * n + k]).collect();
     let mut added = device.zeros(outside.dtype(), outside.rows(), halves)?;
     device.combine(&outside, &first, 0.0, &mut added)?;
-    let count = low.vectors.columns();
-    let mut wider = device.zeros(outside.dtype(), outside.rows(), count + halves)?;
-    device.set_columns(&mut wider, 0, &low.vectors)?;
-    device.set_columns(&mut wider, count, &added)?;
+    let wider = device.side_by_side(&[&low.vectors, &added])?;
     let (closed, _) = diagonalised(q, &orthonormal(device, &wider)?)?;
     let total = |low: &Low| low.residuals.iter().map(|r| r * r).sum::<f64>();
     Ok(if total(&closed) < total(&low) { closed } else { low })

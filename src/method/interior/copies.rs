@@ -51,6 +51,7 @@ impl Level {
         None
     }
 
+    /// Whether a value is one of its copies.
     pub fn holds(&self, value: f64) -> bool {
         self.ends.0 <= value && value <= self.ends.1
     }
@@ -100,7 +101,7 @@ impl InteriorSearch<'_> {
             values: chosen(&pairs.values),
             residuals: chosen(&pairs.residuals),
             radius: chosen(&pairs.radius),
-            vectors: self.chosen(&pairs.vectors, &nearer)?,
+            vectors: self.h.device().chosen(&pairs.vectors, &nearer)?,
         })
     }
 
@@ -130,7 +131,7 @@ impl InteriorSearch<'_> {
         // The largest values of the inverse, above and below, that levels so near would not have.
         let bounds = (1.0 / (e + reach - sigma), 1.0 / (sigma - e + reach));
         let good = self.good(found);
-        let known = self.chosen(&found.vectors, &good)?;
+        let known = self.h.device().chosen(&found.vectors, &good)?;
         let free = self.h.dim() - known.columns();
         let columns = (LANES / 2).min(free);
         if columns == 0 {

@@ -153,7 +153,7 @@ impl InteriorSearch<'_> {
         let known = match &before {
             Some(found) => {
                 let good = self.good(found);
-                if good.is_empty() { None } else { Some(self.chosen(&found.vectors, &good)?) }
+                if good.is_empty() { None } else { Some(self.h.device().chosen(&found.vectors, &good)?) }
             }
             None => None,
         };
@@ -246,7 +246,7 @@ impl InteriorSearch<'_> {
     /// What was known and what was found, as pairs of H.
     fn with(&mut self, known: Option<BlockVector>, found: RitzPairs) -> Result<RitzPairs> {
         let Some(known) = known else { return Ok(found) };
-        let all = self.joined(&known, &found.vectors)?;
+        let all = self.h.device().side_by_side(&[&known, &found.vectors])?;
         let wanted = all.columns();
         let mut space = Subspace::new(self.h, None, 2)?;
         space.extend(all)?;

@@ -299,7 +299,7 @@ impl InteriorSearch<'_> {
                         return self.finish(found, count, Ended::Limit);
                     }
                     Look::More(more) => {
-                        start = Some(self.joined(&found.vectors, &more)?);
+                        start = Some(self.h.device().side_by_side(&[&found.vectors, &more])?);
                     }
                 },
                 Outcome::Done(found, ended) => return self.finish(found, count, ended),
@@ -355,13 +355,6 @@ impl InteriorSearch<'_> {
         Ok(x)
     }
 
-    fn joined(&self, a: &BlockVector, b: &BlockVector) -> Result<BlockVector> {
-        let mut all = self.h.zeros(a.columns() + b.columns())?;
-        self.h.device().set_columns(&mut all, 0, a)?;
-        self.h.device().set_columns(&mut all, a.columns(), b)?;
-        Ok(all)
-    }
-
     /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were vectors.
     /// The filter cannot distinguish levels equally far above and below the energy: its vectors mix them, and only
     /// together with the images is their span invariant under H.
@@ -389,18 +382,8 @@ impl InteriorSearch<'_> {
             values: order.iter().map(|&i| theta[i]).collect(),
             residuals: order.iter().map(|&i| norms[i]).collect(),
             radius: order.iter().map(|&i| far[i]).collect(),
-            vectors: self.chosen(&vectors, &order)?,
+            vectors: self.h.device().chosen(&vectors, &order)?,
         })
-    }
-
-    /// Some columns, in this order.
-    fn chosen(&self, x: &BlockVector, columns: &[usize]) -> Result<BlockVector> {
-        let device = self.h.device();
-        let mut out = device.zeros(x.dtype(), x.rows(), columns.len())?;
-        for (to, &from) in columns.iter().enumerate() {
-            device.set_columns(&mut out, to, &device.columns(x, from..from + 1)?)?;
-        }
-        Ok(out)
     }
 
     /// One search with one filter, from vectors that are given or from random ones.
@@ -412,7 +395,7 @@ impl InteriorSearch<'_> {
         let given = start.as_ref().map_or(0, BlockVector::columns);
         let mut next = self.random((given + self.block).next_multiple_of(LANES) - given)?;
         if let Some(start) = start {
-            next = self.joined(&start, &next)?;
+            next = self.h.device().side_by_side(&[&start, &next])?;
         }
         let (mut looked, mut best, mut idle) = (0, f64::INFINITY, 0);
         loop {
@@ -506,7 +489,7 @@ impl InteriorSearch<'_> {
         let known: Vec<usize> = (0..found.values.len())
             .filter(|&i| i < count || (beyond(i) && found.residuals[i] < 1e-2))
             .collect();
-        let known = self.chosen(&found.vectors, &known)?;
+        let known = self.h.device().chosen(&found.vectors, &known)?;
         let free = self.h.dim() - known.columns();
         if free == 0 {
             return Ok(Look::Nothing);
@@ -559,7 +542,7 @@ impl InteriorSearch<'_> {
         let rounding = ended == Ended::Converged && worst > self.tolerance;
         Ok(Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),
-            vectors: self.chosen(&found.vectors, &chosen)?,
+            vectors: self.h.device().chosen(&found.vectors, &chosen)?,
             residuals: chosen.iter().map(|&i| found.residuals[i]).collect(),
             tolerance: self.tolerance,
             iterations: self.steps,
