@@ -290,6 +290,7 @@ impl<T> Kept<T> {
         kept.filter(|(of, _)| *of == shape).map(|(_, what)| what)
     }
 
+    /// Keeps something for the next call with vectors of this shape, instead of what was kept.
     pub fn put(&self, shape: VectorShape, what: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, what));
     }
@@ -333,6 +334,7 @@ impl Ranges {
         Ranges { starts, part }
     }
 
+    /// How many parts there are.
     pub fn parts(&self) -> usize {
         self.starts.len() - 1
     }
@@ -347,10 +349,12 @@ impl Ranges {
         self.starts[self.parts()]
     }
 
+    /// The rows of a part.
     pub fn of(&self, part: usize) -> Range<usize> {
         self.starts[part]..self.starts[part + 1]
     }
 
+    /// The rows of this part.
     pub fn own(&self) -> Range<usize> {
         self.of(self.part)
     }

@@ -24,6 +24,7 @@ pub(super) struct Field {
 }
 
 impl Field {
+    /// A field of these links, of which no piece was read yet.
     pub fn new(links: Vec<Su3>) -> Field {
         Field { links: Arc::new(links), read: Arc::default() }
     }

@@ -29,10 +29,12 @@ impl Flux {
         if a == b || a >= d || b >= d {
             return Err(Error::input(format!(
                 "directions {a} and {b} span no plaquette of a lattice of {d} directions"
-            )));
+            ))
+            .hint("name two different ones; they are numbered from 0"));
         }
         if !alpha.is_finite() {
-            return Err(Error::input(format!("the flux is not a finite number ({alpha})")));
+            return Err(Error::input(format!("the flux is not a finite number ({alpha})"))
+                .hint("it is a part of the flux quantum through a plaquette"));
         }
         let closed = |d: usize| lattice.wrap()[d] != Wrap::Open;
         let plane = lattice.cells()[a] as f64 * lattice.cells()[b] as f64;

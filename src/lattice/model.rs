@@ -164,7 +164,8 @@ impl Model {
     pub fn place_orbitals(&mut self, offsets: Vec<Vec<f64>>) -> Result<()> {
         let (count, space) = (self.lattice.basis().len() * self.particles(), self.lattice.space());
         if offsets.len() != count {
-            return Err(Error::input(format!("{} places for the {count} orbitals of a cell", offsets.len())));
+            return Err(Error::input(format!("{} places for the {count} orbitals of a cell", offsets.len()))
+                .hint("give one for each orbital of each site"));
         }
         if let Some(off) = offsets.iter().find(|x| x.len() != space || x.iter().any(|x| !x.is_finite())) {
             return Err(Error::input(format!("{off:?} is no place of an orbital in {space} dimensions")));
@@ -248,7 +249,8 @@ impl Model {
     pub fn sublattice(&mut self, s: usize, block: &OrbitalBlock) -> Result<()> {
         let n = self.uniform.len();
         if s >= n {
-            return Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites")));
+            return Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites"))
+                .hint("they are numbered from 0"));
         }
         let block = self.checked_onsite(block, "the sublattice potential")?;
         self.uniform[s].add(&block);

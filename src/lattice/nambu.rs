@@ -31,6 +31,7 @@ pub enum Holes {
 }
 
 impl Pair {
+    /// What the hole rows of a model with such pairs belong to.
     pub fn holes(self) -> Holes {
         match self {
             Pair::Singlet | Pair::Triplet => Holes::OtherSpin,

@@ -41,7 +41,8 @@ impl Lattice {
         if !(0.0..=1.0).contains(&fraction) {
             return Err(Error::input(format!(
                 "a fraction of vacancies lies between 0 and 1, not at {fraction}"
-            )));
+            ))
+            .hint("it is the probability that a site goes"));
         }
         let draw = self.draws();
         let mut stays = self.all_stay()?;

@@ -35,7 +35,8 @@ impl Chebyshev {
     pub fn new(h: &Operator, window: Window, v: BlockVector) -> Result<Self> {
         require_hermitian(h)?;
         if !(window.half_width > 0.0) {
-            return Err(Error::input(format!("a window of half width {}", window.half_width)));
+            return Err(Error::input(format!("a window of half width {}", window.half_width))
+                .hint("its upper end lies above its lower one"));
         }
         if v.rows().global != h.dim() {
             return Err(Error::input(format!(

@@ -59,7 +59,9 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     }
     require_hermitian(h)?;
     if !(z.re.is_finite() && z.im.is_finite()) {
-        return Err(Error::input(format!("exp(z H) with z = {z}, which is not finite")));
+        return Err(
+            Error::input(format!("exp(z H) with z = {z}, which is not finite")).hint("give a finite number")
+        );
     }
     let device = h.device();
     let dtype = h.dtype().join(v.dtype());
@@ -115,7 +117,8 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             return Ok(Exponential { vector, products });
         }
     }
-    Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps")))
+    Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps"))
+        .hint("go there in several calls, each with a part of z"))
 }
 
 /// An orthonormal basis of the space that products with an operator make of a vector, and the operator in it: `alpha`

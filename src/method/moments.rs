@@ -60,6 +60,7 @@ impl Moments {
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Provenance::default() })
     }
 
+    /// Number of moments.
     pub fn len(&self) -> usize {
         self.mean.len()
     }
@@ -74,6 +75,7 @@ impl Moments {
         self.columns.len()
     }
 
+    /// mu_n = Tr T_n(H~)/D, averaged over the vectors.
     pub fn values(&self) -> &[f64] {
         &self.mean
     }

@@ -26,6 +26,7 @@ pub(super) fn scale(z: C64, n: i32) -> C64 {
     C64::new(scaled(z.re, n), scaled(z.im, n))
 }
 
+/// `a / b`, also where the squares of the parts of `b` are beyond what numbers hold.
 pub fn div(a: C64, b: C64) -> C64 {
     if b.im == 0.0 && b.re != 0.0 {
         // A real divisor divides each part alone, so that an infinite part leaves the other as it is.

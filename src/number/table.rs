@@ -176,7 +176,8 @@ impl Table {
         let n = self.rows();
         let place = if i < 0 { i + n as i64 } else { i };
         if !(0..n as i64).contains(&place) {
-            return Err(Error::input(format!("row {i} is outside a table of {n} rows")));
+            return Err(Error::input(format!("row {i} is outside a table of {n} rows"))
+                .hint("they are numbered from 0, and from the end by -1, -2, ..."));
         }
         Ok(self.columns.iter().filter_map(|(_, data)| data.get(place as usize)).collect())
     }

@@ -45,6 +45,7 @@ impl Sign {
         self.fit.deviation()
     }
 
+    /// How it is approximated.
     pub fn report(&self) -> &SignReport {
         &self.report
     }

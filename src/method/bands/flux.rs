@@ -272,7 +272,8 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     if !(2..=1 << 14).contains(&n) {
-        return Err(Error::input(format!("a grid of {n} points in each direction")));
+        return Err(Error::input(format!("a grid of {n} points in each direction"))
+            .hint("take two at least, and 2^14 at most"));
     }
     if filled == bloch.rows() {
         return Ok(0);

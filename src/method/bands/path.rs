@@ -114,7 +114,8 @@ impl Path {
             whole += size;
         }
         if points == 0 || points > 1 << 24 {
-            return Err(Error::input(format!("a path of {points} points")));
+            return Err(Error::input(format!("a path of {points} points"))
+                .hint("take one at least, and 2^24 at most"));
         }
         let mut path =
             Path { momenta: Vec::new(), lengths: Vec::new(), directions: Vec::new(), ticks: Vec::new() };

@@ -27,7 +27,8 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     if !(1..=1 << 14).contains(&n) {
-        return Err(Error::input(format!("a grid of {n} points in each direction")));
+        return Err(Error::input(format!("a grid of {n} points in each direction"))
+            .hint("take one at least, and 2^14 at most"));
     }
     keep(n * n, bloch.rows())?;
     let momenta: Vec<Vec<f64>> =

@@ -135,7 +135,8 @@ impl<'a> Loop<'a> {
 
     fn first(&self, points: usize) -> Result<usize> {
         if !(2..=MOST_STEPS).contains(&points) {
-            return Err(Error::input(format!("a loop of {points} steps")));
+            return Err(Error::input(format!("a loop of {points} steps"))
+                .hint(format!("take two at least, and {MOST_STEPS} at most")));
         }
         Ok(points.max(self.fewest))
     }

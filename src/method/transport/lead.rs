@@ -136,6 +136,7 @@ impl Lead {
         &self.h
     }
 
+    /// The waves of its electrons and of its holes, where no pairing joins them, or of all rows.
     pub fn waves(&self) -> &[Waves] {
         &self.waves
     }
@@ -165,6 +166,7 @@ impl Lead {
         self.places.len() / self.sites
     }
 
+    /// Rows of a site.
     pub fn orbitals(&self) -> usize {
         self.orbitals
     }

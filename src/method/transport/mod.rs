@@ -156,6 +156,7 @@ impl Sample {
         Ok(Sample { h, orbitals, leads, slices, known: PassedByEnergy::default() })
     }
 
+    /// How many leads there are.
     pub fn leads(&self) -> usize {
         self.leads.len()
     }
@@ -167,6 +168,7 @@ impl Sample {
         Some((&attached.lead, sites.collect()))
     }
 
+    /// Rows of the sample.
     pub fn rows(&self) -> usize {
         self.h.rows
     }

@@ -87,6 +87,7 @@ impl Slices {
         (slices, all)
     }
 
+    /// The slice of a row, and its number there; none of a row that no lead reaches.
     pub fn place(&self, row: usize) -> Option<(usize, usize)> {
         self.place[row]
     }
@@ -111,6 +112,7 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
+    /// The blocks of `E - H`; self-energies are added later.
     pub fn new(slices: &'a Slices, h: &Csr, energy: f64) -> Blocks<'a> {
         let n = slices.rows.len();
         let mut blocks =

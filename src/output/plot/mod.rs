@@ -85,6 +85,7 @@ pub struct Picture {
     pub arrows: Vec<([f64; 2], [f64; 2], f64)>,
 }
 
+/// What a plot shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Curves over one abscissa.

@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, momentum, sublattice_of};
 use super::model::ScriptModel;
-use super::values::{as_number, to_dynamic, type_of};
+use super::values::{as_number, numbered, to_dynamic, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::{self, BandOptions, DensityOptions, Plane};
@@ -54,9 +54,7 @@ fn groups(o: &Options, bloch: &Bloch) -> Result<Vec<(String, Vec<usize>)>> {
         .map(|(name, value)| {
             let rows = match value.read_lock::<Array>() {
                 Some(rows) => {
-                    let row = |&r: &i64| {
-                        usize::try_from(r).map_err(|_| Error::input(format!("row {r} of `{name}`")))
-                    };
+                    let row = |&r: &i64| numbered(r, &format!("`{name}`: row"));
                     ints(&rows, "a group of rows")?.iter().map(row).collect::<Result<Vec<usize>>>()?
                 }
                 None => {
@@ -119,8 +117,7 @@ mod band_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn bloch_velocity(m: &mut ScriptModel, k: Dynamic, axis: INT) -> Fallible<Matrix> {
-        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis}")))?;
-        Ok(bloch(m)?.velocity(&momentum(&k)?, axis)?)
+        Ok(bloch(m)?.velocity(&momentum(&k)?, numbered(axis, "axis")?)?)
     }
 
     /// Bands along a path: a Table of `k` (length of the path in inverse lattice constants) and `band1`, `band2`, ...,

@@ -101,8 +101,5 @@ mod block_functions {
 fn joined(v: &Vector, w: &Vector) -> Result<Vector> {
     let dtype = v.block.dtype().join(w.block.dtype());
     let (left, right) = (like(v, v, dtype)?, like(w, v, dtype)?);
-    let mut both = v.device.zeros(dtype, left.rows(), left.columns() + right.columns())?;
-    v.device.set_columns(&mut both, 0, &left)?;
-    v.device.set_columns(&mut both, left.columns(), &right)?;
-    Ok(Vector::new(&v.device, both))
+    Ok(Vector::new(&v.device, v.device.side_by_side(&[&left, &right])?))
 }

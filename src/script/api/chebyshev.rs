@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, FnPtr, INT, Map};
 
-use super::values::type_of;
+use super::values::{count, type_of};
 use super::vector::Vector;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -170,7 +170,7 @@ mod chebyshev_functions {
     #[rhai_fn(global, pure, return_raw)]
     pub fn run(r: &mut Recurrence, n: INT, o: Options) -> Fallible<Recurrence> {
         let task = o.task()?;
-        let n = usize::try_from(n).map_err(|_| Error::input(format!("{n} steps")))?;
+        let n = count(n, "steps")?;
         r.0.borrow_mut().run(n, &task)?;
         Ok(r.clone())
     }

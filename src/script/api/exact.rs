@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::manybody::{by_sector, sector_of};
+use super::manybody::{by_sector, sector_of, state_name};
 use super::model::{single_precision, storage_format};
-use super::values::type_of;
+use super::values::{numbered, type_of};
 use super::vector::{Vector, row_numbers};
 use crate::backend::Rows;
 use crate::error::{Error, Result};
@@ -193,8 +193,7 @@ mod basis_functions {
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn state(basis: &mut Subspace, number: INT) -> Fallible<Array> {
-        let number = usize::try_from(number).map_err(|_| Error::input(format!("state {number}")));
-        let states = number.and_then(|n| basis.state(n))?;
+        let states = basis.state(numbered(number, "state")?)?;
         let name = |(site, s): (&Arc<Site>, &u8)| Dynamic::from(site.states()[*s as usize].clone());
         Ok(basis.sites().iter().zip(&states).map(name).collect())
     }
@@ -213,12 +212,13 @@ mod basis_functions {
             return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())).into());
         }
         let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
-            let name = name.clone().into_string();
-            site.state(&name.map_err(|_| Error::input("local states are given by name"))?).map(|s| s as u8)
+            site.state(&state_name(name)?).map(|s| s as u8)
         };
         let states = basis.sites().iter().zip(&states).map(local).collect::<Result<Vec<_>>>()?;
         let number = basis.number(&states)?;
-        Ok(number.map(|n| n as INT).ok_or_else(|| Error::input("the state lies outside the sector"))?)
+        Ok(number.map(|n| n as INT).ok_or_else(|| {
+            Error::input("the state lies outside the sector").hint("its numbers are others than the sector's")
+        })?)
     }
 }
 

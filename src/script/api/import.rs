@@ -8,6 +8,7 @@ use rhai::{Array, Dynamic, INT};
 use super::lattice::{boundaries_of, reals};
 use super::model::{ScriptModel, single_precision, storage_format};
 use super::table::manifest;
+use super::values::numbered;
 use crate::confine;
 use crate::error::{Error, Result};
 use crate::lattice::{
@@ -229,7 +230,7 @@ mod wannier_functions {
     pub fn wannier90_position(file: &str, axis: INT, o: Options) -> Fallible<ScriptModel> {
         let path = session()?.input_path(file)?;
         let wanted = wannier_options(&o, &path)?;
-        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} of a coordinate")))?;
+        let axis = numbered(axis, "axis")?;
         Ok(ScriptModel::new(read_wannier90_position(&path, axis, &wanted)?))
     }
 

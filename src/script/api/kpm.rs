@@ -69,7 +69,9 @@ fn accumulation(name: &str) -> Result<Accumulation> {
 pub(super) fn some_of(first: INT, count: INT) -> Result<std::ops::Range<usize>> {
     let (from, many) = (usize::try_from(first), usize::try_from(count));
     let range = from.ok().zip(many.ok()).map(|(from, many)| from..from.saturating_add(many));
-    range.ok_or_else(|| Error::input(format!("{count} vectors from number {first} on")))
+    range.ok_or_else(|| {
+        Error::input(format!("{count} vectors from number {first} on")).hint("neither is less than 0")
+    })
 }
 
 pub(super) fn orders(n: INT) -> Result<usize> {

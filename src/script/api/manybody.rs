@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::lattice::reals;
-use super::values::{real, type_of};
+use super::values::{numbered, real, type_of};
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Site, Sites, Tail};
 use crate::number::{C64, Matrix, Series};
@@ -77,11 +77,18 @@ fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result
     let factor = |pair: &[Dynamic]| -> Result<(String, usize)> {
         let name = pair[0].clone().into_string().map_err(|_| wrong())?;
         let site = pair[1].as_int().map_err(|_| wrong())?;
-        let site = usize::try_from(site)
-            .map_err(|_| Error::input(format!("site {site} of operator `{name}` is negative")))?;
+        let site = numbered(site, &format!("`{name}`: site"))?;
         Ok((name, site))
     };
     sum.add(coefficient, pairs.chunks(2).map(factor).collect::<Result<_>>()?)
+}
+
+/// The name of a local state.
+pub(super) fn state_name(value: &Dynamic) -> Result<String> {
+    value.clone().into_string().map_err(|t| {
+        Error::input(format!("a local state is given by its name, not by a value of type {t}"))
+            .hint("like \"Up\"; a site's `states` are all its names")
+    })
 }
 
 /// A kind of site by its name, or one made by `models::site`.
@@ -89,7 +96,10 @@ pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>>
     if let Some(site) = value.clone().try_cast::<Arc<Site>>() {
         return match nmax {
             None => Ok(site),
-            Some(_) => Err(Error::input("option `nmax` is for bosons")),
+            Some(_) => {
+                Err(Error::input("option `nmax` is for bosons")
+                    .hint("leave it out: the site is made already"))
+            }
         };
     }
     let name = value.clone().into_string().map_err(|t| {
@@ -123,7 +133,8 @@ pub(super) fn by_sector(all: Vec<(Sector, Vec<f64>)>) -> Array {
 fn chain(kind: &Dynamic, n: INT, o: &Options) -> Result<Sites> {
     let site = site_of(kind, o.maybe_count("nmax")?)?;
     let n = usize::try_from(n).ok().filter(|&n| n > 0);
-    let n = n.ok_or_else(|| Error::input("a chain has at least one site"))?;
+    let n =
+        n.ok_or_else(|| Error::input("a chain has at least one site").hint("raise the number of sites"))?;
     Sites::uniform((*site).clone(), n)
 }
 
@@ -303,8 +314,7 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(global, name = "operator", return_raw, pure)]
     pub fn local_operator(sites: &mut Sites, name: &str, site: INT) -> Fallible<Matrix> {
-        let at = usize::try_from(site).map_err(|_| Error::input(format!("site {site} is negative")))?;
-        let site = sites.site(at)?;
+        let site = sites.site(numbered(site, "site")?)?;
         let elements = site.operator(name)?.matrix.clone();
         let real = elements.iter().all(|z| z.im == 0.0);
         let matrix = Matrix::new(site.dim(), site.dim(), elements)?;

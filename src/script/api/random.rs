@@ -84,14 +84,16 @@ fn weights(o: &Options, items: usize) -> Result<Option<Vec<f64>>> {
         return Err(Error::input("complex weights").hint("weights are real numbers, 0 or larger"));
     };
     if weights.len() != items {
-        return Err(Error::input(format!("{} weights for {items} elements", weights.len())));
+        return Err(
+            Error::input(format!("{} weights for {items} elements", weights.len())).hint("give one for each")
+        );
     }
     if let Some(wrong) = weights.iter().find(|w| !(**w >= 0.0 && w.is_finite())) {
         return Err(Error::input(format!("a weight of {wrong}")).hint("weights are 0 or larger, and finite"));
     }
     let sum: f64 = weights.iter().sum();
     if !(sum > 0.0 && sum.is_finite()) {
-        return Err(Error::input(format!("weights that add up to {sum}")));
+        return Err(Error::input(format!("weights that add up to {sum}")).hint("one at least is above 0"));
     }
     Ok(Some(weights))
 }
@@ -105,7 +107,7 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
         return Ok(Vec::new());
     }
     if items == 0 {
-        return Err(Error::input("a choice from nothing"));
+        return Err(Error::input("a choice from nothing").hint("give one element at least"));
     }
     // The weights were checked before. Only those that differ too much for the library's sums can fail here.
     let refused = |_| Error::input("weights that differ too much to choose by");

@@ -151,7 +151,10 @@ fn shifts_of(value: &Dynamic) -> Result<Vec<f64>> {
     if let Some(series) = value.clone().try_cast::<Series>() {
         return Ok(series.as_real("shifts")?.to_vec());
     }
-    let wrong = || Error::input("shifts are given as an array or a Series of numbers");
+    let wrong = || {
+        Error::input("shifts are given as an array or a Series of numbers")
+            .hint("like `[0.0, 0.1]`; they are real")
+    };
     let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
     array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
 }

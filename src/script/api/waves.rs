@@ -4,7 +4,7 @@
 use rhai::plugin::*;
 use rhai::{Array, FLOAT, INT, Map};
 
-use super::values::real;
+use super::values::{numbered, real};
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method;
@@ -90,7 +90,9 @@ mod wave_functions {
         let corners = momenta(&path)?;
         let space = corners.first().map_or(0, Vec::len);
         if corners.len() < 2 || space == 0 || corners.iter().any(|k| k.len() != space) {
-            return Err(Error::input("a path has two corners at least, all of one dimension").into());
+            return Err(Error::input("a path has two corners at least, all of one dimension")
+                .hint("like `[[0.0, 0.0], [PI, PI]]`")
+                .into());
         }
         let points = usize::try_from(points).ok().filter(|n| (2..=1 << 24).contains(n));
         let points = points.ok_or_else(|| {
@@ -155,7 +157,6 @@ mod wave_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn velocity(h: &mut Operator, axis: INT) -> Fallible<Operator> {
-        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} is negative")))?;
-        Ok(h.velocity(axis)?)
+        Ok(h.velocity(numbered(axis, "axis")?)?)
     }
 }

@@ -125,10 +125,7 @@ fn combined(list: &Array, o: &Options) -> Result<Held> {
         return Err(Error::input("a sum of no states").hint("like `dmrg::combine([[2.0, a], [-1.0, b]])`"));
     };
     for (_, other) in &parts {
-        if other.order()? != first.order()? {
-            let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find all with the same `order`"));
-        }
+        first.must_stand_as(other)?;
     }
     let real = parts.iter().all(|(z, s)| z.im == 0.0 && matches!(s.state, Either::Real(_)));
     let (state, discarded) = if real {
@@ -273,10 +270,7 @@ mod algebra_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn element(held: &mut Held, sum: OpSum, other: Held) -> Fallible<Dynamic> {
-        if held.order()? != other.order()? {
-            let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find both with the same `order`").into());
-        }
+        held.must_stand_as(&other)?;
         let sum = held.own(sum)?;
         let makes_complex = either!(&other.state, s => s.makes_complex(&sum))?;
         let value = match (&held.state, &other.state) {

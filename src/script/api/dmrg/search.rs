@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series};
-use crate::script::api::manybody::sector_of;
+use crate::script::api::manybody::{sector_of, state_name};
 use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -37,11 +37,7 @@ fn named(cell: &UnitCell, names: &Array) -> Result<Vec<usize>> {
         return Err(Error::input(format!("{} local states for a cell of {}", names.len(), cell.sites))
             .hint("a product state has one for each site of the cell"));
     }
-    let one = |(i, name): (usize, &Dynamic)| {
-        let name = name.clone().into_string();
-        let name = name.map_err(|_| Error::input("local states are given by name"))?;
-        cell.sites.site(i)?.state(&name)
-    };
+    let one = |(i, name): (usize, &Dynamic)| cell.sites.site(i)?.state(&state_name(name)?);
     names.iter().enumerate().map(one).collect()
 }
 

@@ -18,7 +18,7 @@ use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table, format};
 use crate::operator::Operator;
-use crate::script::api::manybody::sector_of;
+use crate::script::api::manybody::{sector_of, state_name};
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -113,9 +113,7 @@ mod state_functions {
         }
         let mut states = Vec::new();
         for (i, name) in names.iter().enumerate() {
-            let name = name.clone().into_string();
-            let name = name.map_err(|_| Error::input("local states are given by name"))?;
-            states.push(sites.site(i)?.state(&name)?);
+            states.push(sites.site(i)?.state(&state_name(name)?)?);
         }
         let state = State::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
         Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
@@ -395,10 +393,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn overlap(held: &mut Held, other: Held) -> Fallible<Dynamic> {
-        if held.order()? != other.order()? {
-            let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find both with the same `order`").into());
-        }
+        held.must_stand_as(&other)?;
         let value = match (&held.state, &other.state) {
             (Either::Real(a), Either::Real(b)) => a.overlap(b),
             (a, b) => {

@@ -16,7 +16,8 @@ use crate::method::{Moments, Window};
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::api::chebyshev::{SharedMoments, as_complex};
-use crate::script::api::manybody::sector_of;
+use crate::script::api::manybody::{sector_of, state_name};
+use crate::script::api::values::numbered;
 use crate::script::api::vector::Vector;
 use crate::script::rooms::{INTERNAL, Rooms};
 use crate::script::{Fallible, Options, session};
@@ -136,12 +137,8 @@ mod internal_functions {
     /// pairs of names.
     #[rhai_fn(return_raw)]
     pub fn other_states(sites: Sites, names: Array, i: INT, j: INT, sector: Map) -> Fallible<Array> {
-        let place = |i: INT| usize::try_from(i).map_err(|_| Error::input(format!("site {i}")));
-        let (i, j) = (place(i)?, place(j)?);
-        let state = |i: usize| -> Result<usize> {
-            let name = names.get(i).and_then(|name| name.clone().into_string().ok());
-            sites.site(i)?.state(&name.ok_or_else(|| Error::input("local states are given by name"))?)
-        };
+        let (i, j) = (numbered(i, "site")?, numbered(j, "site")?);
+        let state = |i: usize| sites.site(i)?.state(&state_name(names.get(i).unwrap_or(&Dynamic::UNIT))?);
         let found = other_states_of(&sites, &sector_of(&sector)?, (i, j), (state(i)?, state(j)?))?;
         let (of_i, of_j) = (sites.site(i)?.states(), sites.site(j)?.states());
         let pair = |(a, b): (usize, usize)| {
