@@ -1,6 +1,6 @@
-//! What host and device agree on, read from the Rust side: the layout of every `#[repr(C)]` struct of the CUDA backend, its
-//! integer constants, and the enums with numbers. From it comes a C++ header, which the kernels include: constants as
-//! `host::FILE::NAME`, and for every struct a macro that compares a C++ struct with it, field by field.
+//! What host and device agree on, read from the Rust side: the layout of every `#[repr(C)]` struct of the CUDA backend,
+//! its integer constants, and the enums with numbers. From it comes a C++ header, which the kernels include: constants
+//! as `host::FILE::NAME`, and for every struct a macro that compares a C++ struct with it, field by field.
 //!
 //! The layout is the one of C, which `repr(C)` promises: fields in order, each at a multiple of its alignment.
 
@@ -55,7 +55,8 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
     Ok(found)
 }
 
-/// The Rust files of a folder, by their path within the backend with `_` between folders; `mod.rs` by the folder's name.
+/// The Rust files of a folder, by their path within the backend with `_` between folders;
+/// `mod.rs` by the folder's name.
 fn collect(folder: &Path, prefix: &str, found: &mut Vec<Source>) -> Result<(), String> {
     for path in files(folder)? {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -309,7 +310,8 @@ impl Values {
         self.known.iter().find(|k| k.0 == home && k.1 == name).map(|k| k.2)
     }
 
-    /// Numbers and constants with `+ - * / % << >>`, of operators that bind at least as strongly as `least`; None for more.
+    /// Numbers and constants with `+ - * / % << >>`, of operators that bind at least as strongly as `least`;
+    /// None for more.
     fn evaluate(&self, module: &str, reader: &mut Reader, least: usize) -> Option<i128> {
         let mut left = match reader.next().to_string().as_str() {
             "(" => {
@@ -574,8 +576,8 @@ pub fn header(all: &Layouts, kernels: &[(String, String)]) -> String {
     out
 }
 
-/// Compares without a compiler of CUDA, as far as words go: every struct must be compared in some kernel file, and the fields
-/// of the C++ struct must stand in the same order. Returns how many comparisons there are.
+/// Compares without a compiler of CUDA, as far as words go: every struct must be compared in some kernel file, and the
+/// fields of the C++ struct must stand in the same order. Returns how many comparisons there are.
 ///
 /// # Errors
 /// What differs.

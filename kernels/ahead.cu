@@ -1,8 +1,9 @@
-// Look-ahead sweeps: M = Phi(Y) A^-1 of all trial points, B = (A^-1)^T kept up to date. Electrons are decided in blocks of 64
-// by one block of threads a walker, which sweeps the block of M on its diagonal as it accepts. Blocks belong to panels: within
-// one, a block's pivots sweep the panel's square part of M; behind it, M and B are updated by products of matrices as deep as
-// electrons of the panel were accepted. 2 n^3 (M), 2 n^3 (B) and n^3 (the rest of M) flops are the floor if all are accepted,
-// n electrons of one spin. Changes of J come from the functions of all pairs, found beforehand (`pairs.cu`).
+// Look-ahead sweeps: M = Phi(Y) A^-1 of all trial points, B = (A^-1)^T kept up to date. Electrons are decided in blocks
+// of 64 by one block of threads a walker, which sweeps the block of M on its diagonal as it accepts. Blocks belong to
+// panels: within one, a block's pivots sweep the panel's square part of M; behind it, M and B are updated by products
+// of matrices as deep as electrons of the panel were accepted. 2 n^3 (M), 2 n^3 (B) and n^3 (the rest of M) flops are
+// the floor if all are accepted, n electrons of one spin. Changes of J come from the functions of all pairs, found
+// beforehand (`pairs.cu`).
 
 #include "moves.cuh"
 #include "tiles.cuh"
@@ -38,8 +39,9 @@ __device__ inline void settle(const Walk& w, uint64_t taken, uint32_t walker, ui
     for (int c = 0; c < 3; ++c) w.positions[3 * (at + thread) + c] = w.trial[3 * (at + thread) + c];
 }
 
-// Decides the electrons `begin` .. of a block. M's block on the diagonal is swept with each pivot that is accepted, so that
-// what is left of it holds the ratios to come, and in the end the inverse of its accepted part, which goes to `inner`.
+// Decides the electrons `begin` .. of a block. M's block on the diagonal is swept with each pivot that is accepted, so
+// that what is left of it holds the ratios to come, and in the end the inverse of its accepted part,
+// which goes to `inner`.
 template <class S>
 __device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t first, uint32_t begin, uint32_t panel, S* inner,
                               Taken* state, uint32_t* chosen) {
@@ -188,8 +190,8 @@ __device__ __forceinline__ int place_in(const Taken& t, uint32_t begin, uint32_t
     return __popcll(t.mask & ((1ull << (i - begin)) - 1));
 }
 
-// What the sweep of a panel with a block's pivots S needs: T = M_SS^-1 M_S, the inverse itself in the columns of S, in `t`;
-// the columns S of M in `l`. Then the changes of J of all electrons behind the block.
+// What the sweep of a panel with a block's pivots S needs: T = M_SS^-1 M_S, the inverse itself in the columns of S, in
+// `t`; the columns S of M in `l`. Then the changes of J of all electrons behind the block.
 template <class S>
 __device__ inline void sweep_rows(const Walk& w, const S* m, const S* inner, const Taken* state, const uint32_t* chosen, S* t,
                                   S* l, uint32_t n, uint32_t first, uint32_t begin, uint32_t panel, uint32_t wide) {
@@ -264,8 +266,8 @@ __device__ inline void sweep(const Walk& w, S* m, const Taken* state, const S* t
     });
 }
 
-// After a panel is decided: X = M_AA^-1 (M_A - 1_A) for its accepted rows A; copies of the columns of M that the update takes
-// (`left`, `wide` a row) and of the rows of B (`old`).
+// After a panel is decided: X = M_AA^-1 (M_A - 1_A) for its accepted rows A; copies of the columns of M that the update
+// takes (`left`, `wide` a row) and of the rows of B (`old`).
 template <class S>
 __device__ inline void panel_rows(const Walk& w, const S* m, const S* inverse, const Taken* state, const uint32_t* chosen,
                                   S* x, S* left, S* old, uint32_t n, uint32_t first, uint32_t panel, uint32_t wide) {

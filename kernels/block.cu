@@ -68,8 +68,8 @@ struct Wide<Complex<F>> {
 // Pairs of columns of a thread's tile: 4 x 4.
 constexpr int EACH = 4;
 
-// X^H Y: a block sums the rows it walks for TILE x TILE pairs of columns, kept as [block][p * q]. A group of threads, 16
-// pairs each, takes a row of the strip in shared memory; the groups' sums are added at the end.
+// X^H Y: a block sums the rows it walks for TILE x TILE pairs of columns, kept as [block][p * q]. A group of threads,
+// 16 pairs each, takes a row of the strip in shared memory; the groups' sums are added at the end.
 template <class T, int TILE>
 __device__ void gram(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T* y, C64* sums) {
     constexpr int SIDE = TILE / EACH, GROUP = SIDE * SIDE, GROUPS = THREADS / GROUP;
@@ -241,7 +241,8 @@ __device__ void set_entries(uint64_t count, const uint64_t* at, const C64* value
         y[at[i]] = Narrow<T>::of(values[i]);
 }
 
-// Random numbers of the rows from `first_row` on; with `starts`, of runs of `length` rows of the whole that begin there.
+// Random numbers of the rows from `first_row` on; with `starts`,
+// of runs of `length` rows of the whole that begin there.
 template <class T>
 __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t stream, uint64_t first_row,
                      const uint64_t* starts, uint64_t length, uint32_t first_column, uint32_t kind, T* y) {
@@ -330,7 +331,8 @@ KERNELS(f64, F64, 2)
 KERNELS(c32, C32, 2)
 KERNELS(c64, C64, 1)
 
-// out[group][i] = the sum over blocks of sums[group][block][i], in a fixed order: partial sums of many blocks at a time.
+// out[group][i] = the sum over blocks of sums[group][block][i], in a fixed order:
+// partial sums of many blocks at a time.
 extern "C" __global__ void __launch_bounds__(THREADS) reduce(uint32_t blocks, uint32_t count, const double* sums, double* out) {
     __shared__ double shared[THREADS];
     const double* mine = sums + (uint64_t)blockIdx.x * blocks * count;

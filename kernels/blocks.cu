@@ -1,7 +1,7 @@
-// The fused pass over a stencil of two or four orbitals a cell with hoppings within cells and to the next ones along the
-// axes. A thread has all orbitals of a cell, so that a neighbouring cell is read once for all of them, and keeps the cells
-// below and above along the march; rows go as in straight.cu. Hoppings are full blocks of inner cells in the kernel's
-// arguments: leaving zeros out costs more in branches than it saves.
+// The fused pass over a stencil of two or four orbitals a cell with hoppings within cells and to the next ones along
+// the axes. A thread has all orbitals of a cell, so that a neighbouring cell is read once for all of them, and keeps
+// the cells below and above along the march; rows go as in straight.cu. Hoppings are full blocks of inner cells in the
+// kernel's arguments: leaving zeros out costs more in branches than it saves.
 #include "update.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, OWN, NEIGHBOURS };
@@ -12,7 +12,8 @@ struct Blocks {
     uint32_t nx, ny, nz;
     // Cells of a tile, planes of a unit, and tiles across that are worked on together.
     uint32_t tile_x, tile_y, march, slab;
-    // Bit 0: no cell has values of its own. Bits 1 to 3: the x, y and z directions end, and cells there miss a neighbour.
+    // Bit 0: no cell has values of its own. Bits 1 to 3: the x, y and z directions end,
+    // and cells there miss a neighbour.
     uint32_t all_plain;
     // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
     const uint32_t* classes;
@@ -205,8 +206,8 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
     pass.end();
 }
 
-// Threads of a block, and blocks of a multiprocessor: rows over few threads go in small blocks, as many as leave registers for
-// what a thread has of a cell.
+// Threads of a block, and blocks of a multiprocessor: rows over few threads go in small blocks, as many as leave
+// registers for what a thread has of a cell.
 constexpr int FEW = host::blocks::FEW;
 template <int L>
 constexpr int SIZE = L < FEW ? (int)host::blocks::SMALL_BLOCK : (int)host::blocks::BLOCK;

@@ -167,8 +167,8 @@ __device__ __forceinline__ C64 plus(C64 a, C64 b) { return {a.re + b.re, a.im + 
 __device__ __forceinline__ double from_apart(double x, uint32_t apart) { return __shfl_xor_sync(~0u, x, apart); }
 __device__ __forceinline__ C64 from_apart(C64 x, uint32_t apart) { return {from_apart(x.re, apart), from_apart(x.im, apart)}; }
 
-// As `sum_over_rows`, where the number of lanes, `width`, a power of two up to the number of threads, is known only at run time.
-// Adding up with one thread would take longer than all else that is done with short vectors.
+// As `sum_over_rows`, where the number of lanes, `width`, a power of two up to the number of threads, is known only at
+// run time. Adding up with one thread would take longer than all else that is done with short vectors.
 template <int BLOCK, class S>
 __device__ __forceinline__ S sum_of_lane(S x, uint32_t width) {
     __shared__ S shared[BLOCK];

@@ -1,13 +1,14 @@
-// Matrices put together from rectangles of others, which may be turned, read backwards or be a multiple of the identity. A block of
-// threads owns a tile and adds the rectangles that reach it one after the other, so that sums have one order.
-// Floor: every rectangle and every matrix once.
+// Matrices put together from rectangles of others, which may be turned, read backwards or be a multiple of the
+// identity. A block of threads owns a tile and adds the rectangles that reach it one after the other, so that sums have
+// one order. Floor: every rectangle and every matrix once.
 
 #include <cstdint>
 
 #include "host.cuh"
 #include "tile.cuh"
 
-// A rectangle: its first number, none for the identity; the distances from row to row and from column to column; its place.
+// A rectangle: its first number, none for the identity; the distances from row to row and from column to column;
+// its place.
 struct Rectangle {
     double scale;
     uint64_t from;

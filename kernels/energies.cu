@@ -1,9 +1,9 @@
-// Local energies of walkers: the kinetic one through the inverse matrices, Fourier potentials, and Ewald's sums. Numbers of
-// single electrons and of blocks of waves are added up in a fixed order at the end.
-// Floor of a walker of N electrons, n of each spin: the kinetic energy takes B and the four planes of the orbitals once (five
-// where they are complex) and 8 n^2 flops a filling, besides the functions of N^2 pairs; a Fourier potential a sine and a cosine
-// for every electron and wave; Ewald's sums erfc for N^2/2 pairs, of more images where several are within the cut, and 14 flops
-// for every electron and wave. Bytes matter in the kinetic energy alone.
+// Local energies of walkers: the kinetic one through the inverse matrices, Fourier potentials, and Ewald's sums.
+// Numbers of single electrons and of blocks of waves are added up in a fixed order at the end.
+// Floor of a walker of N electrons, n of each spin: the kinetic energy takes B and the four planes of the orbitals once
+// (five where they are complex) and 8 n^2 flops a filling, besides the functions of N^2 pairs; a Fourier potential a
+// sine and a cosine for every electron and wave; Ewald's sums erfc for N^2/2 pairs, of more images where several are
+// within the cut, and 14 flops for every electron and wave. Bytes matter in the kinetic energy alone.
 
 #include "walkers.cuh"
 
@@ -52,8 +52,8 @@ __device__ inline void slope_of(const Walk& w, uint32_t walker, uint32_t i, doub
     laplacian = warp_sum(sum[3]);
 }
 
-// lap D/D and grad D/D by an electron, real parts: its orbitals' planes with its rows of B, one a filling, `apart` numbers
-// from one to the next, by their weights, `stride` apart. By a warp.
+// lap D/D and grad D/D by an electron, real parts: its orbitals' planes with its rows of B, one a filling, `apart`
+// numbers from one to the next, by their weights, `stride` apart. By a warp.
 template <class F>
 __device__ inline void logarithmic(const F* row, uint64_t plane, const double* b, uint64_t apart, const C64* weights,
                                    uint32_t stride, const uint32_t* filling, uint32_t fillings, uint32_t n, double3,

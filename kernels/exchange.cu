@@ -1,10 +1,10 @@
-// Rows on their way between parts of a matrix. Through the host's memory a row is the real parts of all columns, then the
-// imaginary ones; here both stand side by side. `lanes` reals a row, half of them imaginary if `complex`. Between GPUs that
-// reach each other's memory rows travel as they are.
+// Rows on their way between parts of a matrix. Through the host's memory a row is the real parts of all columns, then
+// the imaginary ones; here both stand side by side. `lanes` reals a row, half of them imaginary if `complex`. Between
+// GPUs that reach each other's memory rows travel as they are.
 #include "common.cuh"
 
-// Rows that need rows of neighbours: their numbers, and what they read there, in compressed rows. Neighbours write their rows to
-// one of two halves of the landing, by turns, after the numbers that tell the pass, 128 bytes apart.
+// Rows that need rows of neighbours: their numbers, and what they read there, in compressed rows. Neighbours write
+// their rows to one of two halves of the landing, by turns, after the numbers that tell the pass, 128 bytes apart.
 template <class V>
 struct Boundary {
     uint64_t count;
@@ -46,8 +46,8 @@ __device__ void spread_rows(uint64_t count, uint32_t lanes, uint32_t complex, co
     }
 }
 
-// w[rows] += d, and, where `sums` is given, the sums of d v over the rows, kept as [block][lanes]; `width`, a power of two,
-// threads side by side walk as many lanes.
+// w[rows] += d, and, where `sums` is given, the sums of d v over the rows, kept as [block][lanes]; `width`, a power of
+// two, threads side by side walk as many lanes.
 template <class F>
 __device__ void add_rows(uint64_t count, uint32_t lanes, uint32_t width, const uint64_t* rows, const F* d, const F* v, F* w,
                          double* sums) {
@@ -83,10 +83,10 @@ __device__ void add_rows(uint64_t count, uint32_t lanes, uint32_t width, const u
 KERNELS(f32, float)
 KERNELS(f64, double)
 
-// Writes the listed rows, `each` units long, to the memory of the neighbours that read them, then tells `told` of them the pass:
-// those of neighbour n are the ones from starts[n] to starts[n + 1], and go one after the other from to[n] on, or from
-// to[neighbours + n] in odd passes. The last block to end tells, so that all that was written is there before, and counts
-// the pass: counters are the blocks that have ended, and the passes.
+// Writes the listed rows, `each` units long, to the memory of the neighbours that read them, then tells `told` of them
+// the pass: those of neighbour n are the ones from starts[n] to starts[n + 1], and go one after the other from to[n]
+// on, or from to[neighbours + n] in odd passes. The last block to end tells, so that all that was written is there
+// before, and counts the pass: counters are the blocks that have ended, and the passes.
 template <class T>
 __device__ void push_rows(uint32_t neighbours, uint32_t told, uint32_t each, const uint64_t* rows, const uint64_t* starts,
                           const uint64_t* to, const uint64_t* flags, const T* x, uint32_t* counters) {
@@ -133,10 +133,10 @@ extern "C" __global__ void __launch_bounds__(host::assembly::WAITING) await_part
     }
 }
 
-// Waits until all neighbours have written the rows of this GPU's last pass, then w += alpha A h on the boundary rows, with the
-// rows h that have come, and, where `sums` is given, the sums of what `Re <w|v>` grows by, kept as [block][lanes]; threads
-// as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle. The pass is what the counters say,
-// if there are any.
+// Waits until all neighbours have written the rows of this GPU's last pass, then w += alpha A h on the boundary rows,
+// with the rows h that have come, and, where `sums` is given, the sums of what `Re <w|v>` grows by, kept as
+// [block][lanes]; threads as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle.
+// The pass is what the counters say, if there are any.
 template <class V, int P>
 __device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t width, uint32_t pass, double alpha, const V* v, V* w,
                              double* sums) {

@@ -1,6 +1,6 @@
-// Half-spinors that pass the faces of a box of the Wilson-Dirac operator, from GPU to GPU: two spins of three colours a site
-// of the face, component by component. Those that go upwards are taken through the link by the box that they leave, which
-// has it. Two threads share a site, with a component of the half-spinor each.
+// Half-spinors that pass the faces of a box of the Wilson-Dirac operator, from GPU to GPU: two spins of three colours a
+// site of the face, component by component. Those that go upwards are taken through the link by the box that they
+// leave, which has it. Two threads share a site, with a component of the half-spinor each.
 //
 // Floor: 24 + 12 reals a site to leave, 12 + 48 to be added, and N more for its link where there is one to pass.
 #include "wilson.cuh"
@@ -30,8 +30,8 @@ struct FacesArgument {
 };
 HOST_LAYOUT_faces_FacesArgument(FacesArgument);
 
-// What thread `unit` of a column works on: what passes a face, by its number, and a component of its half-spinor. A warp
-// has one component, the next one the other of the same sites, so that a link is in the nearest cache.
+// What thread `unit` of a column works on: what passes a face, by its number, and a component of its half-spinor. A
+// warp has one component, the next one the other of the same sites, so that a link is in the nearest cache.
 struct Unit {
     uint32_t face, at, half;
     bool there;
@@ -67,8 +67,8 @@ __device__ __forceinline__ bool is_wanted(const FacesArgument& a, uint32_t site)
     return (odd & 1) + 1 == a.parity;
 }
 
-// The site that half-spinor `at` of a face leaves, or is added to: one that the product has not, or one that it has, where only
-// half of the sites pass.
+// The site that half-spinor `at` of a face leaves, or is added to: one that the product has not, or one that it has,
+// where only half of the sites pass.
 __device__ __forceinline__ uint32_t site_of(const FacesArgument& a, uint32_t face, uint32_t at, bool wanted) {
     const uint32_t mu = a.cut[face / 2], n = a.dims[mu], stride = stride_of(a, mu), halved = a.halved >> face & 1;
     auto site = [&](uint32_t i) { return (i / stride * n + (face % 2 ? n - 1 : 0)) * stride + i % stride; };
@@ -122,8 +122,8 @@ __device__ __forceinline__ void leave_faces(const FacesArgument& a) {
     }
 }
 
-// Adds what has come through a face to two spins of a site, and returns the real part of its product with v there, if there
-// is a v.
+// Adds what has come through a face to two spins of a site, and returns the real part of its product with v there, if
+// there is a v.
 template <class F, int N>
 __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site, uint32_t face, uint32_t half, uint32_t column) {
     using Two = typename Reals<F>::Two;
@@ -163,8 +163,8 @@ __device__ __forceinline__ double add_face(const FacesArgument& a, uint32_t site
     return sum;
 }
 
-// All that has come for a site, if the face is the first that the site is at. Its two threads change spins of both where it is
-// at faces of several directions: one of them adds everything there.
+// All that has come for a site, if the face is the first that the site is at. Its two threads change spins of both
+// where it is at faces of several directions: one of them adds everything there.
 template <class F, int N>
 __device__ __forceinline__ double add_faces(const FacesArgument& a, const Unit& unit, uint32_t column) {
     const uint32_t own = unit.face / 2;
@@ -194,8 +194,9 @@ __device__ __forceinline__ double add_faces(const FacesArgument& a, const Unit& 
     return sum;
 }
 
-// Waits until all neighbours have written what comes in this pass, then adds it; where there are `sums`, what `Re <w|v>` grows by,
-// kept as [block][column]. What leaves has left before this begins, so that nobody waits in a circle.
+// Waits until all neighbours have written what comes in this pass, then adds it; where there are `sums`, what
+// `Re <w|v>` grows by, kept as [block][column]. What leaves has left before this begins,
+// so that nobody waits in a circle.
 template <class F, int N>
 __device__ __forceinline__ void add_faces(const FacesArgument& a) {
     for (uint32_t n = threadIdx.x; n < a.faces; n += BLOCK) {

@@ -1,5 +1,5 @@
-// The stored formats: compressed rows, SELL-C-sigma (ELL is one slice), dense rows. `row` walks a row in batches of B entries,
-// beyond whose end come zeros on a column of the row.
+// The stored formats: compressed rows, SELL-C-sigma (ELL is one slice), dense rows. `row` walks a row in batches of B
+// entries, beyond whose end come zeros on a column of the row.
 #pragma once
 #include "update.cuh"
 

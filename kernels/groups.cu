@@ -1,8 +1,9 @@
-// Delayed acceptance: the electrons of a group are screened at the same time against the old configuration, and a second stage
-// accepts or rejects all that passed, as `src/montecarlo/scheme/group.rs` has it. Matrices of both spins are numbered
-// filling * walkers + walker, those of spin up first.
-// Floor of a group of k electrons with one spin, of which m move, in matrices of n rows, for every filling: 2 k^2 n flops for the
-// ratios, 4 m n^2 for the new B, which is read and written once: 2 n^2 numbers. Here it is read twice, by `rows` and `update`.
+// Delayed acceptance: the electrons of a group are screened at the same time against the old configuration, and a
+// second stage accepts or rejects all that passed, as `src/montecarlo/scheme/group.rs` has it. Matrices of both spins
+// are numbered filling * walkers + walker, those of spin up first.
+// Floor of a group of k electrons with one spin, of which m move, in matrices of n rows, for every filling: 2 k^2 n
+// flops for the ratios, 4 m n^2 for the new B, which is read and written once: 2 n^2 numbers. Here it is read twice,
+// by `rows` and `update`.
 
 #include "moves.cuh"
 

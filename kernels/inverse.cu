@@ -1,8 +1,8 @@
 // Inverse matrices of many walkers at once, by Gauss and Jordan with partial pivoting, in panels of columns: a block of
-// threads a matrix takes a panel, and a product of matrices the rest. A matrix is given as its columns, A[i][j] at j n + i,
-// and its inverse comes out as rows that are the columns of A^-1.
-// Floor of a matrix: 2 n^3 flops (8 n^3 in complex numbers), nearly all of them in the products; every panel reads and writes the
-// other columns once, 2 n^3/PANEL numbers.
+// threads a matrix takes a panel, and a product of matrices the rest. A matrix is given as its columns, A[i][j] at j n
+// + i, and its inverse comes out as rows that are the columns of A^-1.
+// Floor of a matrix: 2 n^3 flops (8 n^3 in complex numbers), nearly all of them in the products; every panel reads and
+// writes the other columns once, 2 n^3/PANEL numbers.
 
 #include "tiles.cuh"
 
@@ -27,8 +27,8 @@ static_assert(PANEL / 4 * sizeof(Moves) == host::walkers::MOVES, "the host has r
 template <class S, int R>
 constexpr int COLUMNS = sizeof(S) == sizeof(C64) && R > 1 ? 4 : WIDEST;
 
-// A panel's columns, which become the factors of its elimination: `t[k][i]`. Strips of it are eliminated among themselves in
-// registers, R rows a thread, then from the rest of the panel.
+// A panel's columns, which become the factors of its elimination: `t[k][i]`. Strips of it are eliminated among
+// themselves in registers, R rows a thread, then from the rest of the panel.
 template <class S, int R>
 __device__ inline void panel(const S* work, S* t, uint32_t* pivots, S* diagonal, Moves* moves, uint32_t n, uint32_t begin,
                              Control* control) {
@@ -240,8 +240,8 @@ __device__ inline void deviation(const S* q, uint32_t n, uint32_t count, Control
     }
 }
 
-// Where the exchanges of rows take the columns, by one thread of a matrix; and the determinant: ln |det| is -infinity where a
-// pivot was as good as zero, NaN where one was no number, before all others.
+// Where the exchanges of rows take the columns, by one thread of a matrix; and the determinant: ln |det| is -infinity
+// where a pivot was as good as zero, NaN where one was no number, before all others.
 template <class S>
 __device__ inline void finish(const uint32_t* pivots, const S* diagonal, uint32_t n, uint32_t* order, double* logs,
                               C64* phases) {

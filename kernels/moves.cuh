@@ -26,7 +26,8 @@ __device__ inline double bodies_of(const Walk& w, const double* from, const doub
     return sum;
 }
 
-// By how much J changes when electron i of a walker goes to its trial point, the others being where they are. By a warp.
+// By how much J changes when electron i of a walker goes to its trial point, the others being where they are.
+// By a warp.
 __device__ inline double change_of(const Walk& w, uint32_t walker, uint32_t i) {
     const uint64_t own = uint64_t(walker) * w.electrons;
     const double *x = w.positions + 3 * own, *from = x + 3 * i, *to = w.trial + 3 * (own + i);
@@ -90,7 +91,8 @@ __device__ inline T block_sum(T x) {
     return sum;
 }
 
-// Shares are multiplied by the ratios of fillings, q[filling] at intervals of `stride`, and divided by their sum. By a block.
+// Shares are multiplied by the ratios of fillings, q[filling] at intervals of `stride`, and divided by their sum.
+// By a block.
 template <class S>
 __device__ inline void reweigh(const Expansion& e, uint32_t walker, uint32_t spin, const S* q, uint64_t stride, C64 ratio) {
     if (e.products == 1) return;

@@ -1,7 +1,7 @@
-// Changes of the Jastrow factor for look-ahead sweeps, all of them beforehand: with every electron alone, and by how much more
-// with any two. Four functions a pair; where all of them end at one distance they are taken from a table.
-// Floor of a walker of N electrons: four distances and functions for each of N^2/2 pairs, 2 TERMS flops a function that is in the
-// table, and 8 bytes written a pair.
+// Changes of the Jastrow factor for look-ahead sweeps, all of them beforehand: with every electron alone, and by how
+// much more with any two. Four functions a pair; where all of them end at one distance they are taken from a table.
+// Floor of a walker of N electrons: four distances and functions for each of N^2/2 pairs, 2 TERMS flops a function that
+// is in the table, and 8 bytes written a pair.
 
 #include "moves.cuh"
 
@@ -73,8 +73,8 @@ struct Room {
     double old[2][BLOCK][3], now[2][BLOCK][3], by_row[2][BLOCK], by_column[4][BLOCK];
 };
 
-// A tile of pairs: by how much J changes with either electron alone, summed over the tile's others (to `partial`, [walker]
-// [block of the others][electron]), and by how much more with both (to `delta`).
+// A tile of pairs: by how much J changes with either electron alone, summed over the tile's others (to `partial`,
+// [walker] [block of the others][electron]), and by how much more with both (to `delta`).
 template <class U>
 __device__ inline void pairs(const Walk& w, const U& u, uint32_t row, uint32_t column, Room& room, double* partial) {
     auto& [old, now, by_row, by_column] = room;

@@ -1,11 +1,13 @@
-// Operation records of a superblock: X' += A X B^T between small dense blocks, in double precision. A block of threads owns a
-// tile of X' and walks the records that write it, so that nothing is added atomically and sums have one order. Products run
-// on the tensor cores. Floor: flops over 67 Tflop/s on an H100 or H200. Measured on an H100, four records of n x n a block, and
-// with what cuBLAS reaches: 42 of 27 at n = 512, 43 of 31 at 700, 43 of 47 at 1000 (40 blocks), 41 of 57 at 2000, 43 of 62
-// Tflop/s at 4096. Tiles of 128 x 128 make 45 and 47 of the last two, and take 1.5 times as long for 40 blocks of 200.
+// Operation records of a superblock: X' += A X B^T between small dense blocks, in double precision. A block of threads
+// owns a tile of X' and walks the records that write it, so that nothing is added atomically and sums have one order.
+// Products run on the tensor cores. Floor: flops over 67 Tflop/s on an H100 or H200. Measured on an H100, four records
+// of n x n a block, and with what cuBLAS reaches: 42 of 27 at n = 512, 43 of 31 at 700, 43 of 47 at 1000 (40 blocks),
+// 41 of 57 at 2000, 43 of 62 Tflop/s at 4096. Tiles of 128 x 128 make 45 and 47 of the last two, and take 1.5 times as
+// long for 40 blocks of 200.
 //
-// Numbers come past the registers, slabs ahead of the one that is multiplied, and out of shared memory a fragment ahead of the
-// tensor cores, which therefore wait for neither. Their places are turned, so that the lanes of half a warp meet all banks.
+// Numbers come past the registers, slabs ahead of the one that is multiplied, and out of shared memory a fragment ahead
+// of the tensor cores, which therefore wait for neither. Their places are turned,
+// so that the lanes of half a warp meet all banks.
 
 #include <cstdint>
 
@@ -103,8 +105,8 @@ records_f64(const Tile *tiles, const Record *records, const double *v, const dou
         const double *right = source(record.right_kind, record.right, v, lane, step, inner, right_step);
         const int64_t down_row = int64_t(record.left_row) * left_step, down_column = int64_t(record.left_column) * left_step;
         const int64_t next_row = int64_t(record.right_row) * right_step;
-        // Neighbouring threads read neighbouring numbers: down a matrix, four along a vector's rows. Number e of a thread is
-        // (e % 2) odd ways and (e / 2) times four steps from the first.
+        // Neighbouring threads read neighbouring numbers: down a matrix, four along a vector's rows. Number e of a
+        // thread is (e % 2) odd ways and (e / 2) times four steps from the first.
         const bool down = record.left_row == 1;
         const int k0 = down ? thread / SIDE : thread % 4, i0 = down ? thread % SIDE : thread / 4;
         const int odd_k = down ? 2 : 0, odd_i = down ? 0 : SIDE / 2;

@@ -1,14 +1,14 @@
-// The fused pass over dense rows, and over stored ones where few threads share a row or columns are counted in 64 bits; the
-// others are in staged.cu.
-// Floor: every entry once, with its column where it has one, v and w once, w twice where gamma is not zero; 2 flops an entry
-// and column of v, 8 where both are complex.
+// The fused pass over dense rows, and over stored ones where few threads share a row or columns are counted in 64 bits;
+// the others are in staged.cu.
+// Floor: every entry once, with its column where it has one, v and w once, w twice where gamma is not zero; 2 flops an
+// entry and column of v, 8 where both are complex.
 #include "formats.cuh"
 
 // Rows that a block takes at a time: neighbours in the matrix are neighbours in the cache.
 constexpr uint32_t CHUNK = host::matrices::CHUNK;
 
-// Entries whose loads are under way together. A thread that has a row to itself needs many; where threads share a row, the
-// wasted ones cost more.
+// Entries whose loads are under way together. A thread that has a row to itself needs many; where threads share a row,
+// the wasted ones cost more.
 template <int L>
 constexpr int BATCH = L == 1 ? 8 : 4;
 

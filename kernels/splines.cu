@@ -1,8 +1,9 @@
 // Cubic B-splines at the electrons of all walkers at once. The table lies as [tile][x][y][z][W lanes], three rows of z
-// repeated at each column's end, so that the four rows of a column are neighbours. A warp takes one electron and one tile of
-// orbitals, V of them a thread; a block takes neighbouring electrons, whose rows it then finds in its multiprocessor's
-// cache. Electrons are brought into that order first, by a counting sort over blocks of the grid: results do not depend on
-// it. Tiles are the slow direction of a launch: one tile's slice of the table fits the second cache.
+// repeated at each column's end, so that the four rows of a column are neighbours. A warp takes one electron and one
+// tile of orbitals, V of them a thread; a block takes neighbouring electrons, whose rows it then finds in its
+// multiprocessor's cache. Electrons are brought into that order first, by a counting sort over blocks of the grid:
+// results do not depend on it. Tiles are the slow direction of a launch:
+// one tile's slice of the table fits the second cache.
 //
 // Floor of 24576 electrons, 384 orbitals, 60^3 in single precision: the table once from memory (332 MB, 0.07 ms), rows
 // through the multiprocessors' caches (2.4 GB at 128 bytes a cycle each, 0.08 ms).

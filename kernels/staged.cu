@@ -1,7 +1,7 @@
-// The fused pass over compressed rows, ELL and SELL-C-sigma, where four threads or more share a row. What takes longest is
-// waiting: for where a row begins, then for its columns, then for the rows of the vector. So a group of threads asks for the
-// beginning of a row two rows ahead and copies its entries to shared memory one row ahead, and then asks for all rows of the
-// vector at once. Blocks walk the rows in tiles of the lattice, where columns tell of one.
+// The fused pass over compressed rows, ELL and SELL-C-sigma, where four threads or more share a row. What takes longest
+// is waiting: for where a row begins, then for its columns, then for the rows of the vector. So a group of threads asks
+// for the beginning of a row two rows ahead and copies its entries to shared memory one row ahead, and then asks for
+// all rows of the vector at once. Blocks walk the rows in tiles of the lattice, where columns tell of one.
 #include "formats.cuh"
 
 // Whether registers suffice for EXACT rows: ptxas finds them for double precision, not for Ampere.
@@ -13,8 +13,8 @@ constexpr bool ROOM =
     false;
 #endif
 
-// Entries whose rows are asked for together. Beyond the end of a row come zeros on its first column. WIDE_BATCH: complex rows of
-// 128 bytes, whose blocks are small, are asked for in one go, at the price of a fourth block.
+// Entries whose rows are asked for together. Beyond the end of a row come zeros on its first column. WIDE_BATCH:
+// complex rows of 128 bytes, whose blocks are small, are asked for in one go, at the price of a fourth block.
 template <bool STEP, class V, int L>
 constexpr bool WIDE_BATCH = STEP && ROOM<V> && sizeof(V) == 16 && L == 8;
 template <bool STEP, class V, int L>
@@ -24,8 +24,8 @@ constexpr uint32_t BATCH = WIDE_BATCH<STEP, V, L> ? 16 : 8;
 template <int L>
 constexpr uint32_t AHEAD = L == 4 ? 8 : 16;
 
-// Threads of a block. Large blocks take large tiles, of which L1 holds the rows that neighbours share; with short rows, and where
-// 64 registers or 48 KiB of shared memory do not suffice, blocks are small. As in src/backend/cuda/order.rs.
+// Threads of a block. Large blocks take large tiles, of which L1 holds the rows that neighbours share; with short rows,
+// and where 64 registers or 48 KiB of shared memory do not suffice, blocks are small. As in src/backend/cuda/order.rs.
 template <bool STEP, class V, int P, int L>
 constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? (int)host::order::LARGE_BLOCK : THREADS;
 
@@ -33,8 +33,8 @@ constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? (int)h
 template <bool STEP, class V, int L>
 constexpr bool FOLDED = STEP && sizeof(V) == 16 && L == 32;
 
-// The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a group
-// of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
+// The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a
+// group of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
 struct Order {
     uint32_t width, height, depth;
     uint32_t tile_x, tile_y, march;
@@ -44,8 +44,8 @@ struct Order {
     uint32_t tiles_x, tiles_y, marches, units, plane;
     // Rows of a plane that a group takes, and how many lines these are apart.
     uint32_t fold, lines;
-    // Blocks that share a part of the units, and units of such a part. Blocks start one after the other, so that none is further
-    // ahead than a part; the rows that it has read are still in the cache for those behind.
+    // Blocks that share a part of the units, and units of such a part. Blocks start one after the other, so that none
+    // is further ahead than a part; the rows that it has read are still in the cache for those behind.
     uint32_t wave, share;
 };
 HOST_LAYOUT_order_Order(Order);
@@ -121,8 +121,9 @@ __device__ __forceinline__ void with_number(uint32_t n, const F& f) {
         with_number<MIDDLE + 1, HIGH>(n, f);
 }
 
-// A STEP of a recurrence has an old output, an input row of its own, products, and rows in order; knowing this saves registers.
-// EXACT: no zeros are read beyond the end of a row, which takes code for every number of entries that may be left.
+// A STEP of a recurrence has an old output, an input row of its own, products, and rows in order; knowing this saves
+// registers. EXACT: no zeros are read beyond the end of a row, which takes code for every number of entries that may be
+// left.
 template <bool STEP, bool EXACT, class V, int P, int L, class M>
 __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o, const Vectors<V>& a) {
     using T = typename M::Value;

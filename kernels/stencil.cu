@@ -1,7 +1,7 @@
-// The fused pass over any matrix-free stencil. A block takes a tile of cells in the first two directions and a few planes of
-// the third; blocks that run together work on neighbouring tiles, so that rows which several cells need are still in a
-// cache. The threads of a warp have one orbital. Hoppings of inner cells come with the kernel's arguments and are read by
-// a warp at once; near a boundary the same ones lead elsewhere, which a table of distances tells.
+// The fused pass over any matrix-free stencil. A block takes a tile of cells in the first two directions and a few
+// planes of the third; blocks that run together work on neighbouring tiles, so that rows which several cells need are
+// still in a cache. The threads of a warp have one orbital. Hoppings of inner cells come with the kernel's arguments
+// and are read by a warp at once; near a boundary the same ones lead elsewhere, which a table of distances tells.
 #include "update.cuh"
 
 constexpr int MOST_DIRECTIONS = host::cells::MOST_DIRECTIONS;
@@ -26,9 +26,9 @@ struct Stencil {
     const uint32_t* start;
     const Entry<T>* entries;
     const typename Traits<T>::Real* diagonal;
-    // Whether a combination has the inner cells' hoppings; where they lead, [combination * orbitals + orbital][quads], in
-    // rows; and what its row has on the diagonal. A hopping that an open boundary cuts leads to the row itself, and is
-    // taken back there.
+    // Whether a combination has the inner cells' hoppings; where they lead, [combination * orbitals + orbital][quads],
+    // in rows; and what its row has on the diagonal. A hopping that an open boundary cuts leads to the row itself, and
+    // is taken back there.
     const uint32_t* plain;
     const int4* distances;
     const T* on_site;

@@ -1,9 +1,9 @@
-// The fused pass over a stencil of one orbital with hoppings to the next cells along the axes: cubic, square, chain-like.
-// A block takes a tile of cells in the first two directions and a few planes of the third. Blocks that run together work
-// on neighbouring tiles, so that every row comes from memory once and from a cache the other times. Values of inner cells
-// are read from the kernel's arguments, which costs no registers; cells whose boundary changes them read a list.
-// Floor: v and w once, w twice where gamma is not zero, and the diagonal once where there is one. 12 flops a row and lane of its
-// neighbours are far below what the memory asks for.
+// The fused pass over a stencil of one orbital with hoppings to the next cells along the axes: cubic, square,
+// chain-like. A block takes a tile of cells in the first two directions and a few planes of the third. Blocks that run
+// together work on neighbouring tiles, so that every row comes from memory once and from a cache the other times.
+// Values of inner cells are read from the kernel's arguments, which costs no registers; cells whose boundary changes
+// them read a list. Floor: v and w once, w twice where gamma is not zero, and the diagonal once where there is one. 12
+// flops a row and lane of its neighbours are far below what the memory asks for.
 #include "update.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, NEIGHBOURS };
@@ -20,7 +20,8 @@ struct Straight {
     uint32_t nx, ny, nz;
     // Cells of a tile, planes of a unit, and tiles across that are worked on together.
     uint32_t tile_x, tile_y, march, slab;
-    // Bit 0: no cell has values of its own. Bits 1 to 3: the x, y and z directions end, and cells there miss a neighbour.
+    // Bit 0: no cell has values of its own. Bits 1 to 3: the x, y and z directions end,
+    // and cells there miss a neighbour.
     uint32_t all_plain;
     // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
     const uint32_t* classes;
@@ -134,8 +135,8 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         if (m.all_plain & 2) aside |= (x == 0) << LEFT | (x + 1 == m.nx) << RIGHT;
         if (m.all_plain & 4) aside |= (y == 0) << DOWN | (y + 1 == m.ny) << UP;
         const bool ends = m.all_plain & 8;
-        // Where these directions end, x and for long rows y, all threads look for neighbours that are missing: if some went another
-        // way, their block would wait for them.
+        // Where these directions end, x and for long rows y, all threads look for neighbours that are missing: if some
+        // went another way, their block would wait for them.
         constexpr uint32_t TOGETHER = L >= 16 ? 6 : 2;
         const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         const auto combination = [&](uint32_t z) { return near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z; };

@@ -1,5 +1,5 @@
-// Products of tall-skinny blocks of doubles on the tensor cores, and of lists of single columns. A complex column of a block is
-// two real ones side by side here ("lanes"); the host puts real and imaginary parts together.
+// Products of tall-skinny blocks of doubles on the tensor cores, and of lists of single columns. A complex column of a
+// block is two real ones side by side here ("lanes"); the host puts real and imaginary parts together.
 // Floor: every block and column once.
 #include "common.cuh"
 #include "tensor.cuh"
@@ -158,8 +158,9 @@ __device__ __forceinline__ double over_warp(double x) {
 // Blocks of each row of the grid that have ended; the last one sets it back.
 __device__ uint32_t ended[LISTED / TOGETHER];
 
-// out[k][part] = <x_k|y> for a list of single columns, TOGETHER columns a grid row: y is read once for each of these. sums holds
-// [row of the grid][block][TOGETHER][part] meanwhile; the block of a row that ends last adds them up, in a fixed order.
+// out[k][part] = <x_k|y> for a list of single columns, TOGETHER columns a grid row: y is read once for each of these.
+// sums holds [row of the grid][block][TOGETHER][part] meanwhile; the block of a row that ends last adds them up,
+// in a fixed order.
 template <class T>
 __device__ void dots_list(uint64_t rows, uint32_t columns, const List<T>& x, const T* y, double* sums, double* out) {
     constexpr int PARTS = Traits<T>::complex ? 2 : 1, NUMBERS = TOGETHER * PARTS;

@@ -1,5 +1,6 @@
-// Small products of doubles on the tensor cores, and numbers on their way to shared memory. In all fragments lane 4 g + t of a warp has row g (and g + 8) of the left
-// factor and of the sum, column g of the right one, and the numbers 2 t and 2 t + 1 along a row of the sum.
+// Small products of doubles on the tensor cores, and numbers on their way to shared memory. In all fragments lane 4 g +
+// t of a warp has row g (and g + 8) of the left factor and of the sum, column g of the right one, and the numbers 2 t
+// and 2 t + 1 along a row of the sum.
 #pragma once
 #include <cstdint>
 
@@ -30,7 +31,8 @@ __device__ __forceinline__ void multiply_add(double (&upper)[2], double (&lower)
 #endif
 }
 
-// sum += L R for a block of 16 rows, 8 columns and 4 steps: `a[half]` has rows g and g + 8 at step t, as `b` has column g.
+// sum += L R for a block of 16 rows, 8 columns and 4 steps: `a[half]` has rows g and g + 8 at step t,
+// as `b` has column g.
 __device__ __forceinline__ void multiply_add(double (&sum)[4], const double (&a)[2], double b) {
 #if LARGE_STEPS
     asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"

@@ -1,5 +1,5 @@
-// A tile of a result, which a block of threads owns: where the result begins, its size, the tile's first row and column, and what
-// it is the sum of.
+// A tile of a result, which a block of threads owns: where the result begins, its size, the tile's first row and
+// column, and what it is the sum of.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Products of matrices in tiles of H x 64, a tile for 256 threads: real ones on the tensor cores, complex ones by single
-// multiplications. Factors come past the registers, some slabs ahead of those that are multiplied.
+// Products of matrices in tiles of H x 64, a tile for 256 threads: real ones on the tensor cores, complex ones by
+// single multiplications. Factors come past the registers, some slabs ahead of those that are multiplied.
 #pragma once
 #include "tensor.cuh"
 #include "walkers.cuh"
@@ -27,7 +27,8 @@ struct Sums {
     static constexpr int COUNT = H / 16;
     S x[COUNT][4];
 
-    // Which row and column of the tile number [p][q] is. Real: warps take H/4 rows and 32 columns each, in blocks of 16 x 8.
+    // Which row and column of the tile number [p][q] is. Real: warps take H/4 rows and 32 columns each,
+    // in blocks of 16 x 8.
     static __device__ __forceinline__ void place(int p, int q, uint32_t& i, uint32_t& j) {
         if (sizeof(S) == 8) {
             const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -4,8 +4,8 @@
 #pragma once
 #include "common.cuh"
 
-// Every type of vectors with the packs of lanes that rows are read in, and the type of the matrix: a real matrix takes the two
-// parts of a complex number as two lanes.
+// Every type of vectors with the packs of lanes that rows are read in, and the type of the matrix: a real matrix takes
+// the two parts of a complex number as two lanes.
 #define EVERY_PACK(DO)                                                                           \
     DO(f32, F32, 1, F32) DO(f32, F32, 2, F32) DO(f32, F32, 4, F32) DO(f64, F64, 1, F64)        \
     DO(f64, F64, 2, F64) DO(c32, C32, 1, C32) DO(c32, C32, 2, C32) DO(c64, C64, 1, C64)
@@ -67,7 +67,8 @@ struct RowPass {
         finish(out, own, sum, old);
     }
 
-    // With the old output at hand, which is not used if gamma is zero; in a STEP, gamma is not, and products are wanted.
+    // With the old output at hand, which is not used if gamma is zero; in a STEP, gamma is not,
+    // and products are wanted.
     template <bool STEP = false>
     __device__ __forceinline__ void finish(V* out, const Pack<V, P>& own, const Pack<V, P>& sum, const Pack<V, P>& old) {
         store_once(reinterpret_cast<Pack<V, P>*>(out), combined<STEP>(own, sum, old));

@@ -1,10 +1,11 @@
-// Sweeps of the walkers of a Slater-Jastrow wave function: trial points, rows of orbitals, and the schemes that decide about
-// electrons one by one, all at once, or as a whole (`ahead.cu` and `groups.cu` have the others). Scalars S are those of the
-// orbitals. Kept of every determinant is B = (A^-1)^T, so that a ratio is a product of two rows. Matrices are numbered
-// filling * walkers + walker, fillings of one spin.
-// Floor of a sweep over n electrons of one spin, for every filling, if a part a of them moves. One by one: 2 n^3 flops for the
-// ratios and 2 a n^3 for B, which is read once a ratio, and read and written once a move: (1 + 2 a) n^3 numbers, from the cache
-// where all walkers' matrices fit in there. All at once: rows and B once, 2 n^2 flops, and the inverse anew (`inverse.cu`).
+// Sweeps of the walkers of a Slater-Jastrow wave function: trial points, rows of orbitals, and the schemes that decide
+// about electrons one by one, all at once, or as a whole (`ahead.cu` and `groups.cu` have the others). Scalars S are
+// those of the orbitals. Kept of every determinant is B = (A^-1)^T, so that a ratio is a product of two rows. Matrices
+// are numbered filling * walkers + walker, fillings of one spin.
+// Floor of a sweep over n electrons of one spin, for every filling, if a part a of them moves. One by one: 2 n^3 flops
+// for the ratios and 2 a n^3 for B, which is read once a ratio, and read and written once a move: (1 + 2 a) n^3
+// numbers, from the cache where all walkers' matrices fit in there. All at once: rows and B once, 2 n^2 flops, and the
+// inverse anew (`inverse.cu`).
 
 #include "moves.cuh"
 
@@ -28,8 +29,8 @@ __device__ __forceinline__ C64 orbital(const F* lanes, uint32_t l, double3 k, co
     return times(turn, C64{double(lanes[2 * l]), double(lanes[2 * l + 1])});
 }
 
-// Rows of orbitals at electrons `first` .. of every walker, from a plane of the table: n orbitals a row, for every filling.
-// With TRANSPOSED the electrons lie side by side instead.
+// Rows of orbitals at electrons `first` .. of every walker, from a plane of the table: n orbitals a row, for every
+// filling. With TRANSPOSED the electrons lie side by side instead.
 template <class F, bool TRANSPOSED, class S>
 __device__ void rows_of(const F* plane, uint32_t lanes, const Walk& w, uint32_t first, uint32_t count, uint32_t n,
                         const uint32_t* filling, uint32_t fillings, double3 k, S* out) {
@@ -43,8 +44,9 @@ __device__ void rows_of(const F* plane, uint32_t lanes, const Walk& w, uint32_t 
     }
 }
 
-// The drift of every electron where points were evaluated with derivatives: v = grad ln sqrt(rho) of the one-body density,
-// shortened where it is long (Umrigar). Real and imaginary parts are lanes alike, and a twist drops out. A warp an electron.
+// The drift of every electron where points were evaluated with derivatives: v = grad ln sqrt(rho) of the one-body
+// density, shortened where it is long (Umrigar). Real and imaginary parts are lanes alike, and a twist drops out.
+// A warp an electron.
 template <class F>
 __device__ inline void drift(const F* planes, uint32_t lanes, uint32_t filled, const Walk& w, double* out) {
     const uint64_t at = blockIdx.x * WARPS + threadIdx.x / WARP, plane = uint64_t(w.electrons) * w.walkers * lanes;
@@ -78,7 +80,8 @@ __device__ inline void ratios(const S* row, const S* inverse, uint32_t n, S* out
     if (threadIdx.x % WARP == 0) out[matrix * n + j] = z;
 }
 
-// The decision of one electron of a walker, whose ratios stand in `q`; row `own` of B over the ratio goes to `u` if it moves.
+// The decision of one electron of a walker, whose ratios stand in `q`;
+// row `own` of B over the ratio goes to `u` if it moves.
 template <class S>
 __device__ inline void decide_one(const Walk& w, const Expansion& e, uint32_t spin, const S* q, const S* inverse, uint32_t n,
                                   uint32_t first, uint32_t own, S* u) {
@@ -209,8 +212,8 @@ extern "C" __global__ void walk_change(Walk w) {
     if (threadIdx.x % WARP == 0) w.change[at] = sum + 0.5 * w.bias[at];
 }
 
-// What each electron adds to the change of J if all of them go to their trial points: its bodies, and those before it. A warp
-// an electron.
+// What each electron adds to the change of J if all of them go to their trial points: its bodies, and those before it.
+// A warp an electron.
 extern "C" __global__ void walk_whole(Walk w) {
     const uint32_t i = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (i >= w.electrons) return;

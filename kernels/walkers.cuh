@@ -50,8 +50,8 @@ struct Walk {
     double* trial;
     // [electron][walker][3]: where splines are evaluated.
     double* points;
-    // [walker][electron]: how J changes with half of `bias`, which is ln q(x|y) - ln q(y|x) of the proposals; and whether the
-    // electron moved.
+    // [walker][electron]: how J changes with half of `bias`, which is ln q(x|y) - ln q(y|x) of the proposals; and
+    // whether the electron moved.
     double* change;
     double* bias;
     uint32_t* moved;

@@ -1,5 +1,6 @@
-// The Wilson-Dirac operator: a thread a site and column. Where sites come in whole groups and there is one column (PACKED),
-// the components of a site are at distances that the compiler knows. In double precision two threads of a warp then share a site.
+// The Wilson-Dirac operator: a thread a site and column. Where sites come in whole groups and there is one column
+// (PACKED), the components of a site are at distances that the compiler knows.
+// In double precision two threads of a warp then share a site.
 //
 // Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
 #include "wilson.cuh"
@@ -7,7 +8,8 @@
 constexpr int MOST_ADDED = host::wilson::MOST_ADDED;
 constexpr int BLOCK = host::wilson::BLOCK;
 
-// Division by a number known to the host, of what is below 2^31: before its first load a thread divides half a dozen times.
+// Division by a number known to the host, of what is below 2^31:
+// before its first load a thread divides half a dozen times.
 struct Divisor {
     uint32_t factor, shift;
 
@@ -38,7 +40,8 @@ struct WilsonArgument {
     Divisor by_slab, by_times, by_pair;
     // Bit `smid`: the side of the chip that a multiprocessor belongs to.
     uint32_t sides[8];
-    // Blocks of each side that have asked for their turn, the second in the upper half; null: blocks are taken as they are numbered.
+    // Blocks of each side that have asked for their turn, the second in the upper half; null:
+    // blocks are taken as they are numbered.
     unsigned long long* turns;
 };
 HOST_LAYOUT_wilson_WilsonArgument(WilsonArgument);
@@ -107,8 +110,8 @@ __device__ __forceinline__ void hops(const WilsonArgument& a, uint32_t site, uin
     hop<F, N, PACKED, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
 }
 
-// Writes `COUNT` components of the result from their sums over all hops: where component k stands, whether gamma5 turns its
-// sign, and its sum. One loop with its stores in between: taken apart it was a quarter slower.
+// Writes `COUNT` components of the result from their sums over all hops: where component k stands, whether gamma5 turns
+// its sign, and its sum. One loop with its stores in between: taken apart it was a quarter slower.
 template <class F, int COUNT, class At, class Lower, class Sum>
 __device__ __forceinline__ void finish(const WilsonArgument& a, At at, Lower lower, Sum sum) {
     using Two = typename Reals<F>::Two;
@@ -141,8 +144,9 @@ __device__ __forceinline__ void finish(const WilsonArgument& a, At at, Lower low
 }
 
 // The block of sites whose turn on its side is `i`. A slice of constant time is shared between the sides of the chip,
-// `across` blocks each, so that what neighbours share crosses the link between the halves of the second cache once; a side
-// walks slabs of its share along the time, so that what they share with the times before and behind lies in the cache.
+// `across` blocks each, so that what neighbours share crosses the link between the halves of the second cache once; a
+// side walks slabs of its share along the time, so that what they share with the times before and behind lies in the
+// cache.
 __device__ __forceinline__ uint32_t turn_of(const WilsonArgument& a, uint32_t side, uint32_t i) {
     if (a.backwards) i = a.side - 1 - i;
     const uint32_t slabs = a.by_slab.under(i), layer = a.by_times.under(slabs), time = slabs - layer * a.times;
@@ -172,7 +176,8 @@ __device__ __forceinline__ uint32_t block_of(const WilsonArgument& a) {
     return mine;
 }
 
-// The group of packed sites at place `i` of the order: planes of the third direction may be walked in pairs, side by side.
+// The group of packed sites at place `i` of the order: planes of the third direction may be walked in pairs,
+// side by side.
 __device__ __forceinline__ uint32_t group_of(const WilsonArgument& a, uint32_t i) {
     if (!a.paired) return i;
     const uint32_t plane = a.dims[0] * a.dims[1] / GROUP;
@@ -257,8 +262,8 @@ __device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site
     const uint32_t n = a.dims[MU];
     const bool last = x + 1 == n, first = x == 0;
     const F turn = (F)a.sign[MU];
-    // Where fermions do not pass the boundary, its neighbours are not fetched: the site's own numbers are at hand. The kernel
-    // of 8 reals, with one thread a site, took 5 % more time that way.
+    // Where fermions do not pass the boundary, its neighbours are not fetched: the site's own numbers are at hand. The
+    // kernel of 8 reals, with one thread a site, took 5 % more time that way.
     const bool closed = a.sign[MU] == 0.0;
     const uint32_t up = !last ? site + stride : closed ? site : site - (n - 1) * stride;
     const uint32_t down = !first ? site - stride : closed ? site : site + (n - 1) * stride;
@@ -266,9 +271,9 @@ __device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site
     half_hop<F, N, MU, true>(a, site, down, half, s, first ? turn : F(1), own, far);
 }
 
-// A warp for half a group of sites, two threads each with one component of every half-spinor: half the sums, so that registers
-// are left for numbers on their way, while a link travels once for both. What the first two directions make of the other
-// thread's spins changes hands before the others.
+// A warp for half a group of sites, two threads each with one component of every half-spinor: half the sums, so that
+// registers are left for numbers on their way, while a link travels once for both. What the first two directions make
+// of the other thread's spins changes hands before the others.
 template <class F, int N>
 __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     constexpr uint32_t SITES = GROUP / 2;

@@ -1,5 +1,5 @@
-//! Where a strange script may read and write: with `--confine`, in one folder. The program looks at every name itself, so
-//! that errors say why. On Linux the kernel keeps the process there as well (Landlock), whatever the program does.
+//! Where a strange script may read and write: with `--confine`, in one folder. The program looks at every name itself,
+//! so that errors say why. On Linux the kernel keeps the process there as well (Landlock), whatever the program does.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;

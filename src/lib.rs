@@ -22,8 +22,8 @@
 //! ```
 //!
 //! The other modules are the numerics behind the scripts, for use from Rust; `src/README.md` is their map.
-//! Layers import downwards only: [`error`], [`confine`] and [`task`], [`ranks`], [`number`], [`backend`], [`operator`] and [`lattice`],
-//! [`method`], then [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
+//! Layers import downwards only: [`error`], [`confine`] and [`task`], [`ranks`], [`number`], [`backend`], [`operator`]
+//! and [`lattice`], [`method`], then [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
 
 pub mod backend;
 #[doc(hidden)]

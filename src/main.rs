@@ -7,8 +7,8 @@ use umklapp::number::memory::{Watched, unwind_if_refused};
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// Where the standard library goes when memory was refused: to whoever catches it, as a panic. All else ends as with the
-/// system's function of this name.
+/// Where the standard library goes when memory was refused: to whoever catches it, as a panic. All else ends as with
+/// the system's function of this name.
 #[cfg(unix)]
 #[unsafe(no_mangle)]
 extern "C-unwind" fn abort() -> ! {
@@ -22,8 +22,8 @@ extern "C-unwind" fn abort() -> ! {
 }
 
 fn main() -> ExitCode {
-    // The standard library's report of refused memory would print where it happened. That takes memory and a lock, which an
-    // unwinding from there leaves locked.
+    // The standard library's report of refused memory would print where it happened. That takes memory and a lock,
+    // which an unwinding from there leaves locked.
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("RUST_BACKTRACE", "0") };
     umklapp::cli::main()

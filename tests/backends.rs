@@ -154,8 +154,8 @@ on!(
     split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx512), cpu(1, Isa::Avx512)], &[5.0, 0.1, 3.0])
 );
 
-/// Tests of several GPUs have them for themselves. A kernel that waits for another GPU may not end before the test's thread has
-/// queued what it waits for; opening a GPU waits for all kernels there, and holds what that thread needs.
+/// Tests of several GPUs have them for themselves. A kernel that waits for another GPU may not end before the test's
+/// thread has queued what it waits for; opening a GPU waits for all kernels there, and holds what that thread needs.
 static GPUS: RwLock<()> = RwLock::new(());
 
 /// What a test uses while it has its turn.

@@ -276,8 +276,8 @@ fn a_run_that_is_killed_goes_on() {
     }
 }
 
-/// The manual's promise: the same bits from any number of threads where the order of sums is fixed, and the same numbers
-/// to rounding elsewhere.
+/// The manual's promise: the same bits from any number of threads where the order of sums is fixed, and the same
+/// numbers to rounding elsewhere.
 #[test]
 fn threads_and_parts_give_the_same_numbers() {
     let script = "

@@ -1,9 +1,9 @@
 //! Scripts and files that nobody would write: no panic, no abort, no hang, no damaged file that is read as another.
 //!
 //! What is drawn depends on a seed and a number only. A failure names both, and the script or file; by hand
-//! `UMKLAPP_FUZZ_SCRIPTS=5000 UMKLAPP_FUZZ_FILES=3000 UMKLAPP_FUZZ_SEED=7 cargo test --release --test fuzz` draws more, and
-//! `UMKLAPP_FUZZ_PATIENCE=50` interrupts each script after so many milliseconds. What was found lies in `tests/fuzz/corpus`
-//! and runs first.
+//! `UMKLAPP_FUZZ_SCRIPTS=5000 UMKLAPP_FUZZ_FILES=3000 UMKLAPP_FUZZ_SEED=7 cargo test --release --test fuzz` draws more,
+//! and `UMKLAPP_FUZZ_PATIENCE=50` interrupts each script after so many milliseconds. What was found lies in
+//! `tests/fuzz/corpus` and runs first.
 
 #[allow(dead_code)]
 mod common;
@@ -224,8 +224,8 @@ fn each_number_in_turn() {
     });
 }
 
-/// Every so many of the whole numbers among the options of each function, the largest that there is, zero and one below among
-/// their values; `UMKLAPP_FUZZ_STEP=1` runs all of them.
+/// Every so many of the whole numbers among the options of each function, the largest that there is, zero and one below
+/// among their values; `UMKLAPP_FUZZ_STEP=1` runs all of them.
 #[test]
 fn each_count_in_turn() {
     as_the_program(|| {

@@ -1,6 +1,6 @@
 //! Models drawn at random, and the routes to their spectra held against each other: dense diagonalisation, `davidson`,
-//! `lanczos`, `ritz`, `dmrg::finite`, Chebyshev moments. `UMKLAPP_RANDOM_CASES` and `UMKLAPP_RANDOM_SEED` say how many and which;
-//! a case that fails prints its script, which then belongs into `tests/golden`.
+//! `lanczos`, `ritz`, `dmrg::finite`, Chebyshev moments. `UMKLAPP_RANDOM_CASES` and `UMKLAPP_RANDOM_SEED` say how many
+//! and which; a case that fails prints its script, which then belongs into `tests/golden`.
 
 use std::fmt::Write;
 
@@ -309,7 +309,8 @@ fn hopping(draw: &mut Draw) -> String {
     )
 }
 
-/// A matrix of blocks that nothing couples, many of them several times: isolated states, diagonals, chains, constant blocks.
+/// A matrix of blocks that nothing couples, many of them several times: isolated states, diagonals, chains,
+/// constant blocks.
 fn blocks(draw: &mut Draw, most: usize) -> String {
     let limit = draw.of(&[3, 70, 70, 200, 400]).min(most);
     let target = 1 + draw.below(limit);

@@ -1,5 +1,5 @@
-//! Several ranks of one run, under every MPI that is found: the launchers in `UMKLAPP_TEST_MPIEXEC` (a list of files, with a
-//! colon between two) and the one on the path. Without any, these tests say so and test nothing.
+//! Several ranks of one run, under every MPI that is found: the launchers in `UMKLAPP_TEST_MPIEXEC` (a list of files,
+//! with a colon between two) and the one on the path. Without any, these tests say so and test nothing.
 
 #[cfg(target_os = "linux")]
 mod ends;
@@ -29,8 +29,8 @@ fn launchers() -> &'static [PathBuf] {
     })
 }
 
-/// What Open MPI's launcher says where it cannot listen for the ranks that it is about to start, as happens now and then; it
-/// starts none.
+/// What Open MPI's launcher says where it cannot listen for the ranks that it is about to start, as happens now and
+/// then; it starts none.
 const NONE_STARTED: &str = "listener thread failed to start";
 
 /// Runs shared out to the MPIs, of which each makes one at least.
@@ -182,9 +182,9 @@ fn measurements_are_made_by_all() {
     }
 }
 
-/// Lattices whose moments are compared: open and periodic, odd, complex, in single precision, with several orbitals, with bonds
-/// that reach beyond a small box, and smaller than the number of ranks; rows with vacancies, orbitals of a site on two ranks,
-/// rows in boxes that a stencil before them has cut.
+/// Lattices whose moments are compared: open and periodic, odd, complex, in single precision, with several orbitals,
+/// with bonds that reach beyond a small box, and smaller than the number of ranks; rows with vacancies, orbitals of a
+/// site on two ranks, rows in boxes that a stencil before them has cut.
 const LATTICES: [(&str, &str); 10] = [
     ("cubic", "tight_binding(lattice::cubic(6, 5, 7), #{ hopping: -1.0, disorder: 1.0, seed: 2 })"),
     (
@@ -571,7 +571,8 @@ fn gauge_files_are_refused_by_all_ranks() {
         };
         assert_eq!(run("c.rhai").code, Some(0));
         let whole = std::fs::read(place.0.join("u.nersc")).unwrap();
-        // Words of a link that the last rank reads change places, which the file's own sum does not show; nor has it a check.
+        // Words of a link that the last rank reads change places, which the file's own sum does not show;
+        // nor has it a check.
         let text = String::from_utf8_lossy(&whole).into_owned();
         let line = text.find("CRC32").unwrap();
         let end = line + text[line..].find('\n').unwrap() + 1;

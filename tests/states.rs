@@ -1,4 +1,5 @@
-//! States as vectors against vectors: products, sums, elements, gates, reduced density matrices, samples, infinite temperature.
+//! States as vectors against vectors: products, sums, elements, gates, reduced density matrices, samples,
+//! infinite temperature.
 
 use std::sync::Arc;
 

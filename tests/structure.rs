@@ -1,5 +1,5 @@
-//! Keeps the house: layers import downwards only, files of a folder import one another in one direction, foreign crates and
-//! `unsafe` stay in their rooms, numeric layers know no script, files stay short, host and device agree.
+//! Keeps the house: layers import downwards only, files of a folder import one another in one direction, foreign crates
+//! and `unsafe` stay in their rooms, numeric layers know no script, files stay short, host and device agree.
 
 #[path = "../build/layouts.rs"]
 mod layouts;
@@ -54,12 +54,17 @@ fn sources() -> Vec<(PathBuf, String)> {
 }
 
 fn sources_in(folder: &str) -> Vec<(PathBuf, String)> {
-    fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+    texts_in(folder, &["rs"])
+}
+
+/// The files with these endings below a folder of the project, and their texts.
+fn texts_in(folder: &str, endings: &[&str]) -> Vec<(PathBuf, String)> {
+    fn collect(folder: &Path, endings: &[&str], found: &mut Vec<(PathBuf, String)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                collect(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+                collect(&path, endings, found);
+            } else if path.extension().is_some_and(|e| endings.iter().any(|ending| e == *ending)) {
                 let text = std::fs::read_to_string(&path).unwrap();
                 found.push((path, text));
             }
@@ -67,8 +72,8 @@ fn sources_in(folder: &str) -> Vec<(PathBuf, String)> {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
-    collect(&root, &mut found);
-    found.iter().map(|(path, text)| (path.strip_prefix(&root).unwrap().to_path_buf(), text.clone())).collect()
+    collect(&root, endings, &mut found);
+    found.into_iter().map(|(path, text)| (path.strip_prefix(&root).unwrap().to_path_buf(), text)).collect()
 }
 
 /// The code of a file without comments: the rest of a line behind `//` goes, texts with slashes included.
@@ -132,7 +137,8 @@ fn program(text: &str) -> String {
     code(all).collect::<Vec<_>>().join("\n")
 }
 
-/// The paths that a piece of code names: those of `use`, groups opened, and those that begin with `crate`, `super` or `self`.
+/// The paths that a piece of code names: those of `use`, groups opened, and those that begin with `crate`, `super` or
+/// `self`.
 fn paths(code: &str) -> Vec<Vec<String>> {
     fn open(before: &[String], tree: &str, found: &mut Vec<Vec<String>>) {
         let (path, group) = match tree.split_once('{') {
@@ -347,7 +353,8 @@ fn numeric_layers_know_no_script() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every struct that goes to a kernel is compared with its twin there, in words here and by the compiler where there is one.
+/// Every struct that goes to a kernel is compared with its twin there, in words here and by the compiler where there is
+/// one.
 #[test]
 fn host_and_device_agree() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -481,42 +488,69 @@ fn foreign_crates_stay_in_their_rooms() {
 
 #[test]
 fn files_are_short() {
+    let workflows = texts_in("stdlib", &["rhai"]);
+    assert!(workflows.len() > 20, "the workflows are gone");
     let long: Vec<String> = sources()
         .iter()
+        .chain(&workflows)
         .filter(|(_, text)| text.lines().count() > LONGEST)
         .map(|(path, text)| format!("{} has {} lines", path.display(), text.lines().count()))
         .collect();
     assert!(long.is_empty(), "split these: {}", long.join(", "));
 }
 
-/// Texts for people, and the comments of the stdlib, which are its help, fit on any screen. Tables, code and addresses are as wide as
-/// they are.
-#[test]
-fn prose_has_short_lines() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut wide = Vec::new();
-    let mut seen = 0;
-    for folder in [".", "book/src", "src", "src/script", "stdlib"] {
-        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            let script = path.extension().is_some_and(|e| e == "rhai");
-            if !script && path.extension().is_none_or(|e| e != "md") {
-                continue;
-            }
-            seen += 1;
-            let mut code = false;
-            for (number, line) in std::fs::read_to_string(&path).unwrap().lines().enumerate() {
-                let text = if script { line.trim_start().strip_prefix("//") } else { Some(line) };
-                let Some(text) = text.map(|text| text.trim_start_matches('/').trim_start()) else { continue };
-                code ^= text.starts_with("```");
-                let free = code || text.starts_with('|') || text.contains("://") || text.contains("  ");
-                if !free && line.chars().count() > 120 {
-                    wide.push(format!("{}:{}", path.display(), number + 1));
-                }
-            }
+/// Lines of prose that do not fit on a screen, by their numbers. Of a program these are its comments. Tables, code and
+/// addresses are as wide as they are.
+fn wide_lines(text: &str, program: bool) -> Vec<usize> {
+    let (mut wide, mut code) = (Vec::new(), false);
+    for (number, line) in text.lines().enumerate() {
+        let comment = line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!']));
+        let Some(text) = (if program { comment } else { Some(line) }) else {
+            code = false;
+            continue;
+        };
+        let text = text.trim_start();
+        code ^= text.starts_with("```");
+        let free = code || text.starts_with('|') || text.contains("://") || text.contains("  ");
+        if !free && line.chars().count() > 120 {
+            wide.push(number + 1);
         }
     }
-    assert!(seen > 30 && wide.is_empty(), "{} lines: {}", wide.len(), wide.join(", "));
+    wide
+}
+
+#[test]
+fn prose_has_short_lines() {
+    let (mut wide, mut seen) = (Vec::new(), 0);
+    let mut look = |folder: &str, files: Vec<(PathBuf, String)>, program: bool| {
+        seen += files.len();
+        for (path, text) in files {
+            let at = |number| format!("{folder}/{}:{number}", path.display());
+            wide.extend(wide_lines(&text, program).into_iter().map(at));
+        }
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let at_the_root = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| (path.clone(), std::fs::read_to_string(path).unwrap());
+    let texts = at_the_root.filter(|path| path.extension().is_some_and(|e| e == "md")).map(read);
+    look(".", texts.collect(), false);
+    for folder in ["book/src", "src"] {
+        look(folder, texts_in(folder, &["md"]), false);
+    }
+    for folder in
+        ["src", "stdlib", "kernels", "tests", "build", "benches", "scripts", "examples", "python/src"]
+    {
+        look(folder, texts_in(folder, &["rs", "rhai", "cu", "cuh", "h"]), true);
+    }
+    assert!(seen > 500 && wide.is_empty(), "{} lines: {}", wide.len(), wide.join(", "));
+}
+
+#[test]
+fn wide_lines_are_found() {
+    let words = "word ".repeat(25);
+    let text = format!("{words}\n    //! {words}\n/// ```\n/// {words}\n/// ```\n// | {words}\n// {words}\n");
+    assert_eq!(wide_lines(&text, true), [2, 7]);
+    assert_eq!(wide_lines(&words, false), [1]);
 }
 
 #[test]

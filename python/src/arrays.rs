@@ -1,5 +1,6 @@
-//! NumPy's arrays of numbers. Numbers change hands without a copy on their way out: an array owns the memory that a result had, or
-//! looks at what a table or a matrix shares with the session, and keeps it alive. Arrays of Python's are copied in.
+//! NumPy's arrays of numbers. Numbers change hands without a copy on their way out: an array owns the memory that a
+//! result had, or looks at what a table or a matrix shares with the session, and keeps it alive.
+//! Arrays of Python's are copied in.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -17,7 +17,8 @@ pub trait ValueKeeper {
     /// What Python holds in place of a value that is kept.
     fn handle<'py>(&self, py: Python<'py>, number: u64, kind: String) -> PyResult<Bound<'py, PyAny>>;
 
-    /// The kept value that something of Python's stands for, which must be kept here; none if it stands for no such value.
+    /// The kept value that something of Python's stands for, which must be kept here;
+    /// none if it stands for no such value.
     fn kept(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<Value>>;
 }
 

@@ -1,4 +1,5 @@
-//! Umklapp for Python: sessions of the language behind Python's objects. `umklapp/` beside this folder is what users see.
+//! Umklapp for Python: sessions of the language behind Python's objects.
+//! `umklapp/` beside this folder is what users see.
 
 mod arrays;
 mod convert;

@@ -1,5 +1,5 @@
-//! Refused memory is an exception and no end of the interpreter: the program's allocator counts what this library takes, and where
-//! the standard library would end the process, the call unwinds to the thread of its session.
+//! Refused memory is an exception and no end of the interpreter: the program's allocator counts what this library
+//! takes, and where the standard library would end the process, the call unwinds to the thread of its session.
 
 use umklapp::number::memory::{Watched, unwind_if_refused};
 
@@ -11,8 +11,8 @@ unsafe extern "C" {
     fn __real_abort() -> !;
 }
 
-/// Where this library calls `abort` (`build.rs`): what was refused goes to whoever catches it, as a panic. All else ends as with the
-/// system's function.
+/// Where this library calls `abort` (`build.rs`): what was refused goes to whoever catches it, as a panic. All else
+/// ends as with the system's function.
 #[cfg(target_os = "linux")]
 #[unsafe(no_mangle)]
 extern "C-unwind" fn __wrap_abort() -> ! {

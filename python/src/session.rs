@@ -32,8 +32,8 @@ pub struct Session {
 
 /// Something that stays in its session: an operator, a lattice, a vector, a state, a function.
 ///
-/// Its properties and methods are those of the language: ``h.dim``, ``h.to_matrix()``. ``numpy.asarray`` copies the numbers of vectors
-/// and operators.
+/// Its properties and methods are those of the language: ``h.dim``, ``h.to_matrix()``. ``numpy.asarray`` copies the
+/// numbers of vectors and operators.
 #[pyclass(frozen, weakref, module = "umklapp")]
 pub struct Handle {
     session: Session,

@@ -10,9 +10,9 @@ use crate::arrays;
 
 /// Named columns of equal lengths, in order: a read-only mapping from names to arrays.
 ///
-/// ``t["energy"]`` and ``t.energy`` are the same array, which looks at the table's memory and cannot be written to; ``t["energy"].copy()``
-/// can. ``dict(t)`` and ``pandas.DataFrame(t)`` work, ``len(t)`` is the number of columns, ``t.rows`` that of rows. ``t.report`` tells
-/// how the table was made.
+/// ``t["energy"]`` and ``t.energy`` are the same array, which looks at the table's memory and cannot be written to;
+/// ``t["energy"].copy()`` can. ``dict(t)`` and ``pandas.DataFrame(t)`` work, ``len(t)`` is the number of columns,
+/// ``t.rows`` that of rows. ``t.report`` tells how the table was made.
 #[pyclass(frozen, mapping, module = "umklapp")]
 pub struct Table(pub Columns);
 

@@ -1,4 +1,5 @@
-//! The thread that a session lives on. Its values are bound to it, scripts need a deep stack, and Python goes on meanwhile.
+//! The thread that a session lives on. Its values are bound to it, scripts need a deep stack,
+//! and Python goes on meanwhile.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Algebra of block vectors and of lists of columns. A backend that has none of its own for lists takes them by blocks of columns, or
-//! column by column.
+//! Algebra of block vectors and of lists of columns. A backend that has none of its own for lists takes them by blocks
+//! of columns, or column by column.
 
 use super::{BlockVector, Vectors};
 use crate::error::{Error, Result};
@@ -16,8 +16,8 @@ pub trait Algebra: Vectors {
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()>;
     /// Column-wise `<x|y>`, conjugating `x`, summed over local rows.
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
-    /// Adds the parts of `Re <x|y>` of single columns to `sums`, one or more of them: rows are dealt out to these in turn. A backend
-    /// that sums in its own way adds everything to the first.
+    /// Adds the parts of `Re <x|y>` of single columns to `sums`, one or more of them: rows are dealt out to these in
+    /// turn. A backend that sums in its own way adds everything to the first.
     fn lane_dots(&self, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
         let whole: f64 = self.dots(x, y)?.iter().map(|z| z.re).sum();
         sums.iter_mut().take(1).for_each(|sum| *sum += whole);
@@ -27,8 +27,8 @@ pub trait Algebra: Vectors {
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
     /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()>;
-    /// `Y = Y - U U^H Y` for orthonormal columns of `U`; with `kept = (d, X)`, `Y = Y + U (diag(d) U^H X - U^H Y)`: what acts
-    /// in the span of `U` is replaced by numbers that are known there.
+    /// `Y = Y - U U^H Y` for orthonormal columns of `U`; with `kept = (d, X)`, `Y = Y + U (diag(d) U^H X - U^H Y)`:
+    /// what acts in the span of `U` is replaced by numbers that are known there.
     fn deflate(
         &self,
         u: &BlockVector,
@@ -86,8 +86,8 @@ pub trait Lists: Algebra {
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
     }
-    /// `y_j = sum_k c_kj x_k` of single columns, `c` row-major: the restart of a basis. The `y` are not read, and each `x` is
-    /// read once where a backend can.
+    /// `y_j = sum_k c_kj x_k` of single columns, `c` row-major: the restart of a basis. The `y` are not read, and each
+    /// `x` is read once where a backend can.
     fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
         mix_in_turn(self, x, c, y)
     }
@@ -99,17 +99,11 @@ pub(in crate::backend) fn grams_side_by_side<B: Lists + ?Sized>(
     x: &[&BlockVector],
     y: &[&BlockVector],
 ) -> Result<Vec<C64>> {
-    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
-    let beside = |list: &[&BlockVector]| -> Result<BlockVector> {
-        let mut block = device.zeros(first.dtype(), first.rows(), list.len())?;
-        list.iter().enumerate().try_for_each(|(k, v)| device.set_columns(&mut block, k, v))?;
-        Ok(block)
-    };
     let mut all = vec![C64::default(); x.len() * y.len()];
     for (i, some) in x.chunks(SIDE_BY_SIDE).enumerate() {
-        let some = beside(some)?;
+        let some = device.side_by_side(some)?;
         for (j, others) in y.chunks(SIDE_BY_SIDE).enumerate() {
-            let products = device.gram(&some, &beside(others)?)?;
+            let products = device.gram(&some, &device.side_by_side(others)?)?;
             for (k, line) in products.chunks(others.len()).enumerate() {
                 all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()]
                     .copy_from_slice(line);

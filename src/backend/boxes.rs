@@ -66,7 +66,8 @@ impl Boxes {
         self.starts.iter().map(range).collect()
     }
 
-    /// The ranks of the boxes below and above that of a rank in a direction, around the lattice. Boxes without cells lie nowhere.
+    /// The ranks of the boxes below and above that of a rank in a direction, around the lattice.
+    /// Boxes without cells lie nowhere.
     pub fn beside(&self, rank: usize, direction: usize) -> [usize; 2] {
         let stride: usize = self.starts[..direction].iter().map(|starts| starts.len() - 1).product();
         let starts = &self.starts[direction];

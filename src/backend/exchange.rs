@@ -1,6 +1,6 @@
-//! Rows that travel between the parts of a matrix whose rows are shared out. They pass through memory of the host ([`Port`]), where
-//! a row is the real parts of all columns, then, for complex types, the imaginary ones; or parts write them straight to
-//! each other's memory ([`Link`]).
+//! Rows that travel between the parts of a matrix whose rows are shared out. They pass through memory of the host
+//! ([`Port`]), where a row is the real parts of all columns, then, for complex types, the imaginary ones; or parts
+//! write them straight to each other's memory ([`Link`]).
 
 use std::any::Any;
 use std::ops::Range;
@@ -20,13 +20,14 @@ pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
 /// Rows that travel for a site at a face of a box: two spins of three colours.
 pub const HALF: usize = 6;
 
-/// What has come through the faces of a box: by direction, through the lower and the upper one; none where there is no neighbour.
+/// What has come through the faces of a box: by direction, through the lower and the upper one;
+/// none where there is no neighbour.
 pub type Came<'a> = [[Option<&'a [u8]>; 2]; 4];
 
-/// The Wilson-Dirac operator on a box of a lattice whose neighbours are boxes of others. What passes a face is made ready by the
-/// box that it comes from: half-spinors, those that go upwards taken through the link, in the order of the sites across
-/// the face. A product is two passes, over the sites that need nothing from others and over those at faces; a site's sum
-/// has the order that it has without boxes, so that it has the same bits.
+/// The Wilson-Dirac operator on a box of a lattice whose neighbours are boxes of others. What passes a face is made
+/// ready by the box that it comes from: half-spinors, those that go upwards taken through the link, in the order of the
+/// sites across the face. A product is two passes, over the sites that need nothing from others and over those at
+/// faces; a site's sum has the order that it has without boxes, so that it has the same bits.
 pub trait Faced: Send + Sync {
     fn info(&self) -> KernelInfo;
 
@@ -55,14 +56,14 @@ pub trait HostExchange {
     /// One part's end of an exchange of rows.
     fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>>;
 
-    /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none where
-    /// any memory serves.
+    /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none
+    /// where any memory serves.
     fn staging(&self, _bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
         Ok(None)
     }
 
-    /// The Wilson operator on a box whose faces have neighbours, with the boundary as half-spinors; none where the backend has no
-    /// such way, so that it is a matrix of boundary rows.
+    /// The Wilson operator on a box whose faces have neighbours, with the boundary as half-spinors; none where the
+    /// backend has no such way, so that it is a matrix of boundary rows.
     fn prepare_box(&self, _part: &WilsonBox) -> Result<Option<Arc<dyn Faced>>> {
         Ok(None)
     }
@@ -70,8 +71,8 @@ pub trait HostExchange {
 
 /// The ends of exchanges without the host, and what needs them.
 pub trait PeerExchange {
-    /// One part's end of an exchange for boundary rows `beyond` that have a column for each row brought in; none where others cannot
-    /// be reached. Shared-out rows go this way if all parts have one and reach each other.
+    /// One part's end of an exchange for boundary rows `beyond` that have a column for each row brought in; none where
+    /// others cannot be reached. Shared-out rows go this way if all parts have one and reach each other.
     fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>>;
 
     /// One part's end of an exchange that brings ranges of rows together.
@@ -172,8 +173,8 @@ pub(super) fn summed((own, beyond): Products, columns: usize) -> Result<Dots> {
     Ok(sum)
 }
 
-/// What a part reads of others, from the entries (local row, place of the column, value) that it has there, rows and places
-/// ascending: its boundary rows as a matrix, their numbers, and the places, ascending, a column each.
+/// What a part reads of others, from the entries (local row, place of the column, value) that it has there, rows and
+/// places ascending: its boundary rows as a matrix, their numbers, and the places, ascending, a column each.
 pub(super) fn boundary<P: Ord + Copy>(
     outside: &[(usize, P, C64)],
     dtype: DType,
@@ -234,8 +235,8 @@ pub struct Halo {
 }
 
 impl Halo {
-    /// Makes neighbours of those that rows go to (`to`) and come from (`from`), as places in a list of parts, the same: some send no
-    /// rows. A [`Link`] wants it.
+    /// Makes neighbours of those that rows go to (`to`) and come from (`from`), as places in a list of parts, the same:
+    /// some send no rows. A [`Link`] wants it.
     pub fn balance(&mut self, to: &mut Vec<usize>, from: &mut Vec<usize>) {
         for &other in from.iter() {
             if !to.contains(&other) {
@@ -289,6 +290,7 @@ impl<T> Kept<T> {
         kept.filter(|(of, _)| *of == shape).map(|(_, what)| what)
     }
 
+    /// Keeps something for the next call with vectors of this shape, instead of what was kept.
     pub fn put(&self, shape: VectorShape, what: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, what));
     }
@@ -308,8 +310,8 @@ pub trait Port: Send {
     /// Memory given to [`Port::deliver`], with the neighbours' numbers, once it has been read.
     fn released(&mut self) -> Result<Vec<(usize, Staging)>>;
 
-    /// `w += alpha A h` on the boundary rows, where `A` has a row for each of them and a column for each row brought in; for
-    /// a `v`, what `Re <w|v>` grows by.
+    /// `w += alpha A h` on the boundary rows, where `A` has a row for each of them and a column for each row brought
+    /// in; for a `v`, what `Re <w|v>` grows by.
     fn add(
         &mut self,
         alpha: f64,
@@ -332,6 +334,7 @@ impl Ranges {
         Ranges { starts, part }
     }
 
+    /// How many parts there are.
     pub fn parts(&self) -> usize {
         self.starts.len() - 1
     }
@@ -346,10 +349,12 @@ impl Ranges {
         self.starts[self.parts()]
     }
 
+    /// The rows of a part.
     pub fn of(&self, part: usize) -> Range<usize> {
         self.starts[part]..self.starts[part + 1]
     }
 
+    /// The rows of this part.
     pub fn own(&self) -> Range<usize> {
         self.of(self.part)
     }
@@ -365,7 +370,8 @@ impl Ranges {
     }
 }
 
-/// One part's end of an exchange after which every part has the rows of all. Passes are queued, and the host waits for nothing.
+/// One part's end of an exchange after which every part has the rows of all. Passes are queued,
+/// and the host waits for nothing.
 pub trait Assembly: Send {
     /// What each of the other parts must know to write here, in their order.
     fn offers(&self) -> Vec<Vec<u8>>;
@@ -373,14 +379,16 @@ pub trait Assembly: Send {
     /// Takes the others' offers; false if one of them cannot be reached.
     fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool>;
 
-    /// Queues bringing all rows together, of which `own` are this part's. What comes back is to be read before the next but one.
+    /// Queues bringing all rows together, of which `own` are this part's.
+    /// What comes back is to be read before the next but one.
     fn all(&mut self, own: &BlockVector) -> Result<BlockVector>;
 
     /// Lets the others go on that wait for rows which will not come.
     fn give_up(&mut self);
 }
 
-/// This part's rows of a superblock's pass, by the kernel that makes them of all rows of `v`; `here` are those that it has of it.
+/// This part's rows of a superblock's pass, by the kernel that makes them of all rows of `v`;
+/// `here` are those that it has of it.
 pub(super) fn rows_of_all(
     device: &Device,
     kernel: &dyn Kernel,
@@ -395,8 +403,8 @@ pub(super) fn rows_of_all(
     Ok(())
 }
 
-/// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are queued, and the
-/// host waits for nothing. Neighbours write to one another, if only that they are there.
+/// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are
+/// queued, and the host waits for nothing. Neighbours write to one another, if only that they are there.
 pub trait Link: Send {
     /// What each neighbour must know to write here, in the order of the halo.
     fn offers(&self) -> Vec<Vec<u8>>;
@@ -407,7 +415,8 @@ pub trait Link: Send {
     /// Queues sending the rows that neighbours read; the next pass may not begin before [`Link::add`].
     fn send(&mut self, v: Option<&BlockVector>) -> Result<()>;
 
-    /// Queues waiting for the neighbours' rows `h`, and `w += alpha A h` on the boundary; for a `v`, what `Re <w|v>` grows by.
+    /// Queues waiting for the neighbours' rows `h`, and `w += alpha A h` on the boundary; for a `v`,
+    /// what `Re <w|v>` grows by.
     fn add(
         &mut self,
         alpha: f64,

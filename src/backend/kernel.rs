@@ -53,8 +53,8 @@ pub enum MatrixSpec {
 }
 
 impl MatrixSpec {
-    /// Entries that a product touches, with those a stencil implies, however the rows are shared out; none where only the prepared
-    /// matrix knows.
+    /// Entries that a product touches, with those a stencil implies, however the rows are shared out; none where only
+    /// the prepared matrix knows.
     ///
     /// # Errors
     /// Those of a stencil whose classes of cells are too many.
@@ -84,8 +84,8 @@ pub trait Recorder {
     /// Whether fused passes over vectors of so many bytes take less time than queueing them.
     fn worth_recording(&self, bytes: usize) -> bool;
 
-    /// Records what `work` queues, without running it: nothing but fused passes, into vectors that nobody shares, with all
-    /// memory made before.
+    /// Records what `work` queues, without running it: nothing but fused passes, into vectors that nobody shares, with
+    /// all memory made before.
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>>;
 }
 
@@ -94,7 +94,8 @@ pub trait Recording: Send {
     /// Queues it.
     ///
     /// # Safety
-    /// The vectors and operators that were recorded are alive, nobody shares the vectors, and none was given other memory.
+    /// The vectors and operators that were recorded are alive, nobody shares the vectors,
+    /// and none was given other memory.
     unsafe fn replay(&mut self) -> Result<()>;
 }
 
@@ -121,7 +122,8 @@ pub struct Dots {
     pub vv: Vec<f64>,
     /// `Re <w|v>` of each column.
     pub wv: Vec<f64>,
-    /// Whether these are sums over the rows of one rank only, which [`Distributed::complete`](super::Distributed::complete) adds up.
+    /// Whether these are sums over the rows of one rank only, which
+    /// [`Distributed::complete`](super::Distributed::complete) adds up.
     pub partial: bool,
 }
 
@@ -164,8 +166,8 @@ impl KernelShape {
     }
 }
 
-/// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator beyond
-/// its product is told by `operator::LinearOperator`.
+/// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator
+/// beyond its product is told by `operator::LinearOperator`.
 pub trait Kernel: Send + Sync {
     fn shape(&self) -> KernelShape;
     fn info(&self) -> KernelInfo;
@@ -183,8 +185,8 @@ pub trait Kernel: Send + Sync {
         self.shape().dtype
     }
 
-    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both column-wise
-    /// products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
+    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both
+    /// column-wise products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
 
     /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i` in one pass, or None if the kernel has no such pass.
@@ -211,7 +213,8 @@ pub trait Kernel: Send + Sync {
     }
 
     /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
-    /// every step are pushed to `out`, and may be partial. A backend overrides this to block over orders or to avoid synchronisation.
+    /// every step are pushed to `out`, and may be partial. A backend overrides this to block over orders or to avoid
+    /// synchronisation.
     fn recurrence(
         &self,
         alpha: f64,
@@ -224,8 +227,8 @@ pub trait Kernel: Send + Sync {
         step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
     }
 
-    /// The steps of [`Kernel::recurrence`] on rows of which neighbours have some, passes and exchanges queued together; the vectors
-    /// do not change places at the end. None where the kernel cannot.
+    /// The steps of [`Kernel::recurrence`] on rows of which neighbours have some, passes and exchanges queued together;
+    /// the vectors do not change places at the end. None where the kernel cannot.
     fn recurrence_linked(
         &self,
         _link: &mut dyn Link,
@@ -237,9 +240,10 @@ pub trait Kernel: Send + Sync {
         None
     }
 
-    /// For an operator on a box of a lattice that ends at these faces: this end of an exchange by which sites at the faces get what
-    /// comes from the boxes behind them, a neighbour a face. What leaves is in the order of the faces that it comes through: the
-    /// upper face of each direction goes before the lower one. None where the backend has no such way.
+    /// For an operator on a box of a lattice that ends at these faces: this end of an exchange by which sites at the
+    /// faces get what comes from the boxes behind them, a neighbour a face. What leaves is in the order of the faces
+    /// that it comes through: the upper face of each direction goes before the lower one.
+    /// None where the backend has no such way.
     fn link_faces(&self, _faces: &[Face], _shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         Ok(None)
     }

@@ -1,12 +1,13 @@
-//! Where vectors live and kernels run: what a backend must do, and the backends there are. How a backend lays a block vector
-//! out is its own secret; the host view is row-major.
+//! Where vectors live and kernels run: what a backend must do, and the backends there are. How a backend lays a block
+//! vector out is its own secret; the host view is row-major.
 //!
 //! A new backend starts with the traits that all have:
 //! - [`Backend`]: its name, its memory, and which of the capabilities below it has;
 //! - [`Vectors`]: block vectors, made, filled and moved;
 //! - [`Algebra`] and [`Lists`]: their sums and products; those of lists follow from the others;
-//! - [`Matrices`]: stored formats and stencils on lattices ([`matrix`]), the Wilson-Dirac operator ([`matrix::wilson`]), superblocks
-//!   of the density-matrix renormalisation group as operation records ([`matrix::records`]).
+//! - [`Matrices`]: stored formats and stencils on lattices ([`matrix`]), the Wilson-Dirac operator
+//!   ([`matrix::wilson`]), superblocks of the density-matrix renormalisation group as operation records
+//!   ([`matrix::records`]).
 //!
 //! Then, as it grows:
 //! - [`Recorder`]: passes that are queued once more by a single call;
@@ -107,7 +108,8 @@ pub struct Memory {
 #[derive(Debug, Clone)]
 pub struct Part {
     pub device: Device,
-    /// Its share of the rows, of all parts together 1; none if that differs from matrix to matrix and nothing is known yet.
+    /// Its share of the rows, of all parts together 1; none if that differs from matrix to matrix and nothing is known
+    /// yet.
     pub share: Option<f64>,
 }
 
@@ -119,16 +121,16 @@ pub enum DenseMut<'a> {
 
 /// What finds all eigenvectors of a large dense matrix faster than the processor.
 pub trait DenseSolver: Send + Sync {
-    /// Eigenvalues, ascending, of a Hermitian matrix of `n` rows, of which the lower half is read. The eigenvectors take its
-    /// place, a column each.
+    /// Eigenvalues, ascending, of a Hermitian matrix of `n` rows, of which the lower half is read. The eigenvectors
+    /// take its place, a column each.
     ///
     /// # Errors
     /// Those of the device, and when it does not converge.
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
 }
 
-/// A backend. Every one has vectors, their algebra and matrices; what else there is, it tells here, each capability with a trait of
-/// its own.
+/// A backend. Every one has vectors, their algebra and matrices; what else there is, it tells here, each capability
+/// with a trait of its own.
 pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
     /// Short name: "cpu", "cuda", "cpu+cuda".
     fn name(&self) -> &'static str;
@@ -156,8 +158,8 @@ pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
         Vec::new()
     }
 
-    /// The backend that this process computes on by itself, where it is one of several ranks: it has the capabilities that the
-    /// ranks do not tell.
+    /// The backend that this process computes on by itself, where it is one of several ranks: it has the capabilities
+    /// that the ranks do not tell.
     fn alone(&self) -> Option<&Device> {
         None
     }

@@ -26,7 +26,8 @@ use crate::task::Interrupt;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// "cpu", "cuda", several of them joined by `+`, or "auto" (also if empty): a GPU where there is one, the CPU otherwise.
+    /// "cpu", "cuda", several of them joined by `+`, or "auto" (also if empty): a GPU where there is one,
+    /// the CPU otherwise.
     pub name: String,
     /// Threads of the CPU in all; as many as there are processors if it is 0.
     pub threads: usize,
@@ -130,7 +131,8 @@ fn uneven(
     let described: Vec<String> = described?.iter().map(text).collect();
     let (spelled, names): (_, Vec<String>) = (spelled?, names?.iter().map(text).collect());
     let alike = |all: &[String]| all.iter().all(|other| *other == all[0]);
-    // Of each rank: its place among the names, how many they are, workers, columns, whether it keeps matrices, and makes superblocks.
+    // Of each rank: its place among the names, how many they are, workers, columns, whether it keeps matrices,
+    // and makes superblocks.
     let abilities = [device.keeper().is_some(), device.superblocks().is_some()].map(usize::from);
     let numbers = [found.name, found.names, device.workers(), device.preferred_columns()];
     let numbers = [&numbers[..], &abilities].concat();

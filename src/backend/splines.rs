@@ -1,6 +1,6 @@
 //! Periodic tables of cubic B-spline coefficients a[ix, iy, iz, lane], lanes fastest: what is handed to a backend, and
-//! what it computes from one: a function `f_lane(r) = sum_s a[s, lane] Theta_s(r)` over the 64 grid points around r, with its
-//! gradient and Laplacian. A complex function takes two lanes, its real part first.
+//! what it computes from one: a function `f_lane(r) = sum_s a[s, lane] Theta_s(r)` over the 64 grid points around r,
+//! with its gradient and Laplacian. A complex function takes two lanes, its real part first.
 
 use crate::error::{Error, Result};
 use crate::number::aligned::{Aligned, LINE};
@@ -65,8 +65,8 @@ impl SplineShape {
     }
 }
 
-/// Weights of the four grid points around a point `t` steps beyond the second: the cubic B-spline, its first and its second
-/// derivative in grid steps.
+/// Weights of the four grid points around a point `t` steps beyond the second: the cubic B-spline, its first and its
+/// second derivative in grid steps.
 #[inline]
 pub fn weights(t: f64) -> [[f64; 4]; 3] {
     let s = 1.0 - t;
@@ -209,8 +209,8 @@ impl SplineTable {
     }
 }
 
-/// Where results go: one plane for values, or five for values, the three parts of the gradient and the Laplacian, each with
-/// `points x lanes` numbers.
+/// Where results go: one plane for values, or five for values, the three parts of the gradient and the Laplacian, each
+/// with `points x lanes` numbers.
 pub enum Planes<'a> {
     /// As 32-bit numbers.
     Single(Vec<&'a mut [f32]>),

@@ -25,6 +25,7 @@ impl Grid {
         self.dims.iter().product()
     }
 
+    /// The coordinates of a site, the inverse of `site`.
     pub fn coordinates(&self, mut site: usize) -> [usize; 4] {
         self.dims.map(|n| {
             let x = site % n;
@@ -97,8 +98,8 @@ impl Rows {
     }
 }
 
-/// Block vectors on a backend: how they are made, filled and moved. Those of one backend are not accepted by another; `download`
-/// and `upload` cross over.
+/// Block vectors on a backend: how they are made, filled and moved. Those of one backend are not accepted by another;
+/// `download` and `upload` cross over.
 pub trait Vectors: Send + Sync {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
     /// A block of any numbers, for what writes all of them and reads none.
@@ -137,6 +138,25 @@ pub trait Vectors: Send + Sync {
     fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector>;
     /// Overwrites the columns of `v` from `at` on with those of `source`.
     fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()>;
+    /// The columns of several blocks in one, block by block.
+    fn side_by_side(&self, blocks: &[&BlockVector]) -> Result<BlockVector> {
+        let first = blocks.first().ok_or_else(|| Error::internal("no blocks stand side by side"))?;
+        let mut all = self.zeros(first.dtype(), first.rows(), blocks.iter().map(|b| b.columns()).sum())?;
+        let mut at = 0;
+        for block in blocks {
+            self.set_columns(&mut all, at, block)?;
+            at += block.columns();
+        }
+        Ok(all)
+    }
+    /// Some columns of a block in the order of their numbers here.
+    fn chosen(&self, v: &BlockVector, columns: &[usize]) -> Result<BlockVector> {
+        let mut some = self.zeros(v.dtype(), v.rows(), columns.len())?;
+        for (to, &from) in columns.iter().enumerate() {
+            self.set_columns(&mut some, to, &self.columns(v, from..from + 1)?)?;
+        }
+        Ok(some)
+    }
     /// The same numbers in another scalar type; to real, imaginary parts are dropped.
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector>;
     /// Local rows to the host, row-major.
@@ -155,8 +175,8 @@ pub trait Vectors: Send + Sync {
     }
     /// Local rows from the host, row-major.
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector>;
-    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently. Those of
-    /// one lattice mean nothing on another, however many sites both have.
+    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently. Those
+    /// of one lattice mean nothing on another, however many sites both have.
     fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
         if v.rows() == rows {
             return Ok(v.clone());

@@ -1,6 +1,6 @@
-//! Walkers of variational Monte Carlo in plain data, for the layer that sets them up and for the backends that move them: a
-//! Slater-Jastrow wave function whose orbitals are splines, sweeps, energies. Electrons with spin up come first; lengths in
-//! bohr, energies in hartree.
+//! Walkers of variational Monte Carlo in plain data, for the layer that sets them up and for the backends that move
+//! them: a Slater-Jastrow wave function whose orbitals are splines, sweeps, energies. Electrons with spin up come
+//! first; lengths in bohr, energies in hartree.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub fn on_node(what: &str) -> Error {
         .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")
 }
 
-/// A function u(r) of a distance in bohr, of which Jastrow factors are made (`montecarlo::jastrow` computes it on the host,
-/// `kernels/walkers.cuh` on a GPU). Those with a cutoff vanish there with two derivatives.
+/// A function u(r) of a distance in bohr, of which Jastrow factors are made (`montecarlo::jastrow` computes it on the
+/// host, `kernels/walkers.cuh` on a GPU). Those with a cutoff vanish there with two derivatives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Radial {
     /// Nothing.
@@ -68,8 +68,8 @@ pub enum Radial {
     },
 }
 
-/// The nearest image in a periodic cell: reduced vectors and their duals, the faces of the Wigner-Seitz cell with half their
-/// squares (none if the reduced cell is a box), and the radius of the largest sphere in it.
+/// The nearest image in a periodic cell: reduced vectors and their duals, the faces of the Wigner-Seitz cell with half
+/// their squares (none if the reduced cell is a box), and the radius of the largest sphere in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Images {
     /// Short vectors that span the lattice, as rows.
@@ -261,8 +261,8 @@ pub fn monte_carlo(device: &Device) -> Result<&dyn MonteCarlo> {
 
 /// Walkers on a device. After an error they are not to be used any more.
 pub trait DeviceWalkers: Send + Sync {
-    /// Makes `count` sweeps from number `from` on; the host waits for the last one only. Inverse matrices are computed anew
-    /// after every sweep whose number, counted from 1, is a multiple of `fresh`.
+    /// Makes `count` sweeps from number `from` on; the host waits for the last one only. Inverse matrices are computed
+    /// anew after every sweep whose number, counted from 1, is a multiple of `fresh`.
     ///
     /// # Errors
     /// A ratio that is no number, a walker on a node, an interruption, a failure of the device.
@@ -280,7 +280,8 @@ pub trait DeviceWalkers: Send + Sync {
     /// As [`DeviceWalkers::refresh`].
     fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>>;
 
-    /// Queues the product `M = Phi A^-1` of the electrons with spin up once more, as a sweep does: what its floor is measured by.
+    /// Queues the product `M = Phi A^-1` of the electrons with spin up once more, as a sweep does:
+    /// what its floor is measured by.
     ///
     /// # Errors
     /// A failure of the device.

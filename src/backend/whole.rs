@@ -1,4 +1,5 @@
-//! Operators whose rows are not shared out: they live whole at one place, and vectors that are not there already travel.
+//! Operators whose rows are not shared out: they live whole at one place,
+//! and vectors that are not there already travel.
 
 use std::sync::Arc;
 
@@ -52,8 +53,8 @@ impl<H: Home> WholeKernel<H> {
     }
 }
 
-/// Every way of a kernel that takes vectors is one of `inner` for vectors that are there. Of links there is none: they would be given
-/// vectors as the layers above hold them.
+/// Every way of a kernel that takes vectors is one of `inner` for vectors that are there. Of links there is none: they
+/// would be given vectors as the layers above hold them.
 impl<H: Home> Kernel for WholeKernel<H> {
     fn shape(&self) -> KernelShape {
         self.inner.shape()

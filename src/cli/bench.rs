@@ -216,8 +216,8 @@ fn timed(device: &Device, limit: Duration, mut call: impl FnMut() -> Result<()>)
     Ok(together / f64::from(repeat))
 }
 
-/// Seconds of the fastest of as many calls as fit into the limit, three at least; of several ranks by the clock of the first,
-/// so that all make as many calls.
+/// Seconds of the fastest of as many calls as fit into the limit, three at least; of several ranks by the clock of the
+/// first, so that all make as many calls.
 fn fastest(limit: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     let (started, mut best, mut calls) = (Instant::now(), f64::INFINITY, 0);
     loop {
@@ -231,8 +231,8 @@ fn fastest(limit: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64>
     }
 }
 
-/// Bytes a second of the triad z = x y over vectors far larger than any cache, each counted once; of several backends what
-/// each reaches by itself, added.
+/// Bytes a second of the triad z = x y over vectors far larger than any cache, each counted once; of several backends
+/// what each reaches by itself, added.
 fn triad(device: &Device, limit: Duration) -> Result<f64> {
     let parts = device.parts();
     if !parts.is_empty() {

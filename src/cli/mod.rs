@@ -80,7 +80,8 @@ enum Command {
 /// What every subcommand that runs scripts takes.
 #[derive(Args, Clone)]
 pub(crate) struct RunOptions {
-    /// Start so many ranks, processes that run the script together and talk by MPI; their launcher is the `mpiexec` there is
+    /// Start so many ranks, processes that run the script together and talk by MPI;
+    /// their launcher is the `mpiexec` there is
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     ranks: Option<u16>,
     /// Ranks in each direction of a lattice, as `4x2x2`; without it, the boxes have the least surface
@@ -89,8 +90,8 @@ pub(crate) struct RunOptions {
     /// Rows from which vectors are shared out to ranks; smaller ones every rank has whole
     #[arg(long, value_name = "ROWS")]
     share_from: Option<usize>,
-    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`; ranks
-    /// of a machine take several in turn
+    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`;
+    /// ranks of a machine take several in turn
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = backend)]
     backend: String,
     /// The weights of several backends, or one for each rank, as `1:12`; measured where they are not given
@@ -378,8 +379,8 @@ fn leave(code: ExitCode) -> ExitCode {
     code
 }
 
-/// Joins the ranks that a launcher has started, or starts as many as are wanted and waits for them: then there is nothing
-/// more to do but to end with their exit code. `reads` says whether they read standard input.
+/// Joins the ranks that a launcher has started, or starts as many as are wanted and waits for them: then there is
+/// nothing more to do but to end with their exit code. `reads` says whether they read standard input.
 fn meet_ranks(shared: &RunOptions, reads: bool) -> Result<Option<ExitCode>, Error> {
     let wanted = shared.ranks.map(usize::from);
     let launched = ranks::launch::signs();
@@ -482,7 +483,8 @@ pub(crate) fn show(report: &Report) {
     tell(&report.render(colours(&std::io::stderr())));
 }
 
-/// The exit code with which a script has ended itself. Where other ranks have not, it ends them: they would wait for this one.
+/// The exit code with which a script has ended itself. Where other ranks have not, it ends them:
+/// they would wait for this one.
 pub(crate) fn ended(code: u8) -> ExitCode {
     if ranks::world().is_some_and(|world| !world.all_end()) {
         end_alone(&format!("`exit({code})` has ended the script here, and other ranks go on with it"));

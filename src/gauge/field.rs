@@ -1,5 +1,5 @@
-//! The links of a gauge field as a process has them, with what a script has read of the links of other ranks: a link that is
-//! read comes with its neighbours, since a script that reads one mostly reads the next.
+//! The links of a gauge field as a process has them, with what a script has read of the links of other ranks: a link
+//! that is read comes with its neighbours, since a script that reads one mostly reads the next.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,11 +18,13 @@ const KEPT: usize = 128;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Field {
     links: Arc<Vec<Su3>>,
-    /// Links of consecutive sites of the whole lattice, by the number of the piece: the same on all ranks, which read alike.
+    /// Links of consecutive sites of the whole lattice, by the number of the piece: the same on all ranks,
+    /// which read alike.
     read: Arc<Mutex<HashMap<usize, Vec<Su3>>>>,
 }
 
 impl Field {
+    /// A field of these links, of which no piece was read yet.
     pub fn new(links: Vec<Su3>) -> Field {
         Field { links: Arc::new(links), read: Arc::default() }
     }

@@ -63,8 +63,8 @@ impl Links {
         })
     }
 
-    /// The same lattice with U = diag(e^(ia), e^(-ia), 1) of constant flux: `quanta` lists planes (p, q) and flux quanta
-    /// m in each. In plane (p, q), f = 2 pi m/(L_p L_q), U_q has phase f x_p, and U_p has -f L_p x_q where
+    /// The same lattice with U = diag(e^(ia), e^(-ia), 1) of constant flux: `quanta` lists planes (p, q) and flux
+    /// quanta m in each. In plane (p, q), f = 2 pi m/(L_p L_q), U_q has phase f x_p, and U_p has -f L_p x_q where
     /// x_p = L_p - 1.
     ///
     /// # Errors

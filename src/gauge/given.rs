@@ -44,8 +44,8 @@ pub fn onto_su3(m: &Su3) -> Result<Su3> {
 }
 
 impl Links {
-    /// The same lattice with the links that a function of coordinates and direction gives. Every rank calls it for all links, in the
-    /// order of sites, since what it does besides must be the same on all of them; each keeps its own.
+    /// The same lattice with the links that a function of coordinates and direction gives. Every rank calls it for all
+    /// links, in the order of sites, since what it does besides must be the same on all of them; each keeps its own.
     ///
     /// # Errors
     /// Those of the function; a link that is not in SU(3).
@@ -88,8 +88,8 @@ impl Links {
         Ok(u)
     }
 
-    /// The field after the gauge transformation that a function g of coordinates gives: g(x) U_mu(x) g(x+mu)^+. Every rank calls
-    /// it for all sites, and keeps the matrices of its own.
+    /// The field after the gauge transformation that a function g of coordinates gives: g(x) U_mu(x) g(x+mu)^+. Every
+    /// rank calls it for all sites, and keeps the matrices of its own.
     ///
     /// # Errors
     /// Those of the function; a matrix that is not in SU(3).

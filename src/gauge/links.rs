@@ -1,6 +1,6 @@
-//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. Of a lattice that is shared out
-//! to ranks, each has the links of its box and of the halo around it. Functions here take sites by their places in the region
-//! (see [`Region`]); of one process these are the numbers of the sites.
+//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. Of a lattice that is
+//! shared out to ranks, each has the links of its box and of the halo around it. Functions here take sites by their
+//! places in the region (see [`Region`]); of one process these are the numbers of the sites.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::task;
 /// Links written between two checks for interruption.
 const FILL: usize = 1 << 18;
 
-/// The links U_mu(x), at 4 place + mu, where the region has the place of site x; and the sign that fermions take when they
-/// cross a boundary. Copies share the links.
+/// The links U_mu(x), at 4 place + mu, where the region has the place of site x; and the sign that fermions take when
+/// they cross a boundary. Copies share the links.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
     region: Arc<Region>,

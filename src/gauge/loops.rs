@@ -9,7 +9,8 @@ use super::sums::sums;
 use crate::error::{Error, Result};
 use crate::task::{self, Task};
 
-/// Matrices that are found so many steps on from a place in a direction: where the lattice was cut across it, they are brought.
+/// Matrices that are found so many steps on from a place in a direction: where the lattice was cut across it,
+/// they are brought.
 enum Ahead<'a, F: Fn(usize) -> &'a Su3 + Sync> {
     Here { u: &'a Links, mu: usize, steps: usize, value: F },
     Brought(Vec<Su3>),
@@ -99,8 +100,8 @@ fn check_sides(u: &Links, along: &[usize], time: usize, r: usize, t: usize) -> R
     Ok(())
 }
 
-/// The mean of Re Tr/3 of the loops of r links along one of the directions `along` and t links along `time`, over sites and
-/// those directions.
+/// The mean of Re Tr/3 of the loops of r links along one of the directions `along` and t links along `time`, over sites
+/// and those directions.
 ///
 /// # Errors
 /// Loops without size, or larger than the lattice.

@@ -35,8 +35,8 @@ pub fn plaquette(u: &Links) -> Result<f64> {
     Ok(total / (18.0 * u.sites() as f64))
 }
 
-/// Tr/3 of the links once around the lattice in a direction, of the lines that end in this rank's box: the number of each in the
-/// lattice of the other three directions, the first of them fastest, and its value.
+/// Tr/3 of the links once around the lattice in a direction, of the lines that end in this rank's box: the number of
+/// each in the lattice of the other three directions, the first of them fastest, and its value.
 fn lines(u: &Links, direction: usize) -> Result<Vec<(usize, C64)>> {
     let (region, stop) = (u.region(), task::current());
     let ranges = region.ranges();
@@ -65,8 +65,8 @@ fn lines(u: &Links, direction: usize) -> Result<Vec<(usize, C64)>> {
     Ok(ends.unwrap_or_default().into_iter().zip(&starts).map(value).collect())
 }
 
-/// Tr/3 of the links once around the lattice in a direction, for every site of the lattice of the other three, the first of
-/// them fastest.
+/// Tr/3 of the links once around the lattice in a direction, for every site of the lattice of the other three, the
+/// first of them fastest.
 ///
 /// # Errors
 /// Those of MPI.

@@ -3,6 +3,7 @@
 pub use crate::backend::matrix::wilson::Su3;
 use crate::number::C64;
 
+/// The unit matrix.
 pub const UNIT: Su3 =
     [C64::ONE, C64::ZERO, C64::ZERO, C64::ZERO, C64::ONE, C64::ZERO, C64::ZERO, C64::ZERO, C64::ONE];
 
@@ -33,6 +34,7 @@ pub fn mul_adj(a: &Su3, b: &Su3) -> Su3 {
     mul(a, &dagger(b))
 }
 
+/// `a^+`.
 #[inline]
 pub fn dagger(a: &Su3) -> Su3 {
     std::array::from_fn(|k| a[3 * (k % 3) + k / 3].conj())
@@ -50,6 +52,7 @@ pub fn scale(s: f64, a: &Su3) -> Su3 {
     std::array::from_fn(|k| a[k] * s)
 }
 
+/// The trace, 3 of the unit matrix.
 #[inline]
 pub fn trace(a: &Su3) -> C64 {
     a[0] + a[4] + a[8]
@@ -136,19 +139,23 @@ impl Quaternion {
         Quaternion([a.re + d.re, b.im + c.im, b.re - c.re, a.im - d.im])
     }
 
+    /// The factor: 1 of an SU(2) matrix.
     pub fn norm(&self) -> f64 {
         self.0.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
+    /// The multiple by a real number.
     pub fn scaled(&self, s: f64) -> Quaternion {
         Quaternion(self.0.map(|x| x * s))
     }
 
+    /// The conjugate transpose.
     pub fn conj(&self) -> Quaternion {
         let [a, b, c, d] = self.0;
         Quaternion([a, -b, -c, -d])
     }
 
+    /// The matrix product.
     pub fn times(&self, o: &Quaternion) -> Quaternion {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, o.0);
         Quaternion([

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::output::files::Data;
 use crate::output::plot::Plot;
 
-/// An SVG picture larger than this is left out: browsers take long over so many shapes, and notebooks grow. The PNG stays.
+/// An SVG picture larger than this is left out: browsers take long over so many shapes, and notebooks grow.
+/// The PNG stays.
 const LARGEST: usize = 2 << 20;
 
 /// A value with its text.

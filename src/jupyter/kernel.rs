@@ -58,8 +58,8 @@ impl Served {
         }
     }
 
-    /// Answers a request between a sign that the kernel works and one that it rests. `failed` is called where the cells behind it
-    /// are not to run, before anybody hears of it: what is asked for later was asked knowing that.
+    /// Answers a request between a sign that the kernel works and one that it rests. `failed` is called where the cells
+    /// behind it are not to run, before anybody hears of it: what is asked for later was asked knowing that.
     fn take(&mut self, request: Request, failed: impl FnOnce()) {
         let header = Arc::new(request.header.clone());
         self.screen.begin(&header);

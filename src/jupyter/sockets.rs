@@ -96,8 +96,8 @@ impl Sockets {
     }
 }
 
-/// Opens the sockets of a connection. Requests go to `asked`, but for those that come while a cell runs: interruptions raise
-/// the flag.
+/// Opens the sockets of a connection. Requests go to `asked`, but for those that come while a cell runs: interruptions
+/// raise the flag.
 pub(super) fn open(connection: &Connection, interrupt: Interrupt, asked: Asked<Task>) -> Result<Sockets> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
     let wire = Arc::new(Wire::new(&connection.key)?);

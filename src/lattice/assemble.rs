@@ -44,8 +44,9 @@ impl Model {
         self.assemble_along(&[], format, single)
     }
 
-    /// The commutators i [... i [H, x_a] ..., x_z] with the Cartesian positions along `axes`; without axes the matrix itself.
-    /// One axis makes the velocity (hbar = 1): each hopping times i and its own displacement, whichever way round it goes.
+    /// The commutators i [... i [H, x_a] ..., x_z] with the Cartesian positions along `axes`; without axes the matrix
+    /// itself. One axis makes the velocity (hbar = 1): each hopping times i and its own displacement,
+    /// whichever way round it goes.
     ///
     /// # Errors
     /// As [`Model::assemble`], and for an axis that the lattice does not have.
@@ -69,8 +70,8 @@ impl Model {
         }
     }
 
-    /// Some of the rows that [`Model::assemble_along`] makes, compressed, with global columns: pieces of the whole, first row and
-    /// length of each.
+    /// Some of the rows that [`Model::assemble_along`] makes, compressed, with global columns: pieces of the whole,
+    /// first row and length of each.
     ///
     /// # Errors
     /// Rows or an axis that are not there; no memory.

@@ -428,8 +428,8 @@ fn dump_atoms(
     Ok(atoms)
 }
 
-/// What the comment of an extended XYZ file says, as `key=value`: values in quotes or brackets may have blanks, and blanks may
-/// stand beside the equals sign.
+/// What the comment of an extended XYZ file says, as `key=value`: values in quotes or brackets may have blanks, and
+/// blanks may stand beside the equals sign.
 fn keys(comment: &str) -> Vec<(String, String)> {
     let mut said = Vec::new();
     let mut rest = comment;

@@ -44,8 +44,8 @@ impl Bloch {
         Bloch::of(model, periodic)
     }
 
-    /// The cell that repeats in one direction; in the others it is as large as the sample and ends as that does, where it is periodic
-    /// with the phase of its boundary.
+    /// The cell that repeats in one direction; in the others it is as large as the sample and ends as that does, where
+    /// it is periodic with the phase of its boundary.
     ///
     /// # Errors
     /// As [`Bloch::new`].
@@ -222,8 +222,8 @@ impl Bloch {
     }
 }
 
-/// Parts that differ by how often they cross other boundaries than those of the momenta, in one, with the phases of these boundaries.
-/// Those of holes are opposite.
+/// Parts that differ by how often they cross other boundaries than those of the momenta, in one, with the phases of
+/// these boundaries. Those of holes are opposite.
 fn closed(model: &Model, periodic: &[usize], parts: Vec<Beyond>) -> Vec<Beyond> {
     let (orbitals, electrons) = (model.orbitals(), model.particles());
     let mut found: Vec<Beyond> = Vec::new();

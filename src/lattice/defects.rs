@@ -55,6 +55,33 @@ struct Placed {
     made: Vec<usize>,
 }
 
+/// What a call draws from: which defect a cell gets, and the number by which it has one.
+struct Draw<'a> {
+    kinds: &'a [Defect],
+    /// Whether defects may share sites.
+    overlap: bool,
+    seed: u64,
+    /// How many draws the model has had before.
+    call: u32,
+}
+
+impl Draw<'_> {
+    fn words(&self, cell: usize) -> [u32; 4] {
+        philox::words(self.seed, Stream::Defects as u32, cell as u64, self.call)
+    }
+
+    /// Between 0 and 1, for each cell.
+    fn number(&self, cell: usize) -> f64 {
+        let w = self.words(cell);
+        philox::unit(w[0], w[1])
+    }
+
+    fn kind(&self, cell: usize) -> usize {
+        let (w, kinds) = (self.words(cell), self.kinds.len());
+        ((philox::unit(w[2], w[3]) * kinds as f64) as usize).min(kinds - 1)
+    }
+}
+
 /// The hopping that a bond of a cell gets: the cells that it leaves and reaches, and the block.
 type Edits = BTreeMap<(Vec<i64>, usize, usize), Vec<(usize, usize, OrbitalBlock)>>;
 
@@ -112,15 +139,16 @@ impl Defect {
 }
 
 impl Model {
-    /// Puts defects into the model: each place gets one of `kinds`, evenly at random where there are several. A defect lies
-    /// only where all sites that it names are there. Cell `c` is drawn by `unit(w0, w1)` of the words of
-    /// `philox::words(seed, Stream::Defects, c, n)`, in the call that follows `n` disorders of any kind: cells are taken
-    /// from the smallest number up, below the fraction or until there are enough, with `overlap` unset none that names a
-    /// site of one before. `unit(w2, w3)` chooses the kind. Gives the number of defects.
+    /// Puts defects into the model: each place gets one of `kinds`, evenly at random where there are several. A defect
+    /// lies only where all sites that it names are there. Cell `c` is drawn by `unit(w0, w1)` of the words of
+    /// `philox::words(seed, Stream::Defects, c, n)`, in the call that follows `n` disorders of any kind: cells are
+    /// taken from the smallest number up, below the fraction or until there are enough, with `overlap` unset none that
+    /// names a site of one before. `unit(w2, w3)` chooses the kind. Gives the number of defects.
     ///
     /// # Errors
-    /// Terms and sites that do not fit the model, a fraction that is none, cells given where a site is missing or defects
-    /// overlap, more defects than there is room for, no site left, no memory, interruption. The model is then as it was.
+    /// Terms and sites that do not fit the model, a fraction that is none, cells given where a site is missing or
+    /// defects overlap, more defects than there is room for, no site left, no memory, interruption.
+    /// The model is then as it was.
     pub fn defects(
         &mut self,
         kinds: &[Defect],
@@ -136,7 +164,8 @@ impl Model {
         }
         // A site moves once.
         let overlap = overlap && kinds.iter().all(|kind| kind.moves.is_empty());
-        let placed = self.place_defects(&kinds, places, overlap, seed, task)?;
+        let draw = Draw { kinds: &kinds, overlap, seed, call: self.draws };
+        let placed = self.place_defects(&draw, places, task)?;
         let gone: HashSet<usize> =
             placed.iter().flat_map(|at| &at.sites[..kinds[at.kind].gone()]).copied().collect();
         let (mut added, mut moved) = (BTreeSet::new(), BTreeMap::new());
@@ -180,57 +209,55 @@ impl Model {
     }
 
     /// The defects of a call, in the order in which they are put in.
-    fn place_defects(
-        &self,
-        kinds: &[Defect],
-        places: &Places,
-        overlap: bool,
-        seed: u64,
-        task: &Task,
-    ) -> Result<Vec<Placed>> {
-        let (lattice, draw) = (&self.lattice, self.draws);
-        let d = lattice.dimension();
-        let words = |cell: usize| philox::words(seed, Stream::Defects as u32, cell as u64, draw);
-        let kind_of = |cell: usize| {
-            let w = words(cell);
-            ((philox::unit(w[2], w[3]) * kinds.len() as f64) as usize).min(kinds.len() - 1)
-        };
-        let mut taken: HashSet<usize> = HashSet::new();
-        let mut placed = Vec::new();
-        if let Places::Cells(cells) = places {
-            let mut seen = HashSet::new();
-            for at in cells {
-                let cell = lattice.cell_at(at)?;
-                if !seen.insert(cell) {
-                    return Err(Error::input(format!("cell {at:?} is given twice as a place of defects"))
-                        .hint("a cell has one of them: give each once"));
-                }
-                let kind = kind_of(cell);
-                let (sites, made) = self.sites_of(&kinds[kind], at).ok_or_else(|| {
-                    Error::input(format!("a defect at cell {at:?} names a site that is not there"))
-                        .hint("it was removed, or lies beyond an open boundary")
-                })?;
-                if !overlap && sites.iter().any(|site| taken.contains(site)) {
-                    return Err(Error::input(format!("the defect at cell {at:?} overlaps one before"))
-                        .hint("take them farther apart, or leave `overlap` at true"));
-                }
-                taken.extend(&sites);
-                placed.push(Placed { kind, sites, made });
+    fn place_defects(&self, draw: &Draw, places: &Places, task: &Task) -> Result<Vec<Placed>> {
+        match *places {
+            Places::Cells(ref cells) => self.defects_in(cells, draw),
+            Places::Fraction(x) if (0.0..=1.0).contains(&x) => {
+                self.scattered_defects(x, usize::MAX, draw, task)
             }
-            return Ok(placed);
-        }
-        let (below, most) = match *places {
-            Places::Fraction(x) if (0.0..=1.0).contains(&x) => (x, usize::MAX),
             Places::Fraction(x) => {
-                return Err(Error::input(format!("a fraction of defects lies between 0 and 1, not at {x}"))
-                    .hint(
-                        "it is the probability that a cell has one; a whole number is how many there are",
-                    ));
+                Err(Error::input(format!("a fraction of defects lies between 0 and 1, not at {x}"))
+                    .hint("it is the probability that a cell has one; a whole number is how many there are"))
             }
-            Places::Count(n) => (1.0, n),
-            Places::Cells(_) => (0.0, 0),
-        };
-        let all = lattice.cell_count();
+            Places::Count(n) => {
+                let placed = self.scattered_defects(1.0, n, draw, task)?;
+                if placed.len() < n {
+                    return Err(Error::input(format!("{n} defects where {} found room", placed.len()))
+                        .hint("take fewer, or a larger lattice"));
+                }
+                Ok(placed)
+            }
+        }
+    }
+
+    /// One defect in each of these cells.
+    fn defects_in(&self, cells: &[Vec<i64>], draw: &Draw) -> Result<Vec<Placed>> {
+        let (mut taken, mut seen, mut placed) = (HashSet::new(), HashSet::new(), Vec::new());
+        for at in cells {
+            let cell = self.lattice.cell_at(at)?;
+            if !seen.insert(cell) {
+                return Err(Error::input(format!("cell {at:?} is given twice as a place of defects"))
+                    .hint("a cell has one of them: give each once"));
+            }
+            let kind = draw.kind(cell);
+            let (sites, made) = self.sites_of(&draw.kinds[kind], at).ok_or_else(|| {
+                Error::input(format!("a defect at cell {at:?} names a site that is not there"))
+                    .hint("it was removed, or lies beyond an open boundary")
+            })?;
+            if !draw.overlap && sites.iter().any(|site| taken.contains(site)) {
+                return Err(Error::input(format!("the defect at cell {at:?} overlaps one before"))
+                    .hint("take them farther apart, or leave `overlap` at true"));
+            }
+            taken.extend(sites.iter().copied());
+            placed.push(Placed { kind, sites, made });
+        }
+        Ok(placed)
+    }
+
+    /// A defect in each cell whose number is `below`, from the smallest number up, where all its sites are there;
+    /// `most` at most.
+    fn scattered_defects(&self, below: f64, most: usize, draw: &Draw, task: &Task) -> Result<Vec<Placed>> {
+        let (lattice, all) = (&self.lattice, self.lattice.cell_count());
         memory::ensure((24.0 * below * all as f64) as u128, &format!("defects in {all} cells"))?;
         let mut order = Vec::new();
         let steps = task.start("defects", all);
@@ -238,13 +265,14 @@ impl Model {
             if cell.is_multiple_of(65536) {
                 steps.advance(cell)?;
             }
-            let w = words(cell);
-            let x = philox::unit(w[0], w[1]);
+            let x = draw.number(cell);
             if x < below {
                 order.push((x, cell));
             }
         }
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut taken: HashSet<usize> = HashSet::new();
+        let mut placed = Vec::new();
         for (i, (_, cell)) in order.into_iter().enumerate() {
             if i.is_multiple_of(1024) {
                 task.check()?;
@@ -252,22 +280,16 @@ impl Model {
             if placed.len() == most {
                 break;
             }
-            let kind = kind_of(cell);
-            let at = &lattice.coordinates(cell)[..d];
-            let Some((sites, made)) = self.sites_of(&kinds[kind], at) else { continue };
-            if !overlap && sites.iter().any(|site| taken.contains(site)) {
-                continue;
-            }
-            if !overlap {
+            let kind = draw.kind(cell);
+            let at = &lattice.coordinates(cell)[..lattice.dimension()];
+            let Some((sites, made)) = self.sites_of(&draw.kinds[kind], at) else { continue };
+            if !draw.overlap {
+                if sites.iter().any(|site| taken.contains(site)) {
+                    continue;
+                }
                 taken.extend(&sites);
             }
             placed.push(Placed { kind, sites, made });
-        }
-        if let Places::Count(n) = places
-            && placed.len() < *n
-        {
-            return Err(Error::input(format!("{n} defects where {} found room", placed.len()))
-                .hint("take fewer, or a larger lattice"));
         }
         Ok(placed)
     }

@@ -127,9 +127,9 @@ impl Model {
         Ok(())
     }
 
-    /// Adds an on-site term to each site with probability `fraction`: to site `i` when `unit(w0, w1) < fraction` for the
-    /// words of `philox::words(seed, Stream::Impurities, i, n)` in the call that follows `n` disorders of any kind. Gives
-    /// the number of sites that got it.
+    /// Adds an on-site term to each site with probability `fraction`: to site `i` when `unit(w0, w1) < fraction` for
+    /// the words of `philox::words(seed, Stream::Impurities, i, n)` in the call that follows `n` disorders of any kind.
+    /// Gives the number of sites that got it.
     ///
     /// # Errors
     /// A fraction outside 0..1; as [`Model::onsite`]; no memory.

@@ -59,8 +59,8 @@ impl Lattice {
 }
 
 impl Model {
-    /// The model with more sites in its unit cell, of which none is there yet. Where one names a sublattice, it has the terms
-    /// and the orbitals' places of that.
+    /// The model with more sites in its unit cell, of which none is there yet. Where one names a sublattice, it has the
+    /// terms and the orbitals' places of that.
     ///
     /// # Errors
     /// Those of the lattice, and a strained model.
@@ -85,8 +85,8 @@ impl Model {
         Ok(model)
     }
 
-    /// Puts sites into the model, and at the new places of those that move copies of them, with their terms and hoppings; all
-    /// as numbered before removals. What has moved is still there where it was.
+    /// Puts sites into the model, and at the new places of those that move copies of them, with their terms and
+    /// hoppings; all as numbered before removals. What has moved is still there where it was.
     pub(super) fn appear(&mut self, added: &BTreeSet<usize>, moved: &BTreeMap<usize, usize>) -> Result<()> {
         let more: BTreeSet<usize> = added.iter().chain(moved.values()).copied().collect();
         let lattice = self.lattice.with_sites(&more)?;

@@ -2,8 +2,8 @@
 //!
 //! In cell coordinates u a flux alpha through the plaquette of directions (a, b) multiplies a hopping from u to u' by
 //! exp(2 pi i alpha (u_a + u'_a)/2 (u'_b - u_b)), the straight-line integral of A_b = 2 pi alpha u_a. Going round
-//! direction a once, the wave function gains exp(2 pi i alpha L_a u_b); that is a function on the lattice when direction
-//! b is open, or when alpha L_a L_b, the flux through the whole plane, is an integer.
+//! direction a once, the wave function gains exp(2 pi i alpha L_a u_b); that is a function on the lattice when
+//! direction b is open, or when alpha L_a L_b, the flux through the whole plane, is an integer.
 
 use std::f64::consts::TAU;
 
@@ -29,10 +29,12 @@ impl Flux {
         if a == b || a >= d || b >= d {
             return Err(Error::input(format!(
                 "directions {a} and {b} span no plaquette of a lattice of {d} directions"
-            )));
+            ))
+            .hint("name two different ones; they are numbered from 0"));
         }
         if !alpha.is_finite() {
-            return Err(Error::input(format!("the flux is not a finite number ({alpha})")));
+            return Err(Error::input(format!("the flux is not a finite number ({alpha})"))
+                .hint("it is a part of the flux quantum through a plaquette"));
         }
         let closed = |d: usize| lattice.wrap()[d] != Wrap::Open;
         let plane = lattice.cells()[a] as f64 * lattice.cells()[b] as f64;

@@ -75,7 +75,8 @@ impl Geometry {
     pub fn row(&self, site: usize, orbital: usize) -> Result<usize> {
         self.lattice.locate(site)?;
         if orbital >= self.orbitals {
-            return Err(Error::input(format!("orbital {orbital} outside the {} of a site", self.orbitals)));
+            return Err(Error::input(format!("orbital {orbital} outside the {} of a site", self.orbitals))
+                .hint("they are numbered from 0"));
         }
         Ok(site * self.orbitals + orbital)
     }
@@ -105,12 +106,14 @@ impl Geometry {
             return Err(Error::input(format!(
                 "direction {direction} outside a lattice of {} directions",
                 lat.dimension()
-            )));
+            ))
+            .hint("they are numbered from 0"));
         };
         if index >= n {
             return Err(Error::input(format!(
                 "layer {index} outside the {n} layers of direction {direction}"
-            )));
+            ))
+            .hint("they are numbered from 0"));
         }
         let basis = lat.basis().len();
         let stride: usize = lat.cells()[..direction].iter().product();

@@ -178,6 +178,7 @@ impl Lattice {
         &self.name
     }
 
+    /// Number of directions in which cells repeat.
     pub fn dimension(&self) -> usize {
         self.cells.len()
     }
@@ -202,10 +203,12 @@ impl Lattice {
         &self.cells
     }
 
+    /// Number of cells, those without sites too.
     pub fn cell_count(&self) -> usize {
         self.cells.iter().product()
     }
 
+    /// The boundary of each direction.
     pub fn wrap(&self) -> &[Wrap] {
         &self.wrap
     }
@@ -225,6 +228,7 @@ impl Lattice {
         self.cell_count() * self.basis.len()
     }
 
+    /// Whether sites are numbered anew, because some were removed or added.
     pub fn has_removed(&self) -> bool {
         self.kept.is_some()
     }
@@ -236,7 +240,8 @@ impl Lattice {
     pub fn site(&self, at: &[i64], s: usize) -> Result<usize> {
         let d = self.dimension();
         if at.len() != d {
-            return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len())));
+            return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len()))
+                .hint("give one whole number for each direction"));
         }
         let (mut cell, mut stride) = (0, 1);
         for (direction, (&x, &n)) in at.iter().zip(&self.cells).enumerate() {
@@ -250,7 +255,8 @@ impl Lattice {
             stride *= n;
         }
         if s >= self.basis.len() {
-            return Err(Error::input(format!("site {s} outside a unit cell of {} sites", self.basis.len())));
+            return Err(Error::input(format!("site {s} outside a unit cell of {} sites", self.basis.len()))
+                .hint("they are numbered from 0"));
         }
         self.number(cell * self.basis.len() + s)
             .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
@@ -340,8 +346,9 @@ impl Lattice {
         Ok(found)
     }
 
-    /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i` and column
-    /// `j`. A periodic direction of two cells has each of its bonds twice, one of a single cell joins sites to themselves.
+    /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i`
+    /// and column `j`. A periodic direction of two cells has each of its bonds twice,
+    /// one of a single cell joins sites to themselves.
     ///
     /// # Errors
     /// No memory, interruption.

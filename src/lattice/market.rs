@@ -1,5 +1,5 @@
-//! Matrix Market files (R. F. Boisvert, R. Pozo, K. A. Remington, NISTIR 5935, 1996): coordinate and array layouts, real,
-//! integer, complex and pattern entries, all four symmetries.
+//! Matrix Market files (R. F. Boisvert, R. Pozo, K. A. Remington, NISTIR 5935, 1996): coordinate and array layouts,
+//! real, integer, complex and pattern entries, all four symmetries.
 
 use std::path::Path;
 
@@ -86,7 +86,8 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
     from_triplets((rows, cols), entries.rows, entries.cols, entries.values, single)
 }
 
-/// How a file stores its matrix. Arrays are stored by columns; of symmetric matrices only the part on and below the diagonal.
+/// How a file stores its matrix. Arrays are stored by columns; of symmetric matrices only the part on and below the
+/// diagonal.
 struct Stored {
     array: bool,
     field: Field,

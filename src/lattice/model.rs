@@ -23,7 +23,8 @@ pub type OfPosition<'a> = dyn FnMut(&[f64]) -> Result<OrbitalBlock> + 'a;
 /// A function of the positions that a hopping leaves and reaches.
 pub type OfBond<'a> = dyn FnMut(&[f64], &[f64]) -> Result<OrbitalBlock> + 'a;
 
-/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital. Copies are cheap: what is large is shared.
+/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital. Copies are cheap:
+/// what is large is shared.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub(super) lattice: Lattice,
@@ -163,7 +164,8 @@ impl Model {
     pub fn place_orbitals(&mut self, offsets: Vec<Vec<f64>>) -> Result<()> {
         let (count, space) = (self.lattice.basis().len() * self.particles(), self.lattice.space());
         if offsets.len() != count {
-            return Err(Error::input(format!("{} places for the {count} orbitals of a cell", offsets.len())));
+            return Err(Error::input(format!("{} places for the {count} orbitals of a cell", offsets.len()))
+                .hint("give one for each orbital of each site"));
         }
         if let Some(off) = offsets.iter().find(|x| x.len() != space || x.iter().any(|x| !x.is_finite())) {
             return Err(Error::input(format!("{off:?} is no place of an orbital in {space} dimensions")));
@@ -193,8 +195,8 @@ impl Model {
     }
 
     /// The same model with what crosses a periodic boundary multiplied by the phase of a momentum, in units of the
-    /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian of
-    /// the whole sample. Phases of the boundaries' own go.
+    /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian
+    /// of the whole sample. Phases of the boundaries' own go.
     ///
     /// # Errors
     /// A momentum of another dimension, or not finite.
@@ -247,7 +249,8 @@ impl Model {
     pub fn sublattice(&mut self, s: usize, block: &OrbitalBlock) -> Result<()> {
         let n = self.uniform.len();
         if s >= n {
-            return Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites")));
+            return Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites"))
+                .hint("they are numbered from 0"));
         }
         let block = self.checked_onsite(block, "the sublattice potential")?;
         self.uniform[s].add(&block);

@@ -31,6 +31,7 @@ pub enum Holes {
 }
 
 impl Pair {
+    /// What the hole rows of a model with such pairs belong to.
     pub fn holes(self) -> Holes {
         match self {
             Pair::Singlet | Pair::Triplet => Holes::OtherSpin,
@@ -111,8 +112,8 @@ pub(super) fn twice(offsets: &[Vec<f64>], n: usize) -> Vec<Vec<f64>> {
     offsets.chunks(n).flat_map(|own| [own, own].concat()).collect()
 }
 
-/// The part of the phase of a matrix element that fields and boundaries make, by whether its row and column are holes: the
-/// opposite one for holes, none for pairs, whose phase is theirs.
+/// The part of the phase of a matrix element that fields and boundaries make, by whether its row and column are holes:
+/// the opposite one for holes, none for pairs, whose phase is theirs.
 pub(super) fn phase_of(row_hole: bool, column_hole: bool, phase: C64) -> C64 {
     match (row_hole, column_hole) {
         (false, false) => phase,

@@ -1,8 +1,8 @@
 //! Gaussian random numbers at points in space whose covariance is a Gaussian of their distance.
 //!
-//! White noise on a fine grid of its own, smeared with `exp(-r^2/length^2)`: the sums over the grid are integrals to 1e-5, since the
-//! transform of a Gaussian has died out at the grid's reciprocal vectors. Sums over the sites themselves are none where the length is
-//! about their distance, nor at the ends of a sample.
+//! White noise on a fine grid of its own, smeared with `exp(-r^2/length^2)`: the sums over the grid are integrals to
+//! 1e-5, since the transform of a Gaussian has died out at the grid's reciprocal vectors. Sums over the sites
+//! themselves are none where the length is about their distance, nor at the ends of a sample.
 
 use rayon::prelude::*;
 
@@ -35,8 +35,8 @@ struct Axis {
     periodic: bool,
 }
 
-/// The directions of the grid: along the sample, and across it where sites lie beside each other in more dimensions than the
-/// lattice has. `steps` are those along each direction of the sample, a cell.
+/// The directions of the grid: along the sample, and across it where sites lie beside each other in more dimensions
+/// than the lattice has. `steps` are those along each direction of the sample, a cell.
 fn axes(lattice: &Lattice, steps: &[f64], spacing: f64) -> Vec<Axis> {
     let space = lattice.space();
     let mut axes = Vec::new();
@@ -78,8 +78,8 @@ fn axes(lattice: &Lattice, steps: &[f64], spacing: f64) -> Vec<Axis> {
     axes
 }
 
-/// Steps of the grid a cell in each direction, so that none of its reciprocal vectors is shorter than `least` turns a length; whole
-/// ones around a periodic direction.
+/// Steps of the grid a cell in each direction, so that none of its reciprocal vectors is shorter than `least` turns a
+/// length; whole ones around a periodic direction.
 fn steps(lattice: &Lattice, least: f64) -> Vec<f64> {
     let size = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let d = lattice.dimension();
@@ -110,8 +110,8 @@ fn steps(lattice: &Lattice, least: f64) -> Vec<f64> {
     }
 }
 
-/// A number for each site, of variance 1 and covariance `exp(-r^2/(2 length^2))`. Around periodic boundaries the sample is so long
-/// that it sees no site twice.
+/// A number for each site, of variance 1 and covariance `exp(-r^2/(2 length^2))`. Around periodic boundaries the sample
+/// is so long that it sees no site twice.
 ///
 /// # Errors
 /// No memory, interruption.
@@ -192,7 +192,8 @@ impl Smear<'_> {
         sums.0 / sums.1.sqrt()
     }
 
-    /// Goes through the points of axis `k` and of those behind it. `off` are the steps so far, `index` their place in the noise.
+    /// Goes through the points of axis `k` and of those behind it. `off` are the steps so far,
+    /// `index` their place in the noise.
     fn along(&self, k: usize, place: &[f64], off: &mut [f64], index: usize, sums: &mut (f64, f64)) {
         let (axis, n) = (&self.axes[k], self.axes.len());
         let lowest = (place[k] - self.far[k]).ceil() as i64;

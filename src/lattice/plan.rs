@@ -6,8 +6,8 @@ use super::nambu::phase_of;
 use crate::backend::matrix::merge;
 use crate::number::C64;
 
-/// One hopping as seen from the rows of a sublattice. There may be millions of them, so that what each has of its own lies in
-/// common lists.
+/// One hopping as seen from the rows of a sublattice. There may be millions of them, so that what each has of its own
+/// lies in common lists.
 #[derive(Clone, Default)]
 struct SeenHop {
     hop: u32,
@@ -22,8 +22,8 @@ struct SeenHop {
     plain: bool,
     /// Whether it has factors. To ask the hopping itself costs more than the entry.
     scaled: bool,
-    /// From the row's site to the column's, as numbered before removals, and from the row's cell to that of the column, inside
-    /// the lattice.
+    /// From the row's site to the column's, as numbered before removals, and from the row's cell to that of the column,
+    /// inside the lattice.
     ahead: isize,
     cells_ahead: isize,
 }
@@ -38,7 +38,8 @@ struct SiteHop<'a> {
     scale: C64,
     /// From the row's site to the column's, along each axis asked for.
     reach: &'a [f64],
-    /// Cell coordinates of both sites, and the boundaries crossed: what a flux asks for where orbitals lie beside sites.
+    /// Cell coordinates of both sites, and the boundaries crossed: what a flux asks for where orbitals lie beside
+    /// sites.
     ends: Option<([f64; MAX_DIMENSION], [f64; MAX_DIMENSION], [i64; MAX_DIMENSION])>,
 }
 
@@ -49,12 +50,14 @@ pub(super) struct RowPlan<'a> {
     entries: Vec<SeenHop>,
     /// Where those of each sublattice begin, and the end.
     starts: Vec<usize>,
-    /// The hoppings of each sublattice in the order of their columns inside the lattice, so that rows need no sorting. Beyond
-    /// boundaries they keep to the order in which they came: what meets there is added up alike in a row and in its column.
+    /// The hoppings of each sublattice in the order of their columns inside the lattice, so that rows need no sorting.
+    /// Beyond boundaries they keep to the order in which they came: what meets there is added up alike in a row and in
+    /// its column.
     by_column: Vec<u32>,
     /// Non-zero entries of blocks that are the same everywhere.
     values: Vec<(u32, u32, C64)>,
-    /// From the row's site to the column's along each axis asked for, where no strain has moved them: those of all hoppings.
+    /// From the row's site to the column's along each axis asked for, where no strain has moved them:
+    /// those of all hoppings.
     reaches: Vec<f64>,
     /// On-site entries by sublattice.
     onsite: Vec<Vec<(usize, usize, C64)>>,
@@ -118,7 +121,8 @@ impl ModelRows {
     }
 }
 
-/// Where the hoppings and the values of each row of the basis begin, and the ends; both together, since rows come in any order.
+/// Where the hoppings and the values of each row of the basis begin, and the ends; both together,
+/// since rows come in any order.
 fn beginnings(model: &Model) -> Vec<(usize, usize)> {
     let sublattices = model.lattice.basis().len();
     let mut next = vec![(0usize, 0usize); sublattices + 1];
@@ -171,8 +175,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Every hopping from both of its ends; `next` is what [`beginnings`] gives. Of models that are `alike` nothing but a
-    /// factor changes a block from cell to cell.
+    /// Every hopping from both of its ends; `next` is what [`beginnings`] gives. Of models that are `alike` nothing but
+    /// a factor changes a block from cell to cell.
     fn new(model: &Model, axes: &[usize], mut next: Vec<(usize, usize)>, alike: bool) -> Seen {
         let (sublattices, cells) = (model.lattice.basis().len(), model.lattice.cells());
         let mut entries = vec![SeenHop::default(); 2 * model.hops.len()];
@@ -253,8 +257,8 @@ impl<'a> RowPlan<'a> {
         plan
     }
 
-    /// How many entries the rows of a sublattice have inside the lattice, if the same in all cells: where no site is gone, and
-    /// no entries vanish or meet. To know it pays for many cells, or where all are inside.
+    /// How many entries the rows of a sublattice have inside the lattice, if the same in all cells: where no site is
+    /// gone, and no entries vanish or meet. To know it pays for many cells, or where all are inside.
     fn same_counts_of(&self, s: usize) -> Option<Vec<usize>> {
         let model = self.model;
         let far_from_zero = |x: &f64| x.abs() > 1e-100;

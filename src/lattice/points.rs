@@ -17,8 +17,8 @@ const TOGETHER: usize = 16384;
 const BYTES: u128 = 200;
 
 impl Lattice {
-    /// A finite set of sites at any places, Cartesian, without a unit cell; open. Its volume is that of the box around them,
-    /// with one lattice constant where it has no width.
+    /// A finite set of sites at any places, Cartesian, without a unit cell; open. Its volume is that of the box around
+    /// them, with one lattice constant where it has no width.
     ///
     /// # Errors
     /// No points, or points of several dimensions or not finite.
@@ -48,8 +48,8 @@ impl Lattice {
         Lattice::custom("points", vectors, sites, Vec::new(), vec![1; d])?.boundary(&[Wrap::Open])
     }
 
-    /// Every pair of sites at most `cutoff` apart (but for rounding, 1e-9 of it), once, as bonds of the unit cell; across
-    /// boundaries that are not open as well.
+    /// Every pair of sites at most `cutoff` apart (but for rounding, 1e-9 of it), once, as bonds of the unit cell;
+    /// across boundaries that are not open as well.
     ///
     /// # Errors
     /// A cutoff that is no length, two sites at one place, interruption.
@@ -253,8 +253,8 @@ pub enum HopTerm<'a, 'b> {
     Of(&'a mut OfBond<'b>),
 }
 
-/// Sites by the cube of side `cutoff` that they lie in: those of one cube, and of cubes that follow each other along the last
-/// axis, are neighbours here.
+/// Sites by the cube of side `cutoff` that they lie in: those of one cube, and of cubes that follow each other along
+/// the last axis, are neighbours here.
 struct CubeGrid {
     side: f64,
     space: usize,

@@ -39,6 +39,7 @@ pub(super) struct Disorder {
 }
 
 impl Disorder {
+    /// The on-site energy of a site.
     #[inline]
     pub fn energy(&self, site: usize) -> f64 {
         self.width * self.distribution.number(self.seed, Stream::Disorder, site, self.draw)

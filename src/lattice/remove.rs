@@ -32,8 +32,8 @@ impl Lattice {
     }
 
     /// The lattice without each site with probability `fraction`: site `i` (as numbered here) goes when
-    /// `unit(w0, w1) < fraction` for the words of `philox::words(seed, Stream::Vacancies, i, n)` in the call that follows `n`
-    /// others.
+    /// `unit(w0, w1) < fraction` for the words of `philox::words(seed, Stream::Vacancies, i, n)` in the call that
+    /// follows `n` others.
     ///
     /// # Errors
     /// When the fraction is outside 0..1, no site is left, or the numbering does not fit into memory.
@@ -41,7 +41,8 @@ impl Lattice {
         if !(0.0..=1.0).contains(&fraction) {
             return Err(Error::input(format!(
                 "a fraction of vacancies lies between 0 and 1, not at {fraction}"
-            )));
+            ))
+            .hint("it is the probability that a site goes"));
         }
         let draw = self.draws();
         let mut stays = self.all_stay()?;

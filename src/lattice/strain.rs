@@ -24,16 +24,17 @@ pub type BondFactors<'a> = dyn FnMut(&[f64], &[f64]) -> Result<Vec<f64>> + 'a;
 /// Positions or bonds that a function gets at a time: few enough for the nearest caches.
 const TOGETHER: usize = 8192;
 
-/// Positions or bonds that all threads prepare before a function gets them, few enough for an interruption to come soon.
+/// Positions or bonds that all threads prepare before a function gets them,
+/// few enough for an interruption to come soon.
 const CHUNK: usize = 8 * TOGETHER;
 
 impl Model {
-    /// Moves positions, and multiplies every hopping by `factor(|map(y) - map(x)|, |y - x|)` for its bond from `x` to `y`. It
-    /// comes last: no hopping can be added to a strained model.
+    /// Moves positions, and multiplies every hopping by `factor(|map(y) - map(x)|, |y - x|)` for its bond from `x` to
+    /// `y`. It comes last: no hopping can be added to a strained model.
     ///
     /// # Errors
-    /// Those of the functions, a map or factor that is not finite, a model that is strained already or whose orbitals have
-    /// places of their own, and interruption.
+    /// Those of the functions, a map or factor that is not finite, a model that is strained already or whose orbitals
+    /// have places of their own, and interruption.
     pub fn strain(
         &mut self,
         map: &mut PositionMap<'_>,
@@ -137,8 +138,8 @@ fn checked(map: &mut PositionsMap<'_>, x: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
     }
 }
 
-/// Where positions that are prepared a chunk at a time move to: `prepare` writes those from a number on along an axis, and `take`
-/// gets where they are.
+/// Where positions that are prepared a chunk at a time move to: `prepare` writes those from a number on along an axis,
+/// and `take` gets where they are.
 fn move_all(
     (count, space): (usize, usize),
     map: &mut PositionsMap<'_>,
@@ -311,8 +312,8 @@ fn scale_bonds(
     Ok(())
 }
 
-/// The volume of the strained sample: the sum over its cells, each mapped at its corners and linearly between them. None where
-/// the map gives no finite position at a corner, which may lie beyond the sites.
+/// The volume of the strained sample: the sum over its cells, each mapped at its corners and linearly between them.
+/// None where the map gives no finite position at a corner, which may lie beyond the sites.
 fn volume(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<Option<f64>> {
     let (d, space, cells) = (lattice.dimension(), lattice.space(), lattice.cells());
     let stride: Vec<usize> =

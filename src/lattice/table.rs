@@ -23,6 +23,7 @@ impl Table {
         self.index.get(at).and_then(|&i| self.blocks.get(i as usize))
     }
 
+    /// The blocks, each once, whatever the number of places that have it.
     pub fn blocks(&self) -> &[OrbitalBlock] {
         &self.blocks
     }

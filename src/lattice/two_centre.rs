@@ -164,9 +164,10 @@ fn axes_of(vector: [f64; 3]) -> Result<Tensor> {
     Ok([first, second, u])
 }
 
-/// The hopping from the orbitals of one atom to those of another, which lies at `vector` from it: `integral(left, reached,
-/// bond)` is the two-centre integral between the shells of that bond (0 for sigma). For a bond from a higher angular momentum
-/// to a lower it is that of the lower to the higher, as tables have it: the sign of odd ones is put in here.
+/// The hopping from the orbitals of one atom to those of another, which lies at `vector` from it:
+/// `integral(left, reached, bond)` is the two-centre integral between the shells of that bond (0 for sigma). For a bond
+/// from a higher angular momentum to a lower it is that of the lower to the higher, as tables have it:
+/// the sign of odd ones is put in here.
 ///
 /// # Errors
 /// A vector of no length, what `integral` says.

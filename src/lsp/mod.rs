@@ -1,5 +1,6 @@
-//! The language server: what editors ask while a script is written. It speaks the Language Server Protocol over standard input
-//! and output (`umklapp lsp`): mistakes as `check` finds them, help under the pointer, completion, signatures, definitions.
+//! The language server: what editors ask while a script is written. It speaks the Language Server Protocol over
+//! standard input and output (`umklapp lsp`): mistakes as `check` finds them, help under the pointer, completion,
+//! signatures, definitions.
 
 mod answers;
 mod place;

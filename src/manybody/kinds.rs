@@ -171,8 +171,8 @@ impl Site {
             .with_odd(vec![false, true, true])
     }
 
-    /// Fermions of several flavours, those of a spin F = (n - 1)/2. State s holds flavour f if bit f - 1 of s is set; the
-    /// flavours are created in the order of their numbers.
+    /// Fermions of several flavours, those of a spin F = (n - 1)/2. State s holds flavour f if bit f - 1 of s is set;
+    /// the flavours are created in the order of their numbers.
     fn flavours(name: &str, count: &str) -> Result<Site> {
         let n = count.parse::<u32>().ok().filter(|n| (1..=8).contains(n)).ok_or_else(|| {
             Error::input(format!("`{name}` is no kind of site"))

@@ -1,6 +1,6 @@
-//! Many-body models: [`Site`]s with local operators and conserved charges, operator sums over [`Sites`], and their exact
-//! matrices in symmetry sectors. Names of operators, states and signs follow ITensor. Renormalised bases and sweeps are
-//! built on the same types; finding eigenvectors is the business of `method`.
+//! Many-body models: [`Site`]s with local operators and conserved charges, operator sums over [`Sites`], and their
+//! exact matrices in symmetry sectors. Names of operators, states and signs follow ITensor. Renormalised bases and
+//! sweeps are built on the same types; finding eigenvectors is the business of `method`.
 
 mod basis;
 pub mod dmrg;

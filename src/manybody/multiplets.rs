@@ -18,8 +18,8 @@ pub(super) struct Multiplets {
     pub phases: Vec<C64>,
 }
 
-/// A part of an operator: the component `q` of the tensor of rank `k` (twice both) from one multiplet to another, normalised
-/// so that the trace of its square is one.
+/// A part of an operator: the component `q` of the tensor of rank `k` (twice both) from one multiplet to another,
+/// normalised so that the trace of its square is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TensorComponent {
     pub to: usize,

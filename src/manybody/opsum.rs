@@ -38,8 +38,8 @@ pub struct Tail {
     pub turned: bool,
 }
 
-/// What cells are compared by: operators with their sites from the cell's first one on, and the bits of the ratio by which a
-/// coupling decays.
+/// What cells are compared by: operators with their sites from the cell's first one on, and the bits of the ratio by
+/// which a coupling decays.
 type Key = (Vec<(String, usize)>, Option<[u64; 2]>);
 
 fn first(factors: &[(String, usize)]) -> usize {
@@ -223,9 +223,9 @@ impl OpSum {
         Ok(sum)
     }
 
-    /// The terms that an infinite chain repeats every `n` sites. This sum is of a longer chain; they are those of its terms that
-    /// begin on the first `n` sites. Where the sum has an order of its sites, these are the first of the order, and the terms
-    /// count along it.
+    /// The terms that an infinite chain repeats every `n` sites. This sum is of a longer chain; they are those of its
+    /// terms that begin on the first `n` sites. Where the sum has an order of its sites, these are the first of the
+    /// order, and the terms count along it.
     ///
     /// # Errors
     /// When the chain is too short to hold them, its terms do not repeat so, or the sum has a constant.
@@ -320,7 +320,8 @@ impl OpSum {
         &self.tails
     }
 
-    /// How far two sums on a chain of so many sites are apart: the sum of the moduli by which the coefficients of each product differ.
+    /// How far two sums on a chain of so many sites are apart: the sum of the moduli by which the coefficients of each
+    /// product differ.
     pub fn apart(&self, other: &OpSum, sites: usize) -> f64 {
         let (mine, others) = (self.terms_on(sites), other.terms_on(sites));
         let same = |(a, b): (&Term, &Term)| a.factors == b.factors;

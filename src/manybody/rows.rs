@@ -78,7 +78,8 @@ struct SomeRows<'a> {
 }
 
 impl SomeRows<'_> {
-    /// Calls `f(row, count, before)` for what lies together of `count` rows from `first` on; `before` have come already.
+    /// Calls `f(row, count, before)` for what lies together of `count` rows from `first` on;
+    /// `before` have come already.
     fn each(&self, first: usize, count: usize, mut f: impl FnMut(usize, usize, usize)) {
         let mut begin = 0;
         for &(row, length) in self.pieces {

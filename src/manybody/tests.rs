@@ -1,5 +1,5 @@
-//! Exact matrices against reference energies (exact diagonalisation and Bethe ansatz of other programs), closed forms and
-//! the algebra of operators.
+//! Exact matrices against reference energies (exact diagonalisation and Bethe ansatz of other programs), closed forms
+//! and the algebra of operators.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Coupling of angular momenta: Clebsch-Gordan coefficients and Wigner's symbols of six and nine (Edmonds, Angular Momentum
-//! in Quantum Mechanics (1957), equations 3.6.11, 6.3.7 and 6.4.3). All arguments are twice the angular momenta.
+//! Coupling of angular momenta: Clebsch-Gordan coefficients and Wigner's symbols of six and nine (Edmonds, Angular
+//! Momentum in Quantum Mechanics (1957), equations 3.6.11, 6.3.7 and 6.4.3).
+//! All arguments are twice the angular momenta.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -90,9 +91,10 @@ fn nine([a, b, c]: [[i32; 3]; 3]) -> f64 {
     value
 }
 
-/// The factor by which reduced matrix elements multiply when two systems are coupled (Edmonds 7.1.5): `[j, j', k]` of the
-/// first, of the second, and of both, where `<j || T^k || j'>` are in units of `((2 j + 1) (2 j' + 1) (2 k + 1))^(1/4)`. In
-/// these units scalars have their own matrix elements, and a scalar product of two systems in a singlet is the product.
+/// The factor by which reduced matrix elements multiply when two systems are coupled (Edmonds 7.1.5): `[j, j', k]` of
+/// the first, of the second, and of both, where `<j || T^k || j'>` are in units of
+/// `((2 j + 1) (2 j' + 1) (2 k + 1))^(1/4)`. In these units scalars have their own matrix elements, and a scalar
+/// product of two systems in a singlet is the product.
 pub(super) fn recoupling(first: [i32; 3], second: [i32; 3], both: [i32; 3]) -> f64 {
     thread_local! {
         static KNOWN: RefCell<HashMap<[[i32; 3]; 3], f64>> = RefCell::default();

@@ -31,8 +31,8 @@ pub enum Accumulation {
 }
 
 impl Accumulation {
-    /// Bytes of working memory for `count` moments of a block `v`: the vectors of the recurrence and what is kept. `overwrite` as for
-    /// [`accumulate`]. Maps are made of one column after the other.
+    /// Bytes of working memory for `count` moments of a block `v`: the vectors of the recurrence and what is kept.
+    /// `overwrite` as for [`accumulate`]. Maps are made of one column after the other.
     pub fn bytes(self, v: &BlockVector, count: usize, overwrite: bool) -> usize {
         let column = v.bytes() / v.columns().max(1);
         let vectors = if overwrite { 3 } else { 4 };
@@ -47,8 +47,8 @@ impl Accumulation {
     }
 }
 
-/// `count` moments of every column of `v`, accumulated in the given way. With `overwrite`, T_n r takes the place of T_(n-2) r, which
-/// the paper calls OMAP; without, it has a vector of its own. The fused step always overwrites.
+/// `count` moments of every column of `v`, accumulated in the given way. With `overwrite`, T_n r takes the place of
+/// T_(n-2) r, which the paper calls OMAP; without, it has a vector of its own. The fused step always overwrites.
 ///
 /// # Errors
 /// Products that do not fit into memory.

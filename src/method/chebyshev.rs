@@ -12,8 +12,8 @@ use crate::operator::{Operator, TAKE_SIZES};
 use crate::ranks;
 use crate::task::Task;
 
-/// Bytes of a group of orders for each worker of the device, which take some hundredths of a second: a core reads about as much
-/// as a GPU's multiprocessor.
+/// Bytes of a group of orders for each worker of the device, which take some hundredths of a second: a core reads about
+/// as much as a GPU's multiprocessor.
 const BYTES: usize = 1 << 30;
 
 /// The recurrence, holding T_(m-1) v and T_m v.
@@ -35,7 +35,8 @@ impl Chebyshev {
     pub fn new(h: &Operator, window: Window, v: BlockVector) -> Result<Self> {
         require_hermitian(h)?;
         if !(window.half_width > 0.0) {
-            return Err(Error::input(format!("a window of half width {}", window.half_width)));
+            return Err(Error::input(format!("a window of half width {}", window.half_width))
+                .hint("its upper end lies above its lower one"));
         }
         if v.rows().global != h.dim() {
             return Err(Error::input(format!(
@@ -99,8 +100,9 @@ impl Chebyshev {
         Ok(())
     }
 
-    /// Orders that are handed over at once: few enough that the progress bar moves, enough for blocking over orders and for what
-    /// a GPU records. After each group the host waits, and a GPU runs out of work meanwhile; beside others this costs more.
+    /// Orders that are handed over at once: few enough that the progress bar moves, enough for blocking over orders and
+    /// for what a GPU records. After each group the host waits, and a GPU runs out of work meanwhile;
+    /// beside others this costs more.
     fn together(&self) -> usize {
         let ranks = ranks::world().map_or(1, |world| world.size());
         let bytes = self.h.info().bytes + 3 * self.current.bytes();

@@ -19,7 +19,8 @@ use crate::task::{Steps, Task};
 
 /// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 64;
-/// Spaces up to this dimension are diagonalised completely where a search that does not end has cost several times as much.
+/// Spaces up to this dimension are diagonalised completely where a search that does not end has cost several times as
+/// much.
 const LARGE: usize = 1024;
 /// A search that ends in fewer iterations is followed by a second look: it has seen too little of the operator.
 const FEW: usize = 12;
@@ -46,8 +47,8 @@ pub enum Preconditioner<'a> {
 /// What to find and how hard to try.
 pub struct DavidsonOptions<'a> {
     pub count: usize,
-    /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
-    /// from one.
+    /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where
+    /// that is far from one.
     pub tolerance: Option<f64>,
     /// Most basis vectors before a restart.
     pub max_basis: usize,
@@ -134,6 +135,7 @@ impl Eigen {
         self.ended == Ended::Converged
     }
 
+    /// The largest residual norm.
     pub fn worst(&self) -> f64 {
         self.residuals.iter().copied().fold(0.0, f64::max)
     }
@@ -191,7 +193,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
     while looks && found.converged() && count + avoided < h.dim() && !search.is_whole(count, avoided) {
         let highest = found.values[count - 1];
         let known = match &avoid {
-            Some(avoid) => joined(h, &[avoid, &found.vectors])?,
+            Some(avoid) => h.device().side_by_side(&[avoid, &found.vectors])?,
             None => found.vectors.clone(),
         };
         let beyond = search.run(1, None, Some(&known), Some(highest))?;
@@ -199,7 +201,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
             found.ended = beyond.ended;
             break;
         }
-        let start = joined(h, &[&found.vectors, &beyond.vectors])?;
+        let start = h.device().side_by_side(&[&found.vectors, &beyond.vectors])?;
         found = search.run(count, Some(start), avoid.as_ref(), None)?;
     }
     let free = h.dim() - avoided;
@@ -339,7 +341,8 @@ impl DavidsonSearch<'_, '_> {
                 Some(Ended::Limit)
             } else if stall.of(worst, &theta) {
                 if worst < 0.5 * anew && stall.is_coarse(worst) {
-                    // The stored products carry the rounding of many restarts, so they are made anew before the search gives up.
+                    // The stored products carry the rounding of many restarts, so they are made anew before the search
+                    // gives up.
                     anew = worst;
                     let best = space.vectors(&s, &targets)?;
                     before += space.products;
@@ -370,15 +373,7 @@ impl DavidsonSearch<'_, '_> {
             // Correct only what has not converged; the guard vectors take part while the wanted ones do.
             let open: Vec<usize> = targets.iter().copied().filter(|&j| norms[j] > tolerance).collect();
             let t = self.corrections(r, &x, &theta[..targets.len()], clear, above.is_some())?;
-            let chosen = if open.len() == targets.len() {
-                t
-            } else {
-                let mut chosen = h.zeros(open.len())?;
-                for (to, &from) in open.iter().enumerate() {
-                    device.set_columns(&mut chosen, to, &device.columns(&t, from..from + 1)?)?;
-                }
-                chosen
-            };
+            let chosen = if open.len() == targets.len() { t } else { device.chosen(&t, &open)? };
             if space.dim() + open.len() > max_basis {
                 let columns: Vec<usize> = (0..keep.min(theta.len())).collect();
                 space.restart(&s, &columns, &theta)?;
@@ -452,17 +447,6 @@ impl Stall {
     fn is_coarse(&self, residual: f64) -> bool {
         residual > 1e3 * self.precision * self.norm
     }
-}
-
-/// The columns of several blocks side by side.
-fn joined(h: &Operator, blocks: &[&BlockVector]) -> Result<BlockVector> {
-    let mut all = h.zeros(blocks.iter().map(|b| b.columns()).sum())?;
-    let mut at = 0;
-    for block in blocks {
-        h.device().set_columns(&mut all, at, block)?;
-        at += block.columns();
-    }
-    Ok(all)
 }
 
 fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {

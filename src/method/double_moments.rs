@@ -11,7 +11,8 @@ use crate::task::Task;
 /// Orders of the left side that are multiplied with those of the right together.
 const BATCH: usize = 64;
 
-/// Bytes that the vectors of both sides may take without being asked for, and orders of the right side that may take more.
+/// Bytes that the vectors of both sides may take without being asked for,
+/// and orders of the right side that may take more.
 const ORDINARY: usize = 512 << 20;
 const ENOUGH: usize = 128;
 
@@ -98,8 +99,8 @@ impl Polynomials {
         Ok(())
     }
 
-    /// Calls `keep` with each of the next `count` orders, the number of which among them comes first; nothing follows if these
-    /// are the `last`.
+    /// Calls `keep` with each of the next `count` orders, the number of which among them comes first; nothing follows
+    /// if these are the `last`.
     fn take(
         &mut self,
         count: usize,
@@ -131,8 +132,8 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// The moments, row-major in m. Orders of the right side are kept as many as the plan says, and for each such pass the
-    /// left side begins anew. `advance` is called after each batch.
+    /// The moments, row-major in m. Orders of the right side are kept as many as the plan says, and for each such pass
+    /// the left side begins anew. `advance` is called after each batch.
     fn moments(
         &self,
         count: usize,
@@ -179,8 +180,8 @@ struct KeptOrders {
 }
 
 impl KeptOrders {
-    /// As many orders of the right side as half of the free memory holds, but beyond 512 MB no more than make the left side's
-    /// steps cheap beside the products.
+    /// As many orders of the right side as half of the free memory holds, but beyond 512 MB no more than make the left
+    /// side's steps cheap beside the products.
     fn new(h: &Operator, dtype: DType, count: usize) -> KeptOrders {
         let vector = (h.dim() * dtype.bytes()).max(1);
         let ordinary = (ORDINARY / vector).max(ENOUGH + BATCH);

@@ -79,7 +79,8 @@ fn normalise(h: &Operator, of: &mut Evolved) -> Result<()> {
     Ok(())
 }
 
-/// How many steps an evolution over a time takes, under an operator whose energies lie around `middle`, at most `a` away.
+/// How many steps an evolution over a time takes, under an operator whose energies lie around `middle`,
+/// at most `a` away.
 ///
 /// # Errors
 /// A time after which the rounding of the energies has turned phases, or that takes too many steps.

@@ -17,7 +17,8 @@ pub struct Expansion {
     pub coefficients: Vec<C64>,
 }
 
-/// A converged series is compared with its function at so many points evenly spaced in energy, and as many in the angle.
+/// A converged series is compared with its function at so many points evenly spaced in energy,
+/// and as many in the angle.
 const LOOKS: usize = 4096;
 /// Allowed error of a series between its own points, relative to the largest value of the function. The terms left
 /// out add to it.
@@ -108,7 +109,8 @@ impl Expansion {
     /// No terms or too many of them, and those of the function.
     pub fn of(window: Window, terms: usize, mut f: impl FnMut(f64) -> Result<C64>) -> Result<Expansion> {
         if terms == 0 || terms > 1 << 24 {
-            return Err(Error::input(format!("an expansion of {terms} terms")));
+            return Err(Error::input(format!("an expansion of {terms} terms"))
+                .hint("take one at least, and 2^24 at most"));
         }
         let mut points = (2 * terms).max(LOOKS / 2).next_power_of_two();
         let mut samples = Samples::of(window, points, &mut f)?;
@@ -139,7 +141,8 @@ impl Expansion {
         mut f: impl FnMut(f64) -> Result<C64>,
     ) -> Result<Expansion> {
         if !(tolerance > 0.0) {
-            return Err(Error::input(format!("a tolerance of {tolerance}")));
+            return Err(Error::input(format!("a tolerance of {tolerance}"))
+                .hint("it is a number above 0, like 1e-12"));
         }
         let mut looks = None;
         let mut terms = 32;
@@ -186,6 +189,7 @@ impl Expansion {
             .hint("expand the function on a window that holds it"))
     }
 
+    /// The value of the series at an energy, by Clenshaw's recurrence; outside the window it means nothing.
     pub fn at(&self, energy: f64) -> C64 {
         let x = self.window.scale(energy);
         let (mut b1, mut b2) = (C64::default(), C64::default());
@@ -203,8 +207,8 @@ impl Expansion {
         self.apply_with_loss(h, psi, task).map(|(out, _)| out)
     }
 
-    /// The same, and by how much the terms of the sum are larger than the result, in the worst column. That factor times the
-    /// rounding of one number is the relative error of the result.
+    /// The same, and by how much the terms of the sum are larger than the result, in the worst column. That factor
+    /// times the rounding of one number is the relative error of the result.
     ///
     /// # Errors
     /// As [`Expansion::apply`].

@@ -20,9 +20,9 @@ pub fn fermi(energy: f64, potential: f64, temperature: f64) -> f64 {
     }
 }
 
-/// The series of the Fermi function `1/(exp((E - potential)/temperature) + 1)` on a window. Above zero temperature it has as many
-/// terms as rounding leaves, some 10 a/T with a the half width. A step has no such series: at zero temperature it is that of
-/// `terms` terms, damped by the kernel.
+/// The series of the Fermi function `1/(exp((E - potential)/temperature) + 1)` on a window. Above zero temperature it
+/// has as many terms as rounding leaves, some 10 a/T with a the half width. A step has no such series: at zero
+/// temperature it is that of `terms` terms, damped by the kernel.
 ///
 /// # Errors
 /// A potential or a temperature that is none; a temperature too low for the window.

@@ -33,6 +33,7 @@ impl Folded {
         2 * self.order
     }
 
+    /// The filter T_m as an operator.
     pub fn operator(&self) -> Operator {
         self.clone().into_operator()
     }

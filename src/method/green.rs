@@ -86,7 +86,8 @@ pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> 
             let damped = eta == 0.0 && z.re.abs() < 1.0;
             let (root, w) = branch(z);
             if !energy.is_finite() || root.norm() == 0.0 {
-                return Err(Error::input(format!("energy {energy} on the edge of the window {window}")));
+                return Err(Error::input(format!("energy {energy} on the edge of the window {window}"))
+                    .hint("the function is infinite there: take another energy, or a wider window"));
             }
             let mut power = C64::ONE;
             let mut sum = C64::default();

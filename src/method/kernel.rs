@@ -74,8 +74,8 @@ impl DampingKernel {
     }
 }
 
-/// `1/s^2`, s the sine of the angle of an energy, from two densities of states; it is cut off at the distance from the window's end
-/// that so many moments resolve.
+/// `1/s^2`, s the sine of the angle of an energy, from two densities of states; it is cut off at the distance from the
+/// window's end that so many moments resolve.
 pub(super) fn beside_edge(moments: usize, s: f64) -> f64 {
     let ends = (moments as f64 * s).powi(2);
     let below = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends };

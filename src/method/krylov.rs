@@ -1,6 +1,6 @@
-//! exp(z H) v of a Hermitian operator in a Krylov space (Park, Light, J. Chem. Phys. 85 (1986) 5870; Hochbruck, Lubich, SIAM J.
-//! Numer. Anal. 34 (1997) 1911). No spectral window is needed, and few products where |z| times the width of the spectrum is
-//! small: the steps of a time evolution on small effective Hamiltonians.
+//! exp(z H) v of a Hermitian operator in a Krylov space (Park, Light, J. Chem. Phys. 85 (1986) 5870; Hochbruck, Lubich,
+//! SIAM J. Numer. Anal. 34 (1997) 1911). No spectral window is needed, and few products where |z| times the width of
+//! the spectrum is small: the steps of a time evolution on small effective Hamiltonians.
 
 use super::solve::of_about_one;
 use super::window::{require_hermitian, tridiagonal};
@@ -10,8 +10,9 @@ use crate::number::{C64, scalar};
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// Up to so many rows the basis is kept orthogonal. Beyond, the recurrence of three terms is left to itself: the result needs
-/// `H Q = Q T` to rounding, and not that Q is orthogonal (Druskin, Greenbaum, Knizhnerman, SIAM J. Sci. Comput. 19 (1998) 38).
+/// Up to so many rows the basis is kept orthogonal. Beyond, the recurrence of three terms is left to itself: the result
+/// needs `H Q = Q T` to rounding, and not that Q is orthogonal (Druskin, Greenbaum, Knizhnerman, SIAM J. Sci.
+/// Comput. 19 (1998) 38).
 const KEPT_ORTHOGONAL: usize = 2048;
 /// Most basis vectors. Where they do not suffice, the step is divided.
 const LARGEST: usize = 48;
@@ -31,8 +32,8 @@ pub struct Exponential {
     pub products: usize,
 }
 
-/// `exp(z (T - shift)) e_1` for the tridiagonal Lanczos matrix T and real or complex z, and the shift: the level that counts most,
-/// so that no number is too large.
+/// `exp(z (T - shift)) e_1` for the tridiagonal Lanczos matrix T and real or complex z, and the shift: the level that
+/// counts most, so that no number is too large.
 fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
     let n = alpha.len();
     let (s, u) = tridiagonal(alpha, beta)?;
@@ -49,8 +50,8 @@ fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
 /// result.
 ///
 /// # Errors
-/// An operator that is not Hermitian, a block of several columns, numbers that are not finite, a result too large or too small for
-/// numbers, too many steps, interruption.
+/// An operator that is not Hermitian, a block of several columns, numbers that are not finite, a result too large or
+/// too small for numbers, too many steps, interruption.
 pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task) -> Result<Exponential> {
     if v.columns() != 1 {
         return Err(Error::input(format!("exp(z H) of a block of {} columns", v.columns()))
@@ -58,7 +59,9 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     }
     require_hermitian(h)?;
     if !(z.re.is_finite() && z.im.is_finite()) {
-        return Err(Error::input(format!("exp(z H) with z = {z}, which is not finite")));
+        return Err(
+            Error::input(format!("exp(z H) with z = {z}, which is not finite")).hint("give a finite number")
+        );
     }
     let device = h.device();
     let dtype = h.dtype().join(v.dtype());
@@ -69,7 +72,8 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     }
     let mut products = 0;
     let mut left = 1.0;
-    // The logarithm of the norm: the vector itself has norm one, as exp(z H) may be too large or too small for a number on the way.
+    // The logarithm of the norm: the vector itself has norm one, as exp(z H) may be too large or too small for a number
+    // on the way.
     let mut size = 0.0;
     if let Some((scaled, factors)) = of_about_one(device, &vector)? {
         (vector, size) = (scaled, -factors[0].ln());
@@ -113,11 +117,12 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             return Ok(Exponential { vector, products });
         }
     }
-    Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps")))
+    Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps"))
+        .hint("go there in several calls, each with a part of z"))
 }
 
-/// An orthonormal basis of the space that products with an operator make of a vector, and the operator in it: `alpha` on the
-/// diagonal, `beta` beside it.
+/// An orthonormal basis of the space that products with an operator make of a vector, and the operator in it: `alpha`
+/// on the diagonal, `beta` beside it.
 struct KrylovSpace<'a> {
     h: &'a Operator,
     basis: Vec<BlockVector>,
@@ -126,8 +131,8 @@ struct KrylovSpace<'a> {
 }
 
 impl KrylovSpace<'_> {
-    /// Grows the basis until it holds `exp(z left H)` of its first vector, or of as large a part of the time as its largest size
-    /// allows. Returns the part, and what [`small`] makes of it.
+    /// Grows the basis until it holds `exp(z left H)` of its first vector, or of as large a part of the time as its
+    /// largest size allows. Returns the part, and what [`small`] makes of it.
     fn grown_for(&mut self, z: C64, left: f64, tol: f64, task: &Task) -> Result<(f64, (Vec<C64>, f64))> {
         let (device, dtype) = (self.h.device(), self.basis[0].dtype());
         let mut largest = 0.0f64;

@@ -242,7 +242,8 @@ fn remez(eps: f64, degree: usize) -> Option<MinMax> {
     fit.deviation.is_finite().then_some(fit)
 }
 
-/// The place of the maximum of a smooth function near `at`, between `low` and `high`: the best of a few points, then parabolas.
+/// The place of the maximum of a smooth function near `at`, between `low` and `high`: the best of a few points,
+/// then parabolas.
 fn summit(f: impl Fn(f64) -> f64, low: f64, at: f64, high: f64) -> f64 {
     let mut best = (f(at), at);
     let better = |best: &mut (f64, f64), z: f64| {

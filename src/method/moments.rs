@@ -60,6 +60,7 @@ impl Moments {
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0, record: Provenance::default() })
     }
 
+    /// Number of moments.
     pub fn len(&self) -> usize {
         self.mean.len()
     }
@@ -74,6 +75,7 @@ impl Moments {
         self.columns.len()
     }
 
+    /// mu_n = Tr T_n(H~)/D, averaged over the vectors.
     pub fn values(&self) -> &[f64] {
         &self.mean
     }
@@ -136,7 +138,8 @@ impl Moments {
         energies.par_iter().map(|&e| standard_error(deviations.iter().map(|d| self.series(d, e)))).collect()
     }
 
-    /// Moments of each vector minus the mean. A variance is summed over these, since a difference of squares would lose digits.
+    /// Moments of each vector minus the mean. A variance is summed over these,
+    /// since a difference of squares would lose digits.
     pub fn deviations(&self) -> impl Iterator<Item = Vec<f64>> + '_ {
         self.columns.iter().map(|c| c.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect())
     }
@@ -155,8 +158,8 @@ impl Moments {
         (x * b1 - b2 + damped[0]) / (PI * (1.0 - x * x).sqrt() * self.window.half_width)
     }
 
-    /// The fraction of the spectral weight between two energies, the integral of the damped series in closed form; and its
-    /// standard error over the vectors, Student's for few.
+    /// The fraction of the spectral weight between two energies, the integral of the damped series in closed form; and
+    /// its standard error over the vectors, Student's for few.
     pub fn weight_between(&self, lower: f64, upper: f64, kernel: DampingKernel) -> Result<(f64, f64)> {
         if !(lower <= upper) {
             return Err(Error::input(format!("an interval from {lower} to {upper}"))

@@ -1,13 +1,16 @@
 //! The optical conductivity that Kubo's and Greenwood's formula makes of two-dimensional moments.
 //!
-//! With both deltas as damped series, x and y the scaled energies E and E + omega (hbar = 1) and w_mn the damped moments,
+//! With both deltas as damped series, x and y the scaled energies E and E + omega (hbar = 1) and w_mn the damped
+//! moments,
 //!
-//! sigma(omega) = 4 D/(pi a^2 Omega omega) Int dE [f(E) - f(E + omega)] Re sum w_mn T_m(x) T_n(y)/sqrt((1 - x^2)(1 - y^2)).
+//! sigma(omega) = 4 D/(pi a^2 Omega omega) Int dE [f(E) - f(E + omega)] Re sum w_mn T_m(x) T_n(y)/sqrt((1 - x^2)(1 -
+//! y^2)).
 //!
-//! The integral is one over the angle of x, by points of Gauss and Legendre in panels no longer than half a period of the highest
-//! term. sum_m w_mn T_m(x) at their points serves all frequencies. A frequency has ends of its own: where y enters the window,
-//! from where the integrand goes as a square root, and where the occupation has its second step. A panel with such an end is cut
-//! for that frequency alone; its points take the sums over m from those of the panel, by the polynomial through them.
+//! The integral is one over the angle of x, by points of Gauss and Legendre in panels no longer than half a period of
+//! the highest term. sum_m w_mn T_m(x) at their points serves all frequencies. A frequency has ends of its own: where y
+//! enters the window, from where the integrand goes as a square root, and where the occupation has its second step. A
+//! panel with such an end is cut for that frequency alone; its points take the sums over m from those of the panel, by
+//! the polynomial through them.
 
 use std::f64::consts::PI;
 
@@ -38,8 +41,8 @@ const PIECE: usize = 16;
 const REACH: i32 = 20;
 
 impl DoubleMoments {
-    /// The absorptive part of the conductivity at the frequencies `omega` (energies above zero), in e^2/h per `volume`, at a
-    /// chemical potential and temperature.
+    /// The absorptive part of the conductivity at the frequencies `omega` (energies above zero), in e^2/h per `volume`,
+    /// at a chemical potential and temperature.
     ///
     /// # Errors
     /// Frequencies that are not above zero, temperatures below zero, volumes that are none.
@@ -48,7 +51,8 @@ impl DoubleMoments {
         self.absorbed(self.values(), omega, &panels, at)
     }
 
-    /// Its standard error over the vectors (Student's for few, NaN for one). Of many vectors, averages of neighbours are compared.
+    /// Its standard error over the vectors (Student's for few, NaN for one). Of many vectors,
+    /// averages of neighbours are compared.
     ///
     /// # Errors
     /// As [`DoubleMoments::optical`].
@@ -225,8 +229,8 @@ pub struct OpticalConditions {
 }
 
 impl OpticalConditions {
-    /// What absorption moves, f(E) - f(E + omega) as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the difference of two
-    /// numbers that are nearly the same.
+    /// What absorption moves, f(E) - f(E + omega) as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the difference
+    /// of two numbers that are nearly the same.
     fn moved(&self, energy: f64, omega: f64) -> f64 {
         let empty = fermi(-energy - omega, -self.potential, self.temperature);
         fermi(energy, self.potential, self.temperature) * empty * -(-omega / self.temperature).exp_m1()
@@ -371,8 +375,9 @@ fn clenshaw(c: &[f64], y: &[f64; SIDE]) -> [f64; SIDE] {
 mod tests {
     use super::*;
 
-    /// Moments a_m b_n against midpoints of the root of the distance from the angle where y enters the window: few moments, of which
-    /// most of the integral lies there, and many, which turn fast there; for frequencies side by side.
+    /// Moments a_m b_n against midpoints of the root of the distance from the angle where y enters the window: few
+    /// moments, of which most of the integral lies there, and many, which turn fast there;
+    /// for frequencies side by side.
     #[test]
     fn integrals_are_those_of_many_midpoints() {
         let window = Window { center: 0.3, half_width: 2.5 };

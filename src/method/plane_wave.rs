@@ -7,8 +7,9 @@ use crate::lattice::Geometry;
 use crate::number::C64;
 use crate::operator::Operator;
 
-/// Normalised plane waves exp(i k r)/sqrt(n) on `sites` (all if none are given), r being where an orbital is: for every momentum in
-/// `momenta` (radians per lattice constant) one column for each of `orbitals`, the orbitals of a momentum side by side.
+/// Normalised plane waves exp(i k r)/sqrt(n) on `sites` (all if none are given), r being where an orbital is: for every
+/// momentum in `momenta` (radians per lattice constant) one column for each of `orbitals`,
+/// the orbitals of a momentum side by side.
 ///
 /// # Errors
 /// An operator that knows no lattice, momenta of the wrong dimension, no such orbital.

@@ -1,5 +1,5 @@
-//! What moments are of, so that only those of one calculation are added, and those of a vector only once: what their operators do to
-//! a fixed vector, and which of the random or unit vectors they were made with.
+//! What moments are of, so that only those of one calculation are added, and those of a vector only once: what their
+//! operators do to a fixed vector, and which of the random or unit vectors they were made with.
 
 use std::ops::{Add, Mul, Range};
 
@@ -61,7 +61,8 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of moments of these operators and vectors. Vectors may be fewer than those of the moments: of the rest nothing is known.
+    /// Of moments of these operators and vectors. Vectors may be fewer than those of the moments:
+    /// of the rest nothing is known.
     ///
     /// # Errors
     /// Those of a product.
@@ -290,7 +291,8 @@ pub trait Averaged: Clone {
         self.record().must_be_apart(other.record(), (own.len(), others.len()), |i, j| own[i] == others[j])
     }
 
-    /// As [`Averaged::must_be_apart`], where others may be of another realisation of a disorder, whose vectors are its own.
+    /// As [`Averaged::must_be_apart`], where others may be of another realisation of a disorder,
+    /// whose vectors are its own.
     ///
     /// # Errors
     /// A vector in common, of one realisation.

@@ -1,7 +1,7 @@
 //! The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate gradients
 //! with deflation of the vectors below, in cycles with exact diagonalisation in their span (Kalkreuter, Simma,
-//! CPC 93 (1996) 33); or subspace iteration with a Chebyshev filter, which needs fewer steps where products come in blocks
-//! (Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219 (2006) 172).
+//! CPC 93 (1996) 33); or subspace iteration with a Chebyshev filter, which needs fewer steps where products come in
+//! blocks (Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219 (2006) 172).
 
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
@@ -37,8 +37,8 @@ pub struct RitzOptions {
     pub sure: usize,
     /// Vectors to begin with, in place of as many random ones.
     pub start: Option<BlockVector>,
-    /// Largest residual norm |A x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
-    /// from one.
+    /// Largest residual norm |A x - theta x| that counts as converged; without it 1e-9, of the operator's size where
+    /// that is far from one.
     pub tolerance: Option<f64>,
     /// The same as a fraction of the lowest |theta|; the larger of the two counts. For values whose size is not known
     /// before.
@@ -172,10 +172,7 @@ impl RitzVectors {
             let mut more = self.a.zeros(self.width - known)?;
             device.fill_random(&mut more, self.random)?;
             self.random.first_column += more.columns() as u32;
-            let mut all = self.a.zeros(self.width)?;
-            device.set_columns(&mut all, 0, &self.x)?;
-            device.set_columns(&mut all, known, &more)?;
-            self.x = all;
+            self.x = device.side_by_side(&[&self.x, &more])?;
         }
         Err(Error::numeric("the vectors of a subspace stay dependent"))
     }
@@ -295,8 +292,8 @@ fn look_below(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Res
     Ok(true)
 }
 
-/// Lowers the Ritz functional of vector `k`, orthogonal to those below, until its gradient is small; false if no step was
-/// made.
+/// Lowers the Ritz functional of vector `k`, orthogonal to those below, until its gradient is small; false if no step
+/// was made.
 fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, task: &Task) -> Result<bool> {
     let a = span.a.clone();
     let device = a.device().clone();
@@ -417,8 +414,9 @@ fn filters(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result
             upper = above + 0.02 * (above - lowest);
         }
         let wanted = span.values[options.sure - 1];
-        // The damping begins above the span's own values; within a multiplet nothing would grow otherwise. What is wanted is
-        // never damped, however close to the upper end it lies: zeros of the polynomial would wipe out some of it.
+        // The damping begins above the span's own values; within a multiplet nothing would grow otherwise. What is
+        // wanted is never damped, however close to the upper end it lies:
+        // zeros of the polynomial would wipe out some of it.
         let mut top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
             .min((lowest + 0.9 * (upper - lowest)).max(0.5 * (wanted + upper)));
         // A lowest value far below the others permits only a small degree. If the others form one multiplet besides,
@@ -526,8 +524,8 @@ mod tests {
         }
     }
 
-    /// A search goes on from what a rough one found, and takes fewer products than one from the start; values beyond those
-    /// that must converge lie above the exact ones.
+    /// A search goes on from what a rough one found, and takes fewer products than one from the start; values beyond
+    /// those that must converge lie above the exact ones.
     #[test]
     fn a_search_goes_on_from_another() {
         let h = ring(256);

@@ -119,13 +119,7 @@ impl Subspace {
         }
         let device = self.h.device().clone();
         for blocks in [&mut self.basis, &mut self.images] {
-            let first = &blocks[range.start];
-            let mut joined = device.zeros(first.dtype(), first.rows(), columns)?;
-            let mut at = 0;
-            for v in &blocks[range.clone()] {
-                device.set_columns(&mut joined, at, v)?;
-                at += v.columns();
-            }
+            let joined = device.side_by_side(&blocks[range.clone()].iter().collect::<Vec<_>>())?;
             blocks.splice(range.clone(), [joined]);
         }
         Ok(())
@@ -153,8 +147,8 @@ impl Subspace {
         Ok(Some(t))
     }
 
-    /// The same for a single column, in two passes over the basis: its norm comes with the overlaps, and the sum that takes
-    /// these away scales it.
+    /// The same for a single column, in two passes over the basis: its norm comes with the overlaps, and the sum that
+    /// takes these away scales it.
     fn orthonormal_column(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
         let device = self.device();
         let against: Vec<&BlockVector> = self.avoid.iter().chain(&self.basis).collect();
@@ -188,8 +182,8 @@ impl Subspace {
         self.images.last().cloned().ok_or_else(|| Error::internal("a basis without vectors"))
     }
 
-    /// What the image of the last block has beyond the basis, orthonormal: all residuals of a Krylov space lie in it, so that it goes on
-    /// after a restart. Nothing where the space is invariant.
+    /// What the image of the last block has beyond the basis, orthonormal: all residuals of a Krylov space lie in it,
+    /// so that it goes on after a restart. Nothing where the space is invariant.
     ///
     /// # Errors
     /// An empty basis.

@@ -1,6 +1,6 @@
-//! Searches for eigenpairs in units in which the operator is of the order of one, whatever units the user works in: with energies
-//! of 1e-19 (joules) every residual would be below a tolerance of 1e-9, and squares of residuals would soon be below what
-//! numbers hold.
+//! Searches for eigenpairs in units in which the operator is of the order of one, whatever units the user works in:
+//! with energies of 1e-19 (joules) every residual would be below a tolerance of 1e-9, and squares of residuals would
+//! soon be below what numbers hold.
 
 use super::Eigen;
 use crate::backend::{Distribution, Random};
@@ -11,16 +11,17 @@ use crate::operator::Operator;
 
 /// Residuals that count as small unless the user says something else, in units of the operator.
 const TOLERANCE: f64 = 1e-9;
-/// The same for energies that are not ordinary, in double precision: what `TOLERANCE` is of the largest ordinary size. Levels
-/// may be much smaller than the operator, as those of electrons that a large repulsion keeps apart, in any unit.
+/// The same for energies that are not ordinary, in double precision: what `TOLERANCE` is of the largest ordinary size.
+/// Levels may be much smaller than the operator, as those of electrons that a large repulsion keeps apart, in any unit.
 const FINE: f64 = 1e-13;
-/// The largest that do, whatever the user says, where these units are not the user's: in double precision, and in single.
+/// The largest that do, whatever the user says, where these units are not the user's: in double precision,
+/// and in single.
 const ROUGH: (f64, f64) = (1e-6, 1e-3);
 /// Operators of these sizes are taken as they are.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-2..=1e4;
 
-/// The energy that tolerances are meant in where energies are of this size: one, or a power of two near the size where that is
-/// far from one.
+/// The energy that tolerances are meant in where energies are of this size: one, or a power of two near the size where
+/// that is far from one.
 pub fn unit_of(size: f64) -> f64 {
     if !(size > 0.0) || ORDINARY.contains(&size) {
         1.0
@@ -58,7 +59,8 @@ pub(super) fn countable(count: usize, h: &Operator) -> Result<()> {
 }
 
 impl Units {
-    /// Units of the size of a Hermitian operator: the norm of its product with a random vector, which overlaps with every level.
+    /// Units of the size of a Hermitian operator: the norm of its product with a random vector,
+    /// which overlaps with every level.
     pub fn of(h: &Operator) -> Result<Units> {
         // Where squares of entries are beyond what numbers hold, the product is taken in other units.
         let mut size = 0.0;

@@ -162,9 +162,9 @@ impl Crystal {
         })
     }
 
-    /// One of the fourteen semiconductors of diamond and zinc-blende structure whose form factors Cohen and Bergstresser
-    /// fitted to optical spectra (Phys. Rev. 141, 789, 1966), with their lattice constants. The origin lies halfway
-    /// between the two ions.
+    /// One of the fourteen semiconductors of diamond and zinc-blende structure whose form factors Cohen and
+    /// Bergstresser fitted to optical spectra (Phys. Rev. 141, 789, 1966), with their lattice constants. The origin
+    /// lies halfway between the two ions.
     ///
     /// # Errors
     /// A name that is not in their table.
@@ -256,8 +256,8 @@ impl Crystal {
     }
 }
 
-/// A row of Cohen's and Bergstresser's table: the lattice constant in angstrom, form factors in rydberg at |G|^2 = 3, 8, 11
-/// (symmetric) and 3, 4, 11 (antisymmetric) in units of (2 pi/a)^2.
+/// A row of Cohen's and Bergstresser's table: the lattice constant in angstrom, form factors in rydberg at |G|^2 = 3,
+/// 8, 11 (symmetric) and 3, 4, 11 (antisymmetric) in units of (2 pi/a)^2.
 struct Fitted {
     name: &'static str,
     title: &'static str,

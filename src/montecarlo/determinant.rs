@@ -6,8 +6,8 @@
 use super::amplitude::{Amplitude, add_transposed_times, determinant, dot, invert, solve, times_transposed};
 use crate::error::{Error, Result};
 
-/// A determinant and its inverse matrix, which accepted moves keep up to date (Sherman and Morrison). With `delay` k > 1 the
-/// updates of k moves are gathered and applied at once, as a product of matrices.
+/// A determinant and its inverse matrix, which accepted moves keep up to date (Sherman and Morrison). With `delay` k >
+/// 1 the updates of k moves are gathered and applied at once, as a product of matrices.
 #[derive(Debug, Clone)]
 pub struct Determinant<S> {
     n: usize,
@@ -111,8 +111,8 @@ impl<S: Amplitude> Determinant<S> {
         }
     }
 
-    /// How near to singular the matrix is, whatever the scale of its rows or columns: the smaller of the largest row sums of
-    /// `|A^-1| |A|` (Skeel) and `|A| |A^-1|`.
+    /// How near to singular the matrix is, whatever the scale of its rows or columns: the smaller of the largest row
+    /// sums of `|A^-1| |A|` (Skeel) and `|A| |A^-1|`.
     pub fn condition(&self) -> f64 {
         let n = self.n;
         let size = |x: &[S], i: usize, j: usize| x[i * n + j].modulus();
@@ -136,8 +136,8 @@ impl<S: Amplitude> Determinant<S> {
         Err(singular(self.n))
     }
 
-    /// Replaces several rows at once, given the rows of `M = Phi A^-1` that belong to them (k x n), and `ln |ratio|` and
-    /// phase of the ratio of all.
+    /// Replaces several rows at once, given the rows of `M = Phi A^-1` that belong to them (k x n), and `ln |ratio|`
+    /// and phase of the ratio of all.
     pub fn replace_many(&mut self, which: &[usize], orbitals: &[S], m: &[S], (log, phase): (f64, S)) {
         let (n, k) = (self.n, which.len());
         self.flush();
@@ -215,8 +215,8 @@ pub struct Change<S> {
 const SOUND: f64 = 1e-4;
 
 /// With x the new rows, y the new columns and z where they meet, the determinant changes by that of
-/// `W = [[(A^-1 y)_C, (A^-1)_CR], [x A^-1 y - z, (x A^-1)_R]]`: the Schur complement of A bordered by y and the unit columns
-/// of R, x and the unit rows of C. No step divides by the factors of single rows, which may vanish.
+/// `W = [[(A^-1 y)_C, (A^-1)_CR], [x A^-1 y - z, (x A^-1)_R]]`: the Schur complement of A bordered by y and the unit
+/// columns of R, x and the unit rows of C. No step divides by the factors of single rows, which may vanish.
 impl<S: Amplitude> Determinant<S> {
     /// `A^-1 y` for the new columns, each n numbers.
     fn images(&self, change: &Change<S>) -> Vec<S> {
@@ -439,8 +439,8 @@ mod tests {
         assert!((det.log - log).abs() < 1e-10 && (det.phase - phase).norm() < 1e-10);
     }
 
-    /// Rows and columns that change together against the matrix set up anew; in the last case the rows, taken alone, make the
-    /// matrix singular.
+    /// Rows and columns that change together against the matrix set up anew; in the last case the rows, taken alone,
+    /// make the matrix singular.
     fn changes<S: Amplitude>() {
         let n = 7;
         for (case, (rows, columns)) in [

@@ -47,8 +47,8 @@ impl Oscillator {
         Ok(Oscillator { alpha, levels, dimension })
     }
 
-    /// `h_n(x)` without the Gaussian for n = 0 .. most, with its first two derivatives. The polynomials are scaled so that
-    /// their leading coefficient is 1, which keeps numbers of high n small.
+    /// `h_n(x)` without the Gaussian for n = 0 .. most, with its first two derivatives. The polynomials are scaled so
+    /// that their leading coefficient is 1, which keeps numbers of high n small.
     fn hermite(&self, most: usize, x: f64, out: &mut Vec<[f64; 3]>) {
         out.clear();
         out.push([1.0, 0.0, 0.0]);

@@ -86,8 +86,8 @@ pub trait System: Send + Sync + Sized {
 
 /// Walkers that live on a device.
 pub trait Resident<C: System>: Send + Sync {
-    /// Makes `count` sweeps from number `from` on, with inverse matrices computed anew after every sweep whose number, counted
-    /// from 1, is a multiple of `fresh`.
+    /// Makes `count` sweeps from number `from` on, with inverse matrices computed anew after every sweep whose number,
+    /// counted from 1, is a multiple of `fresh`.
     ///
     /// # Errors
     /// As [`System::sweep`]; the walkers are then lost.
@@ -239,8 +239,8 @@ impl<C: System> Ensemble<C> {
         }
     }
 
-    /// What `f` finds of every walker, given its number and what is known of the wave function there. Each rank asks its own
-    /// walkers.
+    /// What `f` finds of every walker, given its number and what is known of the wave function there. Each rank asks
+    /// its own walkers.
     ///
     /// # Errors
     /// When a walker sits on a node, those of `f`, and when the user stops the work.

@@ -87,8 +87,8 @@ impl Ewald {
         self.madelung
     }
 
-    /// The potential at `r` of a unit charge at the origin, its images and its background, whose mean over the cell is zero.
-    /// Infinite at the charge.
+    /// The potential at `r` of a unit charge at the origin, its images and its background, whose mean over the cell is
+    /// zero. Infinite at the charge.
     pub fn pair(&self, r: [f64; 3]) -> f64 {
         // The square of the sum of 1 and of exp(i G . r) is 2 + 2 cos(G . r).
         let total: f64 = self.weights.iter().sum();

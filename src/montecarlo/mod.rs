@@ -1,5 +1,5 @@
-//! Variational Monte Carlo: cells, one-particle orbitals, Slater determinants and Jastrow factors, walkers and the schemes
-//! that move them, local energies and statistics; in the continuum and on lattices. Devices are in `backend`.
+//! Variational Monte Carlo: cells, one-particle orbitals, Slater determinants and Jastrow factors, walkers and the
+//! schemes that move them, local energies and statistics; in the continuum and on lattices. Devices are in `backend`.
 
 pub mod amplitude;
 mod cell;

@@ -134,8 +134,8 @@ pub fn pair_correlation(
     ])
 }
 
-/// The structure factor `S(k) = <|sum_j exp(-i k r_j)|^2> / N` at the reciprocal vectors up to `cutoff`, averaged over those
-/// of one length: a Table of `k`, `S`, `vectors` (how many) and `S_error`.
+/// The structure factor `S(k) = <|sum_j exp(-i k r_j)|^2> / N` at the reciprocal vectors up to `cutoff`, averaged over
+/// those of one length: a Table of `k`, `S`, `vectors` (how many) and `S_error`.
 ///
 /// # Errors
 /// Without a cell, or for a cutoff below the shortest reciprocal vector.
@@ -207,8 +207,8 @@ pub fn structure_factor(walkers: Positions, setting: &Setting, cutoff: f64) -> R
     ])
 }
 
-/// The density along one direction: coordinate `axis` in open space, the fractional coordinate along a lattice vector in a
-/// cell. A Table of `x`, `density`, `up` and `down` and their errors; the integral is the number of electrons.
+/// The density along one direction: coordinate `axis` in open space, the fractional coordinate along a lattice vector
+/// in a cell. A Table of `x`, `density`, `up` and `down` and their errors; the integral is the number of electrons.
 ///
 /// # Errors
 /// For no bins, an empty range or an axis that is not 0, 1 or 2.

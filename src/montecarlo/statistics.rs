@@ -28,8 +28,9 @@ pub struct Blocked {
 /// Fewest blocks of a plateau.
 const PLATEAU: usize = 8;
 
-/// A plateau takes a series of so many autocorrelation times. A shorter series seems to have one where its time came out too
-/// short: of series of 256 elements with a time of 19, one in six, and half of these are off by more than their error.
+/// A plateau takes a series of so many autocorrelation times. A shorter series seems to have one where its time came
+/// out too short: of series of 256 elements with a time of 19, one in six,
+/// and half of these are off by more than their error.
 const LONG: f64 = 35.0;
 
 /// Up to so many blocks the error follows Student's distribution.
@@ -48,13 +49,13 @@ fn finite(data: &[f64]) -> Result<()> {
 /// Blocks a series (Flyvbjerg, Petersen, J. Chem. Phys. 91 (1989) 461): neighbours are averaged in pairs, again and
 /// again, and the error is read off where it stays constant, as the larger of two neighbouring levels. The plateau
 /// begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff, CPC 156 (2004) 143; Lee and others,
-/// PRE 83 (2011) 066706), if there are at least eight such blocks: fewer cannot tell whether the error still grows. Nor can
-/// a series shorter than 35 autocorrelation times. The time is taken from the growth of the error and from the correlation
-/// r of neighbours, by which it is at least (1 + r)/(1 - r) if correlations decay evenly. The second has less noise, so the
-/// error of a plateau is not allowed below the one that follows from it.
-/// Without a plateau the error is a lower limit: the largest one found, plus its own uncertainty. A plateau of fewer than 64
-/// blocks adds that uncertainty too: it is often found where an error came out too small. Errors of ten blocks or fewer
-/// are Student's.
+/// PRE 83 (2011) 066706), if there are at least eight such blocks: fewer cannot tell whether the error still grows. Nor
+/// can a series shorter than 35 autocorrelation times. The time is taken from the growth of the error and from the
+/// correlation r of neighbours, by which it is at least (1 + r)/(1 - r) if correlations decay evenly. The second has
+/// less noise, so the error of a plateau is not allowed below the one that follows from it.
+/// Without a plateau the error is a lower limit: the largest one found, plus its own uncertainty. A plateau of fewer
+/// than 64 blocks adds that uncertainty too: it is often found where an error came out too small. Errors of ten blocks
+/// or fewer are Student's.
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.
@@ -199,8 +200,8 @@ mod tests {
         }
     }
 
-    /// Noise with times from 1 to 199, in series much shorter and much longer than that: where more than 15 runs in a hundred
-    /// claim a plateau, the mean is within its error as often as it should be.
+    /// Noise with times from 1 to 199, in series much shorter and much longer than that: where more than 15 runs in a
+    /// hundred claim a plateau, the mean is within its error as often as it should be.
     #[test]
     fn plateaus_tell_the_truth() {
         for a in [0.0, 0.5, 0.9, 0.99] {

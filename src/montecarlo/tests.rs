@@ -193,7 +193,8 @@ fn quasi_simultaneous_moves_are_biased_as_published() {
     }
 }
 
-/// Three particles on five sites with an arbitrary law: transition matrices enumerated with the decisions of the schemes.
+/// Three particles on five sites with an arbitrary law: transition matrices enumerated with the decisions of the
+/// schemes.
 mod enumeration {
     use super::*;
 

@@ -1,8 +1,8 @@
-//! Complex functions with the accuracy of the real ones: no overflow on the way to a result that is a number, no digits lost
-//! to cancellation, and the branch cuts, with the signs of zeros beside them, of the C standard.
+//! Complex functions with the accuracy of the real ones: no overflow on the way to a result that is a number, no digits
+//! lost to cancellation, and the branch cuts, with the signs of zeros beside them, of the C standard.
 //!
-//! After W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit" (1987), and annex G of the
-//! C standard.
+//! After W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit" (1987), and
+//! annex G of the C standard.
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
@@ -26,6 +26,7 @@ pub(super) fn scale(z: C64, n: i32) -> C64 {
     C64::new(scaled(z.re, n), scaled(z.im, n))
 }
 
+/// `a / b`, also where the squares of the parts of `b` are beyond what numbers hold.
 pub fn div(a: C64, b: C64) -> C64 {
     if b.im == 0.0 && b.re != 0.0 {
         // A real divisor divides each part alone, so that an infinite part leaves the other as it is.

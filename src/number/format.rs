@@ -70,7 +70,8 @@ fn trimmed(text: &str) -> String {
 }
 
 /// A text whose control characters are spelt, as `\u{1b}`: names from files must not move the cursor or change the
-/// terminal's title. New lines and tabulators stay. Marks that reverse the direction of writing count as control characters.
+/// terminal's title. New lines and tabulators stay. Marks that reverse the direction of writing count as control
+/// characters.
 pub fn plain(text: &str) -> std::borrow::Cow<'_, str> {
     let odd = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))

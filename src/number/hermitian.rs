@@ -7,11 +7,12 @@ use faer::{Mat, MatRef, Par};
 
 use super::{Scalar, complex};
 
-/// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix, of which the lower triangle is read;
-/// nothing where the iteration does not converge.
+/// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix, of which the lower triangle is
+/// read; nothing where the iteration does not converge.
 ///
-/// The matrix is divided by a power of two near its largest entry first. From 128 rows on faer halves the matrix and joins the
-/// parts by comparing couplings with rounding errors of 1, whatever the unit: couplings of a matrix of 1e-19 J would all be lost.
+/// The matrix is divided by a power of two near its largest entry first. From 128 rows on faer halves the matrix and
+/// joins the parts by comparing couplings with rounding errors of 1, whatever the unit:
+/// couplings of a matrix of 1e-19 J would all be lost.
 pub fn eigh<T: Scalar<Real = f64> + ComplexField>(a: MatRef<'_, T>, par: Par) -> Option<(Vec<f64>, Mat<T>)> {
     let n = a.nrows();
     let lower = || (0..n).flat_map(|j| (j..n).map(move |i| (i, j)));

@@ -194,8 +194,9 @@ impl Matrix {
         Ok(Series::Complex(values))
     }
 
-    /// Eigenvalues and right eigenvectors (columns of norm one) of any square matrix, in the order of [`Matrix::eigvals`], and
-    /// whether the matrix is defective: without a full set of eigenvectors, so that two columns are one to nine digits.
+    /// Eigenvalues and right eigenvectors (columns of norm one) of any square matrix, in the order of
+    /// [`Matrix::eigvals`], and whether the matrix is defective: without a full set of eigenvectors, so that two
+    /// columns are one to nine digits.
     pub fn eig(&self) -> Result<(Series, Matrix, bool)> {
         self.need_square("eig")?;
         self.need_finite("eig")?;

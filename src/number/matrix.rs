@@ -141,7 +141,8 @@ impl Matrix {
         };
         match (inside(i, self.rows), inside(j, self.cols)) {
             (Some(i), Some(j)) => Ok(i * self.cols + j),
-            _ => Err(Error::input(format!("element ({i}, {j}) is outside a {} matrix", self.shape()))),
+            _ => Err(Error::input(format!("element ({i}, {j}) is outside a {} matrix", self.shape()))
+                .hint("rows and columns are numbered from 0, and from the end by -1, -2, ...")),
         }
     }
 
@@ -179,9 +180,10 @@ impl Matrix {
 
     /// Column `j` (negative from the end).
     pub fn column(&self, j: i64) -> Result<Series> {
-        self.transpose()
-            .row(j)
-            .map_err(|_| Error::input(format!("no column {j} in a {} matrix", self.shape())))
+        self.transpose().row(j).map_err(|_| {
+            Error::input(format!("no column {j} in a {} matrix", self.shape()))
+                .hint("they are numbered from 0, and from the end by -1, -2, ...")
+        })
     }
 
     /// The elements (i, i).

@@ -9,7 +9,8 @@ use super::{Matrix, Number};
 const SHOWN: usize = 8;
 
 impl Matrix {
-    /// Its rows as texts; of more rows or columns than so many (half of them if it is complex) the first and the last ones.
+    /// Its rows as texts; of more rows or columns than so many (half of them if it is complex) the first and the last
+    /// ones.
     pub fn page(&self, most: usize) -> Vec<Vec<String>> {
         let across = if self.is_complex() { most / 2 } else { most };
         let (rows, cols) = (shown(self.rows(), most), shown(self.cols(), across));

@@ -1,5 +1,6 @@
-//! Tables of several runs as one. Rows that stand at the same place are averaged, every run counting the same, and their errors
-//! are those of the mean from run to run, Student's for few runs; tables of other places follow one another.
+//! Tables of several runs as one. Rows that stand at the same place are averaged, every run counting the same, and
+//! their errors are those of the mean from run to run, Student's for few runs;
+//! tables of other places follow one another.
 
 use super::{C64, Column, Series, Table, student};
 use crate::error::{Error, Result};
@@ -12,12 +13,12 @@ struct TableLayout {
     error_of: Vec<Option<usize>>,
 }
 
-/// The tables of several runs as one; `names` are what messages call them, and `follow` puts them one after another whatever
-/// they hold.
+/// The tables of several runs as one; `names` are what messages call them, and `follow` puts them one after another
+/// whatever they hold.
 ///
-/// The first column, of maps the first two, tells where a row stands. Tables of the same places are averaged: each column gets a
-/// column of errors behind it, `error` if there is only one, else `NAME_error`, in place of those of the runs. Tables of other
-/// places follow in the order of their first place.
+/// The first column, of maps the first two, tells where a row stands. Tables of the same places are averaged: each
+/// column gets a column of errors behind it, `error` if there is only one, else `NAME_error`, in place of those of the
+/// runs. Tables of other places follow in the order of their first place.
 ///
 /// # Errors
 /// Columns that differ, runs with the same numbers, places that overlap and are not the same.

@@ -81,8 +81,8 @@ const COSINE: [f64; 8] = [
     -0.5,
 ];
 
-/// Sine and cosine of 2 pi `u`, `u` in (0, 1), by additions and multiplications in an order that every backend keeps, so that
-/// the last bit is the same everywhere; the functions of mathematical libraries differ there.
+/// Sine and cosine of 2 pi `u`, `u` in (0, 1), by additions and multiplications in an order that every backend keeps,
+/// so that the last bit is the same everywhere; the functions of mathematical libraries differ there.
 #[inline(always)]
 pub fn turn(u: f64) -> (f64, f64) {
     // Quarter turns are taken off exactly; at most an eighth of a turn is left.

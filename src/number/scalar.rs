@@ -47,8 +47,8 @@ impl DType {
         if self.is_single() { f32::EPSILON.into() } else { f64::EPSILON }
     }
 
-    /// What is a tolerance of `double` in double precision: the same share of this type's digits, 1e-13 of double ones being
-    /// 1.8e-6 of single ones.
+    /// What is a tolerance of `double` in double precision: the same share of this type's digits, 1e-13 of double ones
+    /// being 1.8e-6 of single ones.
     pub fn tolerance(self, double: f64) -> f64 {
         let digits = |dtype: DType| -dtype.epsilon().log2();
         double.powf(digits(self) / digits(DType::F64))

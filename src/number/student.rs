@@ -3,9 +3,9 @@
 /// Within one standard deviation of a normal distribution lies this much of it: erf(1/sqrt 2).
 const ONE_SIGMA: f64 = 0.682_689_492_137_085_9;
 
-/// By how much the standard error of a mean of `samples` independent values grows, so that the true mean lies within it as
-/// often as within one standard deviation of a normal distribution (68.3 %). It is 1.84 for two samples, 1.20 for four, 1.06
-/// for ten, and NaN for fewer than two, which have no error.
+/// By how much the standard error of a mean of `samples` independent values grows, so that the true mean lies within it
+/// as often as within one standard deviation of a normal distribution (68.3 %). It is 1.84 for two samples, 1.20 for
+/// four, 1.06 for ten, and NaN for fewer than two, which have no error.
 pub fn factor(samples: usize) -> f64 {
     if samples < 2 {
         return f64::NAN;
@@ -13,7 +13,8 @@ pub fn factor(samples: usize) -> f64 {
     // Beyond that many the next term of the expansion in 1/n is below 1e-6.
     if samples > 400 {
         let n = (samples - 1) as f64;
-        // Cornish and Fisher's expansion at one standard deviation: (t^3 + t)/4 and (5 t^5 + 16 t^3 + 3 t)/96 with t = 1.
+        // Cornish and Fisher's expansion at one standard deviation: (t^3 + t)/4 and (5 t^5 + 16 t^3 + 3 t)/96 with t =
+        // 1.
         return 1.0 + 0.5 / n + 0.25 / (n * n);
     }
     let (mut low, mut high) = (0.9, 2.0);

@@ -84,8 +84,8 @@ impl Table {
         self
     }
 
-    /// Declares that the rows walk a grid: the first column takes `nx` values, and for each of them the second takes the
-    /// same `ny`; the third column is what a map shows. The numbers of rows and columns must fit.
+    /// Declares that the rows walk a grid: the first column takes `nx` values, and for each of them the second takes
+    /// the same `ny`; the third column is what a map shows. The numbers of rows and columns must fit.
     pub fn with_grid(mut self, nx: usize, ny: usize) -> Result<Table> {
         if nx.checked_mul(ny) != Some(self.rows()) || self.columns.len() < 3 {
             return Err(Error::input(format!(
@@ -176,7 +176,8 @@ impl Table {
         let n = self.rows();
         let place = if i < 0 { i + n as i64 } else { i };
         if !(0..n as i64).contains(&place) {
-            return Err(Error::input(format!("row {i} is outside a table of {n} rows")));
+            return Err(Error::input(format!("row {i} is outside a table of {n} rows"))
+                .hint("they are numbered from 0, and from the end by -1, -2, ..."));
         }
         Ok(self.columns.iter().filter_map(|(_, data)| data.get(place as usize)).collect())
     }
@@ -194,7 +195,8 @@ impl Table {
         Ok(Table { columns, title: self.title.clone(), report: self.report.clone(), grid: None })
     }
 
-    /// Appends one row: a number or a text for every column, by name. The first row of a table without columns makes them.
+    /// Appends one row: a number or a text for every column, by name.
+    /// The first row of a table without columns makes them.
     pub fn push(&mut self, row: &[(&str, Cell)]) -> Result<()> {
         if self.columns.is_empty() {
             let column = |(name, cell): &(&str, Cell)| (name.to_string(), Arc::new(cell.clone().into()));

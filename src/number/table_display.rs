@@ -36,7 +36,8 @@ impl Table {
         Ok(self.text(self.rows(), usize::MAX, digits))
     }
 
-    /// The columns one after the other as texts, the name first: whether it stands to the left, and its cells in these rows.
+    /// The columns one after the other as texts, the name first: whether it stands to the left,
+    /// and its cells in these rows.
     fn written<'a>(
         &'a self,
         rows: &'a [Option<usize>],
@@ -54,8 +55,8 @@ impl Table {
         })
     }
 
-    /// Its columns for a page: of more rows or columns than so many the first and the last ones. Of each, whether it stands to
-    /// the left, and its cells, the name first.
+    /// Its columns for a page: of more rows or columns than so many the first and the last ones. Of each, whether it
+    /// stands to the left, and its cells, the name first.
     pub fn page(&self, most: usize, across: usize) -> Vec<(bool, Vec<String>)> {
         let rows = shown(self.rows(), most);
         let count = self.names().count();
@@ -72,7 +73,8 @@ impl Table {
         all.into_iter().map(|column| column.unwrap_or_else(left_out)).collect()
     }
 
-    /// The summary and the columns, aligned: so many rows, of more the first and the last ones, so many characters wide.
+    /// The summary and the columns, aligned: so many rows, of more the first and the last ones,
+    /// so many characters wide.
     fn text(&self, most: usize, wide: usize, digits: usize) -> String {
         let mut text = self.summary();
         if self.rows() == 0 {

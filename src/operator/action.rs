@@ -82,7 +82,8 @@ pub fn update_by(
     Ok(())
 }
 
-/// `<x_i|A x_j>` of random vectors, row-major; and the largest modulus among them, about that of a row times the root of the rows.
+/// `<x_i|A x_j>` of random vectors, row-major; and the largest modulus among them,
+/// about that of a row times the root of the rows.
 fn probe(a: &Operator) -> Result<(Vec<C64>, f64)> {
     let device = a.device();
     let mut v = a.zeros(PROBES)?;
@@ -108,8 +109,8 @@ pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
     Ok((0..PROBES).all(|i| (0..PROBES).all(|j| differ(i, j) <= eps * scale)))
 }
 
-/// An error for a square operator in single precision so small or so large that squares of its numbers have no place there:
-/// norms would be 0 or infinite, and searches end where they began.
+/// An error for a square operator in single precision so small or so large that squares of its numbers have no place
+/// there: norms would be 0 or infinite, and searches end where they began.
 pub(super) fn check_precision(a: &Operator) -> Result<()> {
     if !a.dtype().is_single() || a.rows().global != a.cols() {
         return Ok(());

@@ -202,7 +202,8 @@ impl Operator {
         }
     }
 
-    /// The entries of a local row as (column, value), columns ascending and none twice; false where entries are not known.
+    /// The entries of a local row as (column, value), columns ascending and none twice;
+    /// false where entries are not known.
     pub fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
         if !self.node.row(row, entries) {
             return false;

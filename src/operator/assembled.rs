@@ -13,8 +13,8 @@ use crate::task;
 /// Rows that are written out between two looks at interrupts.
 const TOGETHER: usize = 1 << 14;
 
-/// Parts of the matrix that begin at a row far from their middle; others begin at any row, as looking for one takes a pass
-/// over all rows.
+/// Parts of the matrix that begin at a row far from their middle; others begin at any row, as looking for one takes a
+/// pass over all rows.
 const LOOKED_FOR: usize = 32;
 
 /// The rows of an operator, all of them.
@@ -24,8 +24,8 @@ struct Written {
 }
 
 impl Operator {
-    /// The entries of this operator as one stored matrix: of a sum or a product, what takes a pass for each part takes one.
-    /// Row number `order[k]` becomes row k, and columns follow. It knows the lattice only where the order stays.
+    /// The entries of this operator as one stored matrix: of a sum or a product, what takes a pass for each part takes
+    /// one. Row number `order[k]` becomes row k, and columns follow. It knows the lattice only where the order stays.
     ///
     /// # Errors
     /// An operator whose entries are not known, or that is shared among ranks; an order that is none.
@@ -39,7 +39,8 @@ impl Operator {
         Ok(if order.is_none() { stored.on(self.geometry().cloned()) } else { stored })
     }
 
-    /// The order of rows in which coupled ones stand near each other (Cuthill and McKee, reversed): the row for each place.
+    /// The order of rows in which coupled ones stand near each other (Cuthill and McKee, reversed):
+    /// the row for each place.
     ///
     /// # Errors
     /// An operator that is not Hermitian, or as for [`Operator::stored`].

@@ -45,8 +45,8 @@ impl Fingerprint {
 }
 
 impl Operator {
-    /// The fingerprint, for which two vectors must fit into memory; none of a rectangular operator, or where squares of entries are
-    /// beyond what numbers hold.
+    /// The fingerprint, for which two vectors must fit into memory; none of a rectangular operator, or where squares of
+    /// entries are beyond what numbers hold.
     ///
     /// # Errors
     /// Those of a product.

@@ -1,9 +1,10 @@
-//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums, products
-//! and adjoints. What the matrices mean is said in `lattice` and `manybody`; the one operator of a field here is Wilson's.
+//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums,
+//! products and adjoints. What the matrices mean is said in `lattice` and `manybody`;
+//! the one operator of a field here is Wilson's.
 //!
-//! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle to both
-//! with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and applies them to all
-//! that is known, so that a multiple can do what the operator itself can.
+//! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle
+//! to both with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and
+//! applies them to all that is known, so that a multiple can do what the operator itself can.
 
 mod action;
 mod affine;
@@ -20,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use crate::backend::{BlockVector, Device, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
-use crate::number::memory::human;
+use crate::number::memory::{self, human};
 use crate::number::{C64, DType};
 pub use action::{Action, update_by};
 pub use fingerprint::Fingerprint;
@@ -64,7 +65,8 @@ pub trait LinearOperator: Any + Send + Sync {
         Ok(None)
     }
 
-    /// The entries of a local row as (column, value), columns ascending and none twice; false where entries are not known.
+    /// The entries of a local row as (column, value), columns ascending and none twice;
+    /// false where entries are not known.
     fn row(&self, _row: usize, _entries: &mut Vec<(usize, C64)>) -> bool {
         false
     }
@@ -221,8 +223,8 @@ impl Operator {
         if self.rows().global == self.cols() { self.rows() } else { Rows::all(self.cols()) }
     }
 
-    /// The vector in a form that this operator can act on: complex if the operator is, of its precision, its rows on the
-    /// operator's lattice. None if it is in that form already.
+    /// The vector in a form that this operator can act on: complex if the operator is, of its precision, its rows on
+    /// the operator's lattice. None if it is in that form already.
     pub fn accept(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
         let own = self.dtype();
         let wanted = DType::of(own.is_single(), own.is_complex() || v.dtype().is_complex());
@@ -279,6 +281,13 @@ impl Operator {
                 "a dense matrix of {rows} x {cols} is too large to print or convert"
             )));
         }
+        self.entries()
+    }
+
+    /// The same of any size that memory has room for.
+    pub(crate) fn entries(&self) -> Result<Vec<C64>> {
+        let (rows, cols) = (self.dim(), self.cols());
+        memory::ensure(16 * rows as u128 * cols as u128, "a dense matrix")?;
         let mut dense = vec![C64::default(); rows * cols];
         for first in (0..cols).step_by(64) {
             let width = 64.min(cols - first);

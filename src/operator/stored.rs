@@ -147,8 +147,8 @@ impl Stored {
         Self::build(device, spec, StoredSource::Csr(csr), format, reason)
     }
 
-    /// From a rule for rows, where each process holds some of them; none where this one holds all, and for formats that are not
-    /// made by rows.
+    /// From a rule for rows, where each process holds some of them; none where this one holds all, and for formats that
+    /// are not made by rows.
     ///
     /// # Errors
     /// Those of the rule and the device.
@@ -197,8 +197,8 @@ impl Stored {
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
 
-    /// Calls `f(row, entries)` for a range of rows, entries that meet in a column not added up; in any order, of which `join`
-    /// makes one result.
+    /// Calls `f(row, entries)` for a range of rows, entries that meet in a column not added up; in any order, of which
+    /// `join` makes one result.
     fn over<R: Send>(
         &self,
         rows: Range<usize>,
@@ -272,7 +272,8 @@ fn places(csr: &Csr, format: Format) -> usize {
     }
 }
 
-/// Places that slices of `chunk` rows keep, each padded to its longest row, where rows are sorted by length within `sigma`.
+/// Places that slices of `chunk` rows keep, each padded to its longest row,
+/// where rows are sorted by length within `sigma`.
 fn padded(csr: &Csr, chunk: usize, sigma: usize) -> usize {
     let chunk = chunk.clamp(1, csr.rows.max(1));
     let mut lengths: Vec<usize> = csr.row_start.windows(2).map(|ends| ends[1] - ends[0]).collect();

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::lattice::{self, Assembled, Model};
 use crate::number::C64;
 
-/// The model that an operator was assembled from. Velocities need the displacement of every hopping, which entries do not tell: in
-/// a periodic direction of two cells, hoppings to either side fall into one entry.
+/// The model that an operator was assembled from. Velocities need the displacement of every hopping, which entries do
+/// not tell: in a periodic direction of two cells, hoppings to either side fall into one entry.
 pub(super) struct Origin {
     model: Model,
     /// The axes of the commutators with positions that were taken already.
@@ -60,9 +60,9 @@ impl Operator {
         Operator { origin: Some(Arc::new(origin)), ..self.on(Some(geometry)) }
     }
 
-    /// Velocity along a Cartesian axis, v_ij = i H_ij (x_j - x_i), summed over all the ways that hoppings take from j to i. In
-    /// units of energy times lattice constant over hbar. Sums and multiples have the sum of their terms' velocities, products
-    /// those of Leibniz' rule.
+    /// Velocity along a Cartesian axis, v_ij = i H_ij (x_j - x_i), summed over all the ways that hoppings take from j
+    /// to i. In units of energy times lattice constant over hbar. Sums and multiples have the sum of their terms'
+    /// velocities, products those of Leibniz' rule.
     ///
     /// # Errors
     /// An operator that was not made of models, terms on different lattices, an axis that the lattice does not have.
@@ -83,8 +83,8 @@ impl Operator {
         Ok(own.scaled(self.affine().0))
     }
 
-    /// The real antisymmetric matrix M and the factor f of a velocity `f M`; none where there is none, which is where the
-    /// Hamiltonian is complex, and for what is made of velocities. Traces with M take a quarter of the work.
+    /// The real antisymmetric matrix M and the factor f of a velocity `f M`; none where there is none, which is where
+    /// the Hamiltonian is complex, and for what is made of velocities. Traces with M take a quarter of the work.
     ///
     /// # Errors
     /// Those of the assembly.
@@ -119,8 +119,8 @@ impl Operator {
 }
 
 impl Origin {
-    /// Whether the model and its velocities are Hermitian by the way they are made: hoppings come with their conjugates, and
-    /// boundaries turn phases.
+    /// Whether the model and its velocities are Hermitian by the way they are made: hoppings come with their
+    /// conjugates, and boundaries turn phases.
     pub(super) fn is_hermitian(&self) -> bool {
         self.model.lattice().wrap().iter().all(Wrap::is_unitary)
     }
@@ -170,7 +170,8 @@ fn imaginary(all: Assembled) -> Assembled {
     }
 }
 
-/// What `part` makes of the commutators of a model along axes, from the rows that this rank holds; none where it holds all.
+/// What `part` makes of the commutators of a model along axes, from the rows that this rank holds;
+/// none where it holds all.
 fn by_rows(
     device: &Device,
     model: &Model,

@@ -1,5 +1,5 @@
-//! Velocities of models drawn at random: on open clusters against i [H, x] with the positions of the rows, on periodic ones
-//! against derivatives by the phases of the boundaries.
+//! Velocities of models drawn at random: on open clusters against i [H, x] with the positions of the rows, on periodic
+//! ones against derivatives by the phases of the boundaries.
 
 use std::sync::LazyLock;
 

@@ -78,8 +78,8 @@ impl LinearOperator for Wilson {
     }
 }
 
-/// The even-odd reduced operator S = c - H_eo c^-1 H_oe of D = c + H, on vectors that vanish on odd sites: its spectrum is
-/// narrower than that of D, and a solution on the even sites gives the odd ones.
+/// The even-odd reduced operator S = c - H_eo c^-1 H_oe of D = c + H, on vectors that vanish on odd sites: its spectrum
+/// is narrower than that of D, and a solution on the even sites gives the odd ones.
 pub struct EvenOdd {
     even: Operator,
     odd: Operator,

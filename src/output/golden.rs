@@ -161,8 +161,8 @@ pub fn same_line(expected: &str, found: &str, tolerance: Tolerance) -> bool {
 /// Lines that a difference shows at most.
 const SHOWN: usize = 60;
 
-/// The lines where two texts differ, `-` what was expected, `+` what was found, each with its number in its own text, and a
-/// line of context; none if they say the same.
+/// The lines where two texts differ, `-` what was expected, `+` what was found, each with its number in its own text,
+/// and a line of context; none if they say the same.
 pub fn difference(expected: &str, found: &str, tolerance: Tolerance) -> Option<String> {
     let a: Vec<&str> = expected.trim_end().lines().collect();
     let b: Vec<&str> = found.trim_end().lines().collect();

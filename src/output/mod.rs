@@ -40,8 +40,8 @@ pub fn lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Writes a line for people to standard error. Errors of writing are ignored, since there is nowhere to report them. Of several
-/// ranks one speaks.
+/// Writes a line for people to standard error. Errors of writing are ignored, since there is nowhere to report them. Of
+/// several ranks one speaks.
 pub fn tell(line: &str) {
     if ranks::first() {
         tell_alone(line);

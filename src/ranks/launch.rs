@@ -1,4 +1,5 @@
-//! How ranks come about: the signs that a launcher leaves, the library that fits it, and the launcher that `--ranks` starts.
+//! How ranks come about: the signs that a launcher leaves, the library that fits it,
+//! and the launcher that `--ranks` starts.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -210,8 +211,8 @@ fn hand_on(mut to: ChildStdin) {
     let _ = to.write_all(format!("\n{END_OF_INPUT}\n").as_bytes());
 }
 
-/// Starts this program again on so many ranks, with the same arguments, and waits for their end: the exit code. `reads` says
-/// whether they read standard input.
+/// Starts this program again on so many ranks, with the same arguments, and waits for their end: the exit code. `reads`
+/// says whether they read standard input.
 ///
 /// # Errors
 /// No launcher, or one that cannot be started; a rank that died; an interruption that no rank has told of.

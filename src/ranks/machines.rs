@@ -1,7 +1,7 @@
-//! Machines that can no longer be reached. Where ranks are on several machines, each has a connection to rank 0, which the
-//! systems at both ends probe as long as nothing is said. One that breaks ends the rank that sees it, and rank 0 tells which rank
-//! is lost. Without them, ranks behind a network that is cut would wait for as long as the connections of MPI last, which may be
-//! for ever. A rank that cannot connect to rank 0, as behind a firewall, is not watched.
+//! Machines that can no longer be reached. Where ranks are on several machines, each has a connection to rank 0, which
+//! the systems at both ends probe as long as nothing is said. One that breaks ends the rank that sees it, and rank 0
+//! tells which rank is lost. Without them, ranks behind a network that is cut would wait for as long as the connections
+//! of MPI last, which may be for ever. A rank that cannot connect to rank 0, as behind a firewall, is not watched.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,8 +17,8 @@ use super::World;
 use super::watch::{self, FAREWELL, Line};
 use crate::error::{Error, Result};
 
-/// Seconds without a word after which a connection is probed, seconds between two probes, and how many of them may stay without
-/// an answer: short breaks of a network, of some seconds, end nothing.
+/// Seconds without a word after which a connection is probed, seconds between two probes, and how many of them may stay
+/// without an answer: short breaks of a network, of some seconds, end nothing.
 const QUIET: u32 = 5;
 const BETWEEN: u32 = 3;
 const PROBES: u32 = 5;
@@ -182,7 +182,8 @@ impl Hub {
         }
     }
 
-    /// The rank at the other end and its machine, if the connection has broken without a farewell, and whether the network did it.
+    /// The rank at the other end and its machine, if the connection has broken without a farewell,
+    /// and whether the network did it.
     fn hear(&mut self, k: usize) -> Option<(String, String, bool)> {
         let line = &mut self.lines[k];
         if !line.broken() {

@@ -1,7 +1,7 @@
-//! The ranks of a run: processes that run the same script, each with its own memory, and talk by MPI. Values of the language
-//! are the same on all of them; what is not spread out is computed by each. Only rank 0 prints, writes files and reads
-//! standard input. Decisions that ranks could take differently (whether a file is there, how much memory is free, how long
-//! something took) are taken by rank 0 and told to the others.
+//! The ranks of a run: processes that run the same script, each with its own memory, and talk by MPI. Values of the
+//! language are the same on all of them; what is not spread out is computed by each. Only rank 0 prints, writes files
+//! and reads standard input. Decisions that ranks could take differently (whether a file is there, how much memory is
+//! free, how long something took) are taken by rank 0 and told to the others.
 //!
 //! Without a launcher there are no ranks, and no library of MPI is opened.
 
@@ -40,8 +40,8 @@ pub fn apart(what: &str) -> Error {
     )
 }
 
-/// Joins the world that a launcher has made, if one has: the first thing that the program does. `tell` shows what ends the run
-/// while it waits for others.
+/// Joins the world that a launcher has made, if one has: the first thing that the program does. `tell` shows what ends
+/// the run while it waits for others.
 ///
 /// # Errors
 /// No library of MPI, or one that does not fit the launcher.
@@ -105,8 +105,8 @@ pub fn first() -> bool {
     world().is_none_or(|world| world.rank() == 0)
 }
 
-/// Work that changes or asks something outside of the ranks, done by rank 0 alone; all ranks get its result. Nobody reads any
-/// more what it is about to change: all ranks have come here.
+/// Work that changes or asks something outside of the ranks, done by rank 0 alone; all ranks get its result. Nobody
+/// reads any more what it is about to change: all ranks have come here.
 ///
 /// # Errors
 /// Those of the work, and of MPI.
@@ -114,8 +114,8 @@ pub fn once<T: Told>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     once_helped(work, || Ok(()), || Ok(()))
 }
 
-/// [`once`], while the other ranks help: they answer what the work asks of them, until rank 0, which is through with it or has
-/// failed, lets them go.
+/// [`once`], while the other ranks help: they answer what the work asks of them, until rank 0, which is through with it
+/// or has failed, lets them go.
 ///
 /// # Errors
 /// Those of the work, and of MPI.
@@ -168,8 +168,8 @@ pub fn own_by(count: usize, weights: Option<&[f64]>) -> Range<usize> {
     }
 }
 
-/// What ranks have found for their parts, all of it on all of them, in the order of ranks; the error of the first rank that has
-/// one.
+/// What ranks have found for their parts, all of it on all of them, in the order of ranks; the error of the first rank
+/// that has one.
 ///
 /// # Errors
 /// Those of any rank, and of MPI.
@@ -238,8 +238,8 @@ pub fn machine() -> u64 {
     hash(line("/proc/sys/kernel/random/boot_id", ""))
 }
 
-/// Worker threads of each rank: as many as are wanted, or a share of the processors, the same number on all ranks, so that all
-/// of them sum alike. Without ranks, what is wanted.
+/// Worker threads of each rank: as many as are wanted, or a share of the processors, the same number on all ranks, so
+/// that all of them sum alike. Without ranks, what is wanted.
 ///
 /// # Errors
 /// Those of MPI.

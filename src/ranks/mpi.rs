@@ -1,6 +1,6 @@
-//! MPI, bound at run time: one program for Open MPI, MPICH (with Intel's, Cray's and MVAPICH's) and every library with the ABI
-//! of MPI 5.0, and for machines that have none. Handles are passed as words: an `int` of MPICH travels in the lower half of
-//! a register, a pointer of the others fills it.
+//! MPI, bound at run time: one program for Open MPI, MPICH (with Intel's, Cray's and MVAPICH's) and every library with
+//! the ABI of MPI 5.0, and for machines that have none. Handles are passed as words: an `int` of MPICH travels in the
+//! lower half of a register, a pointer of the others fills it.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -129,8 +129,8 @@ pub(super) struct Mpi {
 /// A message's memory, until it has come or gone. Its bytes stay at their address.
 pub(super) type Bytes = Box<dyn HostMemory>;
 
-/// A message under way, with its memory. One that is dropped before its end leaves its memory to the library for ever: that
-/// happens only where work was stopped.
+/// A message under way, with its memory. One that is dropped before its end leaves its memory to the library for ever:
+/// that happens only where work was stopped.
 pub(super) struct Message {
     handle: Handle,
     memory: Option<Bytes>,
@@ -185,8 +185,9 @@ fn abi_of(name: &str, library: &Library) -> Abi {
     }
 }
 
-/// Open MPI gives its turn away at every look for a message where there are more ranks than processors. On a machine that others
-/// use too, each of these looks waits for all of them: a sum of four ranks took ten times as long. Ranks here sleep between looks.
+/// Open MPI gives its turn away at every look for a message where there are more ranks than processors. On a machine
+/// that others use too, each of these looks waits for all of them: a sum of four ranks took ten times as long. Ranks
+/// here sleep between looks.
 fn keep_turns(library: &Library) {
     type Set = unsafe extern "C" fn(bool) -> bool;
     // SAFETY: sets a flag of the library, which is initialised; where it has no such function, nothing happens.
@@ -205,8 +206,8 @@ impl Mpi {
     pub(super) fn open(names: &[String], launcher: &str) -> Result<Mpi> {
         let mut why = String::new();
         let open = |name: &String| {
-            // SAFETY: a library of MPI runs nothing of note when it is opened. Components that Open MPI loads by itself look
-            // for its symbols among the program's: hence RTLD_GLOBAL.
+            // SAFETY: a library of MPI runs nothing of note when it is opened. Components that Open MPI loads by itself
+            // look for its symbols among the program's: hence RTLD_GLOBAL.
             match unsafe { Library::open(Some(name), RTLD_NOW | RTLD_GLOBAL) } {
                 // Open until the program ends: the library has threads and exit handlers of its own.
                 Ok(library) => Some((name.clone(), &*Box::leak(Box::new(library)))),
@@ -389,7 +390,8 @@ impl Mpi {
     }
 }
 
-/// Asks the system to end this process when the one that started it ends: a launcher that is killed leaves no ranks behind.
+/// Asks the system to end this process when the one that started it ends:
+/// a launcher that is killed leaves no ranks behind.
 pub(super) fn end_with_the_launcher() {
     #[cfg(target_os = "linux")]
     // SAFETY: sets a property of this process.

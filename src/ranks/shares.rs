@@ -32,8 +32,8 @@ pub fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
     starts
 }
 
-/// Ranks that take what one of them has computed for what all would have: they compute with the same bits, or one of them computes
-/// all of it.
+/// Ranks that take what one of them has computed for what all would have: they compute with the same bits, or one of
+/// them computes all of it.
 #[derive(Clone, Copy)]
 pub struct Alike {
     world: &'static World,
@@ -80,8 +80,8 @@ impl Shares {
         self.owners[piece] == self.rank
     }
 
-    /// All pieces in the order of the ranks that do them, and where those of each rank begin and end in a list of all their numbers,
-    /// `sizes` a piece.
+    /// All pieces in the order of the ranks that do them, and where those of each rank begin and end in a list of all
+    /// their numbers, `sizes` a piece.
     pub fn in_order(&self, sizes: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let mut order: Vec<usize> = (0..self.owners.len()).collect();
         // The sort keeps the order of one rank's pieces.
@@ -94,8 +94,8 @@ impl Shares {
         (order, starts)
     }
 
-    /// The results of all pieces on all ranks, as bytes; `own` has those of this rank's pieces, in their order. All ranks call
-    /// this together.
+    /// The results of all pieces on all ranks, as bytes; `own` has those of this rank's pieces, in their order. All
+    /// ranks call this together.
     ///
     /// # Errors
     /// Those of any rank, and of MPI.

@@ -1,6 +1,7 @@
-//! Which rank died first: every rank of this machine has a line to the program that started the launcher, and says farewell on
-//! it before it ends. A line that breaks without a word is that of a rank that was killed. Launchers end the others at once, and
-//! some of them name no rank. If that program itself is killed, the ranks see it by their lines, and end.
+//! Which rank died first: every rank of this machine has a line to the program that started the launcher, and says
+//! farewell on it before it ends. A line that breaks without a word is that of a rank that was killed. Launchers end
+//! the others at once, and some of them name no rank. If that program itself is killed,
+//! the ranks see it by their lines, and end.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -135,7 +136,8 @@ impl Watch {
         }
     }
 
-    /// The rank that was the first to end without a word, before any farewell, if one has, how many there are, and the number of its process.
+    /// The rank that was the first to end without a word, before any farewell, if one has, how many there are,
+    /// and the number of its process.
     pub(super) fn lost(&self) -> Option<[usize; 3]> {
         self.lines[self.lost?].place()
     }

@@ -12,8 +12,8 @@ const PIECE: usize = 1 << 28;
 /// Numbers a rank and round of a sum: all of them meet on every rank.
 const ROUND: usize = 8192;
 
-/// How often a rank looks for a message at once: with many processors of its own, with one, and without one. The shortest sleep
-/// takes longer than most sums.
+/// How often a rank looks for a message at once: with many processors of its own, with one, and without one. The
+/// shortest sleep takes longer than most sums.
 const MANY_LOOKS: u32 = 4000;
 const LOOKS: u32 = 500;
 const FEW_LOOKS: u32 = 20;
@@ -120,8 +120,8 @@ impl World {
         self.sums.load(Ordering::Relaxed)
     }
 
-    /// Waits for a message. Ranks may be far apart in time and share processors, so after a while this sleeps. Who gives its
-    /// turn away instead waits for all other processes of a busy machine.
+    /// Waits for a message. Ranks may be far apart in time and share processors, so after a while this sleeps. Who
+    /// gives its turn away instead waits for all other processes of a busy machine.
     fn wait(&self, message: &mut Message) -> Result<()> {
         let mut looks = 0u32;
         while !self.mpi.done(message)? {
@@ -279,7 +279,8 @@ impl World {
         self.all_meet(PATIENCE)
     }
 
-    /// Whether all ranks end their scripts by themselves: one may have a file to write before, so that they meet for longer.
+    /// Whether all ranks end their scripts by themselves: one may have a file to write before,
+    /// so that they meet for longer.
     pub fn all_end(&self) -> bool {
         self.all_meet(6 * PATIENCE)
     }

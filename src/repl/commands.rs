@@ -83,8 +83,8 @@ impl Session {
         ended.map_or_else(|e| self.fail(&e), |()| AfterInput::Next)
     }
 
-    /// Runs a command to its end: at a terminal it has the terminal, in a notebook its lines are shown as they come, and an
-    /// interruption ends it.
+    /// Runs a command to its end: at a terminal it has the terminal, in a notebook its lines are shown as they come,
+    /// and an interruption ends it.
     fn carried_out(&self, mut process: Command) -> std::io::Result<ExitStatus> {
         if self.front.is_none() {
             return process.status();
@@ -128,7 +128,7 @@ impl Session {
         let (module, function) = name.rsplit_once("::").unwrap_or(("", name));
         let own =
             self.texts().filter_map(|text| written(text, function)).last().filter(|_| module.is_empty());
-        own.or_else(|| stdlib::source(module).and_then(|text| written(text, function)))
+        own.or_else(|| stdlib::texts(module).find_map(|text| written(text, function)))
     }
 
     /// How a function is written: one of the stdlib, or of the user.
@@ -290,8 +290,16 @@ mod tests {
 
     #[test]
     fn every_function_of_the_stdlib_shows_its_source() {
-        let text = written(stdlib::source("kpm").unwrap(), "dos").unwrap();
-        assert!(text.starts_with("///") && text.ends_with('}') && text.contains("fn dos("), "{text}");
-        assert!(stdlib::source("nothing").is_none() && stdlib::source("").is_none());
+        // Of the first file of a module, and of others.
+        for (module, name) in
+            [("kpm", "conductivity"), ("kpm", "dos"), ("dmrg", "finite"), ("dmrg", "thermal")]
+        {
+            let text = stdlib::texts(module).find_map(|text| written(text, name)).unwrap();
+            let head = format!("\nfn {name}(");
+            assert!(text.starts_with("///") && text.ends_with('}') && text.contains(&head), "{text}");
+        }
+        for nothing in ["nothing", "", "internal"] {
+            assert!(stdlib::texts(nothing).next().is_none(), "{nothing}");
+        }
     }
 }

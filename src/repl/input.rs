@@ -116,8 +116,8 @@ pub(super) fn read(line: &str) -> Input<'_> {
     Input::Script(line)
 }
 
-/// Whether what follows `!` is a condition of a script: a bracket, or a function that is called. A variable is known only to
-/// the session.
+/// Whether what follows `!` is a condition of a script: a bracket, or a function that is called. A variable is known
+/// only to the session.
 fn negation(text: &str) -> bool {
     let name =
         text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':' | '.')).unwrap_or(text.len());
@@ -141,8 +141,8 @@ fn documents(text: &str) -> bool {
     })
 }
 
-/// Whether a piece of script wants another line: its brackets, its texts or its last statement are still open, or the function
-/// that it describes is to come.
+/// Whether a piece of script wants another line: its brackets, its texts or its last statement are still open, or the
+/// function that it describes is to come.
 pub(super) fn incomplete(parser: &rhai::Engine, text: &str) -> bool {
     if !matches!(read(text), Input::Script(_)) {
         return lex::open_comment(text) || documents(text);

@@ -7,8 +7,9 @@ use super::input::{self, Input};
 /// How prompts of a session begin, and what stands before the further lines of an input there.
 const PROMPT: &str = "> ";
 
-/// The text without the prompts of a transcript, and without what the session answered: where the first line has a prompt,
-/// lines without one that don't continue an open input are answers. Lines stay where they were, so that errors point at them.
+/// The text without the prompts of a transcript, and without what the session answered: where the first line has a
+/// prompt, lines without one that don't continue an open input are answers. Lines stay where they were,
+/// so that errors point at them.
 pub(super) fn without_prompts<'a>(parser: &rhai::Engine, text: &'a str) -> Cow<'a, str> {
     let first = text.lines().find(|line| !line.trim().is_empty());
     if !first.is_some_and(|line| line.trim_start().starts_with(PROMPT)) {

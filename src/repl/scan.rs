@@ -1,5 +1,5 @@
-//! What a text tells about itself while it is written, for editors and notebooks: its variables and functions, the name and the
-//! call at a place, what a proposal is.
+//! What a text tells about itself while it is written, for editors and notebooks: its variables and functions, the name
+//! and the call at a place, what a proposal is.
 
 use std::any::TypeId;
 use std::ops::Range;

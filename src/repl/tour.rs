@@ -1,5 +1,5 @@
-//! The tour: a first walk through the program. Each step says something and runs a piece of script, which the reader can
-//! change and run again.
+//! The tour: a first walk through the program. Each step says something and runs a piece of script, which the reader
+//! can change and run again.
 
 use super::session::{AfterInput, Session};
 use crate::error::Error;

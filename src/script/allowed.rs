@@ -45,8 +45,8 @@ impl OptionDoc {
     }
 }
 
-/// The error for a list of numbers, an array where a Series would do too, that has none: results for no energy or no temperature would
-/// be tables without rows. `what` is given, like "option `energies`".
+/// The error for a list of numbers, an array where a Series would do too, that has none: results for no energy or no
+/// temperature would be tables without rows. `what` is given, like "option `energies`".
 pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Error> {
     let takes =
         |wanted: &str| kinds::all(kind).any(|k| matches!(k, Kind::Type { name, .. } if name == wanted));
@@ -60,18 +60,8 @@ pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Erro
 
 /// Refuses words that the option does not know, and numbers out of its bounds; of an array all its numbers.
 fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
-    let types = || kinds::all(&option.kind).filter(|kind| matches!(kind, Kind::Type { .. }));
-    let text_of_any = types().any(|kind| matches!(kind, Kind::Type { name: "string" | "any", .. }));
-    if of_type == "string" && !text_of_any && !option.kind.is_empty() {
-        let (text, words) = (value.to_string(), words(&option.kind));
-        if !words.contains(&text.as_str()) {
-            let error = Error::input(format!("no {} `{text}`", option.key));
-            let all: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            return Err(match nearest(&text, words.iter().copied()) {
-                Some(near) => error.hint(format!("did you mean \"{near}\"? There are {}", all.join(", "))),
-                None => error.hint(format!("there are {}", all.join(", "))),
-            });
-        }
+    if of_type == "string" {
+        known_word(option, &value.to_string())?;
     }
     let named = kinds::numbers(&option.kind);
     if !named.is_empty()
@@ -79,26 +69,49 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         && !named.contains(&number)
     {
         let named: Vec<String> = named.iter().map(|n| n.to_string()).collect();
-        return Err(Error::input(format!("option `{}` is {number}", option.key)).hint(format!(
-            "it must be {}; {}",
-            named.join(" or "),
-            told_of(option)
-        )));
+        return Err(out_of_bounds(option, number, &named.join(" or ")));
     }
     if let Some(array) = value.read_lock::<Array>() {
         list_of_numbers(option, &array)?;
     }
-    let bounds = types().find_map(|kind| match kind {
-        Kind::Type { least, most, .. } if least.is_some() || most.is_some() => Some((least, most)),
+    in_bounds(option, value)
+}
+
+/// The error for a number that the option may not be; `told` says what it must be.
+fn out_of_bounds(option: &OptionDoc, number: impl std::fmt::Display, told: &str) -> Error {
+    Error::input(format!("option `{}` is {number}", option.key))
+        .hint(format!("it must be {told}; {}", told_of(option)))
+}
+
+/// Refuses a word that the option does not know, where it does not take any text.
+fn known_word(option: &OptionDoc, text: &str) -> Result<()> {
+    let any = |kind| matches!(kind, Kind::Type { name: "string" | "any", .. });
+    let words = words(&option.kind);
+    if option.kind.is_empty() || kinds::all(&option.kind).any(any) || words.contains(&text) {
+        return Ok(());
+    }
+    let error = Error::input(format!("no {} `{text}`", option.key));
+    let all: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    Err(match nearest(text, words.iter().copied()) {
+        Some(near) => error.hint(format!("did you mean \"{near}\"? There are {}", all.join(", "))),
+        None => error.hint(format!("there are {}", all.join(", "))),
+    })
+}
+
+/// Refuses a number, or one in an array, which has one for each of several steps, that is out of the option's bounds.
+fn in_bounds(option: &OptionDoc, value: &Dynamic) -> Result<()> {
+    let bounds = kinds::all(&option.kind).find_map(|kind| match kind {
+        Kind::Type { even, least, most, .. } if even || least.is_some() || most.is_some() => {
+            Some((even, least, most))
+        }
         _ => None,
     });
-    let Some((least, most)) = bounds else { return Ok(()) };
-    let whole = !types().any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
+    let Some((even, least, most)) = bounds else { return Ok(()) };
+    let whole = !kinds::all(&option.kind).any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
     let number = |value: &Dynamic| match value.as_int() {
         Ok(n) => Some(n as FLOAT),
         Err(_) => value.as_float().ok().filter(|_| !whole),
     };
-    // An array has such a number for each of several steps.
     let numbers: Vec<FLOAT> = match value.read_lock::<Array>() {
         Some(all) if all.is_empty() => {
             return Err(Error::input(format!("option `{}` is an empty array", option.key))
@@ -118,17 +131,18 @@ fn within(option: &OptionDoc, value: &Dynamic, of_type: &str) -> Result<()> {
         None => number(value).into_iter().collect(),
     };
     let inside = |x: FLOAT| {
-        least.is_none_or(|b| x > b.at || b.included && x == b.at)
+        (!even || x % 2.0 == 0.0)
+            && least.is_none_or(|b| x > b.at || b.included && x == b.at)
             && most.is_none_or(|b| x < b.at || b.included && x == b.at)
     };
     let Some(wrong) = numbers.into_iter().find(|x| !inside(*x)) else { return Ok(()) };
-    let told = [least.map(|b| b.text("above", "at least")), most.map(|b| b.text("below", "at most"))];
+    let told = [
+        even.then(|| "even".to_string()),
+        least.map(|b| b.text("above", "at least")),
+        most.map(|b| b.text("below", "at most")),
+    ];
     let told: Vec<String> = told.into_iter().flatten().collect();
-    Err(Error::input(format!("option `{}` is {wrong}", option.key)).hint(format!(
-        "it must be {}; {}",
-        told.join(" and "),
-        told_of(option)
-    )))
+    Err(out_of_bounds(option, wrong, &told.join(" and ")))
 }
 
 /// Refuses an array that is not of as many numbers as the option takes.
@@ -166,8 +180,8 @@ pub(super) enum Given {
     Value(Dynamic),
 }
 
-/// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only with
-/// `method: "tdvp"`", "only with `start`".
+/// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only
+/// with `method: "tdvp"`", "only with `start`".
 pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> Given) -> Option<(String, Error)> {
     let there = |key: &str| !matches!(given(key), Given::No);
     for option in options.iter().filter(|option| there(&option.key)) {
@@ -261,6 +275,14 @@ mod tests {
             "option `count` is 0; it must be at least 1; `count`: how many"
         );
         assert!(said(count, 1.5, "float").starts_with("option `count` takes a whole number"));
+        let even = "`moments` (2 <= even int <= 8, 4): how many.";
+        assert_eq!((said(even, 8_i64, "int"), option(even).default.as_str()), (String::new(), "4"));
+        for wrong in [7_i64, 0, 10] {
+            let told = format!(
+                "option `moments` is {wrong}; it must be even and at least 2 and at most 8; `moments`: how many"
+            );
+            assert_eq!(said(even, wrong, "int"), told);
+        }
         assert_eq!(
             said("`tol` (float > 0): t", 0_i64, "int"),
             "option `tol` is 0; it must be above 0; `tol`: t"

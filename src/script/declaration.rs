@@ -116,8 +116,8 @@ impl Declared {
         Ok(all)
     }
 
-    /// Those of a map's entries that the function takes, without what is `()` or the default all the same: an option that was not
-    /// given is not given to the next function either.
+    /// Those of a map's entries that the function takes, without what is `()` or the default all the same: an option
+    /// that was not given is not given to the next function either.
     pub fn pick(&self, engine: &Engine, from: Map) -> Map {
         let options = self.options(engine);
         let takes = |key: &str, value: &Dynamic| {
@@ -139,8 +139,8 @@ pub(super) fn missing(option: &OptionDoc) -> Error {
     Error::input(format!("option `{}` is needed", option.key)).hint(meaning)
 }
 
-/// What an error says where the argument `name` is of type `given`, which the function does not take: all arguments, and what makes
-/// such a value, from the one given or from others.
+/// What an error says where the argument `name` is of type `given`, which the function does not take: all arguments,
+/// and what makes such a value, from the one given or from others.
 fn remedy(engine: &Engine, types: &Signature, name: &str, given: &str) -> String {
     let wanted = || types.kind(name).split(" or ").filter(|kind| kind.starts_with(char::is_uppercase));
     let made = |kind: &str| {

@@ -1,5 +1,5 @@
-//! The options of a function, as its doc comment declares them. Help, completion, `check`, the manual and the reading of
-//! options ([`super::options`]) all go by this one declaration. `src/script/README.md` says how one is written.
+//! The options of a function, as its doc comment declares them. Help, completion, `check`, the manual and the reading
+//! of options ([`super::options`]) all go by this one declaration. `src/script/README.md` says how one is written.
 
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
@@ -88,8 +88,8 @@ pub(crate) fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str
     }
 }
 
-/// The items under `# Options` of a doc comment, as they are written. One that does not begin with a key stays whole, as the
-/// meaning of an empty key: "those of `kpm::moments`" refers to another function's.
+/// The items under `# Options` of a doc comment, as they are written. One that does not begin with a key stays whole,
+/// as the meaning of an empty key: "those of `kpm::moments`" refers to another function's.
 pub fn items(doc: &str) -> Vec<OptionDoc> {
     let section = doc.lines().skip_while(|line| line.trim() != "# Options").skip(1);
     let mut items: Vec<String> = Vec::new();
@@ -106,7 +106,8 @@ pub fn items(doc: &str) -> Vec<OptionDoc> {
     items.iter().flat_map(|item| of_item(item)).collect()
 }
 
-/// The options of one item: keys in back-ticks, each perhaps with kind and default in parentheses, a colon, their meaning.
+/// The options of one item: keys in back-ticks, each perhaps with kind and default in parentheses, a colon,
+/// their meaning.
 fn of_item(item: &str) -> Vec<OptionDoc> {
     let mut depth = 0;
     let colon = item.char_indices().find(|&(i, c)| {
@@ -144,8 +145,8 @@ fn has_rules(meaning: &str) -> bool {
     ["not with `", "only with `"].iter().any(|words| meaning.contains(words))
 }
 
-/// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default; where values are, the first one is the
-/// default.
+/// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default; where values are, the
+/// first one is the default.
 fn kind_and_default(inside: &str) -> (String, String) {
     let (first, rest) = inside.split_once(", ").unwrap_or((inside, ""));
     if kinds::is_kinds(first) {
@@ -169,8 +170,9 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// All options that a doc comment declares, those of other functions among them: "those of `kpm::dos`, less `vectors`" takes
-/// another's, and "as for `davidson`" what is not said of kind and default. `docs_of` gives the docs of a function.
+/// All options that a doc comment declares, those of other functions among them: "those of `kpm::dos`, less `vectors`"
+/// takes another's, and "as for `davidson`" what is not said of kind and default.
+/// `docs_of` gives the docs of a function.
 pub fn resolve(doc: &str, docs_of: &dyn Fn(&str) -> Vec<String>) -> Vec<OptionDoc> {
     collect(doc, docs_of, &mut Vec::new())
 }

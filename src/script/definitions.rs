@@ -1,5 +1,5 @@
-//! Definition files (`.d.rhai`) for editors whose own server for Rhai reads them: what functions take and give, with their help.
-//! Rhai can write such files itself; these say the types as scripts name them.
+//! Definition files (`.d.rhai`) for editors whose own server for Rhai reads them: what functions take and give, with
+//! their help. Rhai can write such files itself; these say the types as scripts name them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -85,8 +85,8 @@ mod tests {
     use super::*;
     use crate::script::{Engine, registry};
 
-    /// Name, number of parameters and doc of every definition of a file, read by the language's own parser: a definition is the
-    /// head of a function.
+    /// Name, number of parameters and doc of every definition of a file, read by the language's own parser: a
+    /// definition is the head of a function.
     fn parsed(text: &str) -> Vec<(String, Vec<String>, String)> {
         let mut script = String::new();
         for line in text.lines().skip(1) {

@@ -38,7 +38,8 @@ pub(crate) fn weights(text: &str) -> Result<Vec<f64>> {
 /// More would be a slip, and bring a machine to a halt.
 const MOST_THREADS: usize = 1024;
 
-/// Opens the backend that the settings ask for; what there is to note is said on a terminal, or where work is shared out.
+/// Opens the backend that the settings ask for; what there is to note is said on a terminal,
+/// or where work is shared out.
 pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
     let threads = threads(settings)?;
     let device = open_with(settings, threads, false, interrupt)?;
@@ -52,8 +53,8 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
     Ok(device)
 }
 
-/// As [`open_device`], of a backend that serves a part of a script: the pool of the process stays as it is. What lives on several
-/// backends there, each rank has whole.
+/// As [`open_device`], of a backend that serves a part of a script: the pool of the process stays as it is. What lives
+/// on several backends there, each rank has whole.
 pub(super) fn open_beside(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
     open_with(settings, threads(settings)?, true, interrupt)
 }

@@ -1,7 +1,7 @@
-//! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them (see
-//! [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes to the same.
-//! What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands in, whose doc comment
-//! declares the options; without that it is an error.
+//! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them
+//! (see [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes
+//! to the same. What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands
+//! in, whose doc comment declares the options; without that it is an error.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -37,8 +37,8 @@ pub(super) fn register(engine: &mut Engine) {
             None => Ok(Dynamic::UNIT),
         },
     );
-    // Rhai remembers what a call came to by name and number of arguments, and does not forget it where a function of a module
-    // calls others of its own: that one begins with nothing remembered.
+    // Rhai remembers what a call came to by name and number of arguments, and does not forget it where a function of a
+    // module calls others of its own: that one begins with nothing remembered.
     engine.register_custom_syntax_without_look_ahead_raw(
         ENTRY,
         |_, _| Ok(None),
@@ -55,8 +55,8 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// Rewrites compiled scripts.
 pub(super) struct Direct {
-    /// Rhai gives no hand on the body of a function. So this parser makes one that is nothing but a custom expression, which holds
-    /// the rewritten body.
+    /// Rhai gives no hand on the body of a function. So this parser makes one that is nothing but a custom expression,
+    /// which holds the rewritten body.
     wrapper: Engine,
     /// The body that is being wrapped.
     wrapped: Rc<RefCell<Option<Body>>>,
@@ -87,8 +87,8 @@ impl Direct {
         Direct { wrapper, wrapped }
     }
 
-    /// The script rewritten, its statements and its functions. A function `options` of one parameter, here or among the functions of
-    /// `earlier` pieces of the script, is called as it is.
+    /// The script rewritten, its statements and its functions. A function `options` of one parameter, here or among the
+    /// functions of `earlier` pieces of the script, is called as it is.
     pub(super) fn apply(&self, ast: AST, earlier: &AST) -> AST {
         self.rewritten(ast, earlier, false)
     }
@@ -116,8 +116,8 @@ impl Direct {
         ast
     }
 
-    /// The function, with its body in a wrapper if there is something to rewrite in it, or if a module gives it to others. `reads`
-    /// says whether `options(opts)` is rewritten.
+    /// The function, with its body in a wrapper if there is something to rewrite in it, or if a module gives it to
+    /// others. `reads` says whether `options(opts)` is rewritten.
     fn function(&self, function: &Shared<ScriptFuncDef>, reads: bool, module: bool) -> Shared<ScriptFuncDef> {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut body = body_of(function);

@@ -51,8 +51,9 @@ impl Engine {
         let device = open_device(&settings, &interrupt)?;
         let session = Session::new(device, settings.clone(), interrupt.clone());
         let mut rhai = rhai::Engine::new();
-        // No limits on the sizes of strings, arrays and maps: Rhai would count all elements, nested ones too, after every call that
-        // changes one, so that a loop of `push` took the square of its length. What there is no memory for is refused instead.
+        // No limits on the sizes of strings, arrays and maps: Rhai would count all elements, nested ones too, after
+        // every call that changes one, so that a loop of `push` took the square of its length.
+        // What there is no memory for is refused instead.
         rhai.set_max_call_levels(128).set_max_expr_depths(256, 128);
         rhai.set_optimization_level(OptimizationLevel::Simple);
         rhai.set_fail_on_invalid_map_property(true);
@@ -127,8 +128,8 @@ impl Engine {
         &self.session
     }
 
-    /// Computes on another backend from now on: "auto", "cpu", "cuda", or several joined by `+`, with weights behind them
-    /// if they are not to be measured: "cpu+cuda 1:12".
+    /// Computes on another backend from now on: "auto", "cpu", "cuda", or several joined by `+`, with weights behind
+    /// them if they are not to be measured: "cpu+cuda 1:12".
     pub fn set_backend(&mut self, name: &str) -> Result<()> {
         let (name, shares) = name.trim().split_once(char::is_whitespace).unwrap_or((name.trim(), ""));
         let weights = if shares.is_empty() { Vec::new() } else { weights(shares.trim())? };
@@ -202,15 +203,16 @@ impl Engine {
         self.eval_named(text, Some(&name), first)
     }
 
-    /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`, a comment without an end.
+    /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`,
+    /// a comment without an end.
     pub fn lint(&self, text: &str, name: Option<&str>) -> Vec<Report> {
         let text = comment_out_shebang(text);
         let traps = traps::traps(&self.rhai, &text);
         traps.iter().map(|f| Report::at(&f.error, f.position, &text, name, true)).collect()
     }
 
-    /// What is wrong with a script, without running it: all errors of syntax, variables and functions that do not exist, misspelled
-    /// options, and the warnings of [`Engine::lint`]; in the order of lines.
+    /// What is wrong with a script, without running it: all errors of syntax, variables and functions that do not
+    /// exist, misspelled options, and the warnings of [`Engine::lint`]; in the order of lines.
     pub fn check(&mut self, text: &str, name: Option<&str>) -> Vec<Report> {
         let text = comment_out_shebang(text);
         let read = recover::read(&mut self.rhai, &self.scope, &text);

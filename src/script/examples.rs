@@ -4,7 +4,8 @@ use super::manual::{Style, columns, plain, stem};
 use super::registry::first_sentence;
 use super::terms;
 
-/// The scripts of the folders `scripts` and `examples`, by their places: the list that `build.rs` makes of what lies there.
+/// The scripts of the folders `scripts` and `examples`, by their places:
+/// the list that `build.rs` makes of what lies there.
 const SCRIPTS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/scripts.rs"));
 
 /// What a script says it is about: the comments that it begins with, without the line for its test.
@@ -44,8 +45,8 @@ pub fn about(question: &str, style: Style) -> Option<String> {
     (!found.is_empty()).then(|| columns(lines, style))
 }
 
-/// The scripts that have a word of a question (all for none), the best ones first, with their worth and what they are about; and how
-/// many words there are.
+/// The scripts that have a word of a question (all for none), the best ones first, with their worth and what they are
+/// about; and how many words there are.
 fn ranked(question: &str) -> (Vec<(usize, &'static str, String)>, usize) {
     let asked = plain(question);
     let mut words: Vec<String> = terms::words(question).iter().map(|w| stem(w).to_string()).collect();

@@ -1,8 +1,9 @@
 //! Scripts as tests: one runs in a fresh engine, and what it prints is compared with the `.out` file beside it.
 //!
 //! Comment lines at the top of a script direct the comparison: `// golden: rtol=1e-6 atol=1e-9` sets the tolerance of
-//! numbers, `// golden: set size=8` gives `args` a value, `// golden: any` compares nothing (of timings, say: the script must run, no more), `// error` says that the
-//! script must fail; its golden output then ends with the report of the error. Numbers that a script calls `measured` are `~`.
+//! numbers, `// golden: set size=8` gives `args` a value, `// golden: any` compares nothing (of timings, say: the
+//! script must run, no more), `// error` says that the script must fail; its golden output then ends with the report of
+//! the error. Numbers that a script calls `measured` are `~`.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -143,8 +143,8 @@ fn marks(before: &str, after: &str) -> Option<&'static str> {
     None
 }
 
-/// What a line that cannot be parsed may have meant: by what stands where it failed, from that byte on, by the word there, or the
-/// one that it begins with.
+/// What a line that cannot be parsed may have meant: by what stands where it failed, from that byte on, by the word
+/// there, or the one that it begins with.
 pub(super) fn line(line: &str, at: usize, word: &str) -> Option<&'static str> {
     let here = line.get(at..).and_then(|after| marks(&line[..at], after));
     let text = line.trim_start();

@@ -22,10 +22,10 @@ const LISTS: [(&str, &str, usize, &str); 3] = [
     ("three counts", "count", 3, "an array of three whole numbers from 0 on"),
 ];
 
-/// One of the kinds of an option: `float`, `0 <= float < 1`, `two counts`, `"word"`, `-1`.
+/// One of the kinds of an option: `float`, `0 <= float < 1`, `even int >= 2`, `two counts`, `"word"`, `-1`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind<'a> {
-    Type { name: &'a str, least: Option<Bound>, most: Option<Bound> },
+    Type { name: &'a str, even: bool, least: Option<Bound>, most: Option<Bound> },
     List { of: &'a str, length: usize, told: &'a str },
     Word(&'a str),
     Whole(INT),
@@ -55,7 +55,11 @@ fn kind(text: &str) -> Option<Kind<'_>> {
     if let Some((_, of, length, told)) = LISTS.iter().find(|(name, ..)| *name == text) {
         return Some(Kind::List { of, length: *length, told });
     }
-    let parts: Vec<&str> = text.split(' ').collect();
+    let mut parts: Vec<&str> = text.split(' ').collect();
+    let even = parts.windows(2).position(|pair| pair == ["even", "int"]);
+    if let Some(at) = even {
+        parts.remove(at);
+    }
     let sign = |text: &str| matches!(text, "<" | "<=" | ">" | ">=");
     let bound =
         |sign: &str, number: &str| Some(Bound { at: number.parse().ok()?, included: sign.ends_with('=') });
@@ -79,7 +83,7 @@ fn kind(text: &str) -> Option<Kind<'_>> {
     let type_name = name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| c.is_ascii_alphanumeric())
         || PLAIN.iter().any(|(plain, _)| *plain == name);
-    type_name.then_some(Kind::Type { name, least, most })
+    type_name.then_some(Kind::Type { name, even: even.is_some(), least, most })
 }
 
 /// Whether a text declares kinds. One value alone is the default.
@@ -113,13 +117,16 @@ pub fn words(kinds: &str) -> Vec<&str> {
     all(kinds).filter_map(word).collect()
 }
 
-/// Whether the kinds of another declaration of the option say more than its own, which name a type: its bounds, or words.
+/// Whether the kinds of another declaration of the option say more than its own, which name a type: its bounds, that
+/// it is even, or words.
 pub(super) fn says_more(other: &str, own: &str) -> bool {
-    let Some(Kind::Type { name, least: None, most: None }) = kind(own) else {
+    let Some(Kind::Type { name, even: false, least: None, most: None }) = kind(own) else {
         return own.is_empty();
     };
     all(other).any(|kind| match kind {
-        Kind::Type { name: same, least, most } => same == name && (least.is_some() || most.is_some()),
+        Kind::Type { name: same, even, least, most } => {
+            same == name && (even || least.is_some() || most.is_some())
+        }
         Kind::List { .. } => name == "array",
         Kind::Word(_) => name == "string",
         Kind::Whole(_) => name == "int",

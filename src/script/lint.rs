@@ -1,4 +1,5 @@
-//! What can be said of a script before it runs: calls of functions that do not exist or with misspelled options, as errors.
+//! What can be said of a script before it runs: calls of functions that do not exist or with misspelled options,
+//! as errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,32 +66,15 @@ const BUILT_IN: [&str; 12] = [
     "export",
 ];
 
-/// Errors about calls of functions that do not exist, or not with so many arguments. Nothing is said of names that are `lost`: they
-/// stand in what could not be read.
+/// Errors about calls of functions that do not exist, or not with so many arguments. Nothing is said of names that are
+/// `lost`: they stand in what could not be read.
 pub(super) fn unknown_functions(
     engine: &Engine,
     ast: &AST,
     source: &str,
     lost: &BTreeSet<String>,
 ) -> Vec<Finding> {
-    // Numbers of parameters by path.
-    let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
-    let natives = engine.collect_fn_metadata(
-        None,
-        |info| {
-            let everywhere = registry::room_of(&info).is_empty();
-            let (module, name) = (info.namespace.to_string(), info.metadata.name.to_string());
-            Some((module, name, info.metadata.num_params, everywhere))
-        },
-        true,
-    );
-    for (module, name, parameters, everywhere) in natives {
-        if everywhere {
-            known.entry(name.clone()).or_default().insert(parameters);
-        }
-        let path = if module.is_empty() { name } else { format!("{module}::{name}") };
-        known.entry(path).or_default().insert(parameters);
-    }
+    let known = numbers_of_parameters(engine);
     // The script's own functions, with the parameters of each form.
     let mut own: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     for f in ast.iter_functions() {
@@ -128,21 +112,17 @@ pub(super) fn unknown_functions(
             let given = call.args.len();
             let native = known.get(name).is_some_and(|counts| counts.contains(&arguments));
             if !native && !forms.iter().any(|parameters| parameters.len() == given) {
-                let plural = if given == 1 { "" } else { "s" };
-                let error = Error::input(format!("no function `{name}` takes {given} argument{plural}"));
                 let there: Vec<String> =
                     forms.iter().map(|p| format!("`{name}({})`", p.join(", "))).collect();
                 let hint = Some(format!("the script defines {}", there.join(" and ")));
-                found.push(Finding { position, error: with_hint(error, hint) });
+                found.push(Finding { position, error: with_hint(takes_another_number(name, given), hint) });
             }
             return true;
         }
         match known.get(&full) {
             Some(counts) if counts.contains(&arguments) => {}
             Some(_) => {
-                let given = call.args.len();
-                let plural = if given == 1 { "" } else { "s" };
-                let error = Error::input(format!("no function `{full}` takes {given} argument{plural}"));
+                let error = takes_another_number(&full, call.args.len());
                 let hint = registry::did_you_mean(engine, &full);
                 found.push(Finding { position, error: with_hint(error, hint) });
             }
@@ -160,6 +140,34 @@ pub(super) fn unknown_functions(
         true
     });
     found
+}
+
+/// How many parameters the forms of each function have, by its path; those that are called without their module also by
+/// name.
+fn numbers_of_parameters(engine: &Engine) -> BTreeMap<String, BTreeSet<usize>> {
+    let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    let all = engine.collect_fn_metadata(
+        None,
+        |info| {
+            let everywhere = registry::room_of(&info).is_empty();
+            let (module, name) = (info.namespace.to_string(), info.metadata.name.to_string());
+            Some((module, name, info.metadata.num_params, everywhere))
+        },
+        true,
+    );
+    for (module, name, parameters, everywhere) in all {
+        if everywhere {
+            known.entry(name.clone()).or_default().insert(parameters);
+        }
+        let path = if module.is_empty() { name } else { format!("{module}::{name}") };
+        known.entry(path).or_default().insert(parameters);
+    }
+    known
+}
+
+fn takes_another_number(name: &str, given: usize) -> Error {
+    let plural = if given == 1 { "" } else { "s" };
+    Error::input(format!("no function `{name}` takes {given} argument{plural}"))
 }
 
 /// The hint for a call of a function that a variable holds.
@@ -180,8 +188,8 @@ fn values(engine: &Engine, source: &str) -> BTreeSet<String> {
     values
 }
 
-/// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what the call
-/// itself would say.
+/// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what
+/// the call itself would say.
 pub(super) fn wrong_options(
     engine: &Engine,
     ast: &AST,
@@ -213,29 +221,9 @@ pub(super) fn wrong_options(
         if method && values.contains(name) || namespace.is_empty() && lost.contains(name) {
             return true;
         }
-        let mut one_form = true;
-        let options = match own.get(name).filter(|_| namespace.is_empty()) {
-            Some(doc) => resolve(doc, &|path| registry::docs_in(&entries, path)),
-            None => {
-                let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
-                let arguments = call.args.len() + usize::from(method);
-                let ways: Vec<&Entry> = entries
-                    .iter()
-                    .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
-                    .filter(|e| e.parameters.len() == arguments)
-                    .collect();
-                // A form that takes another map there may be meant; one that takes a number there is not.
-                let other = |e: &&Entry| e.parameters.last().is_some_and(|p| p.kind == "map");
-                let (ways, others): (Vec<&Entry>, Vec<&Entry>) =
-                    ways.into_iter().partition(|e| e.takes_options());
-                if ways.is_empty() || others.iter().any(other) {
-                    return true;
-                }
-                let mut paths: Vec<String> = ways.iter().map(|e| e.path()).collect();
-                paths.dedup();
-                one_form = paths.len() == 1;
-                paths.iter().flat_map(|path| registry::options(&entries, path)).collect()
-            }
+        let (options, one_form) = match own.get(name).filter(|_| namespace.is_empty()) {
+            Some(doc) => (resolve(doc, &|path| registry::docs_in(&entries, path)), true),
+            None => options_of(&entries, call, method),
         };
         if options.is_empty() {
             return true;
@@ -281,6 +269,26 @@ pub(super) fn wrong_options(
     found
 }
 
+/// The options that a call of a function of this program may give, none where its map may be no options; and whether
+/// all are of one function.
+fn options_of(entries: &[Entry], call: &FnCallExpr, method: bool) -> (Vec<OptionDoc>, bool) {
+    let (namespace, name) = (namespace_of(call), call.name.as_str());
+    let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
+    let arguments = call.args.len() + usize::from(method);
+    let (ways, others): (Vec<&Entry>, Vec<&Entry>) = entries
+        .iter()
+        .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
+        .filter(|e| e.parameters.len() == arguments)
+        .partition(|e| e.takes_options());
+    // A form that takes another map there may be meant; one that takes a number there is not.
+    if others.iter().any(|e| e.parameters.last().is_some_and(|p| p.kind == "map")) {
+        return (Vec::new(), true);
+    }
+    let mut paths: Vec<String> = ways.iter().map(|e| e.path()).collect();
+    paths.dedup();
+    (paths.iter().flat_map(|path| registry::options(entries, path)).collect(), paths.len() == 1)
+}
+
 /// Where a key of a map stands that begins at a place: the parser forgets it of a map of constants.
 fn key_of(tokens: &[(Token, Position)], begin: Position, key: &str) -> Option<Position> {
     let start = tokens.iter().position(|(token, at)| *at == begin && *token == Token::MapStart)?;
@@ -312,7 +320,8 @@ fn is_map(argument: &Expr) -> bool {
     }
 }
 
-/// The entries of a literal map, or of the literal maps in a sum of maps: key, value where it is a literal too, and place.
+/// The entries of a literal map, or of the literal maps in a sum of maps: key, value where it is a literal too,
+/// and place.
 fn literal_map(argument: &Expr) -> Vec<(String, Option<Dynamic>, Position)> {
     match argument {
         Expr::Map(map, _) => {
@@ -407,15 +416,19 @@ mod tests {
         all.join("; ")
     }
 
-    /// Values of the right type that the kinds do not allow: a number beyond each bound, an array that is too short.
+    /// Values of the right type that the kinds do not allow: a number beyond each bound, an odd one where it is even,
+    /// an array that is too short.
     fn beyond(kinds: &str) -> Vec<String> {
         let number = |kind: &str, x: FLOAT| if kind == "int" { format!("{x}") } else { format!("{x:.1}") };
         let mut values = Vec::new();
         for kind in all_kinds(kinds) {
             match kind {
-                Kind::Type { name, least, most } => {
-                    values.extend(least.map(|b| number(name, b.at - 1.0)));
-                    values.extend(most.map(|b| number(name, b.at + 1.0)));
+                Kind::Type { name, even, least, most } => {
+                    // Two beyond, where one beyond would be odd.
+                    let step = if even { 2.0 } else { 1.0 };
+                    values.extend(least.map(|b| number(name, b.at - step)));
+                    values.extend(most.map(|b| number(name, b.at + step)));
+                    values.extend(even.then(|| number(name, least.map_or(0.0, |b| b.at) + 1.0)));
                 }
                 Kind::List { .. } => values.push("[1]".to_string()),
                 Kind::Whole(_) => values.push("99".to_string()),

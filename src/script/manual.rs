@@ -62,7 +62,8 @@ let scaled = |x| step * x;
 assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
 ```";
 
-/// The page of a function, a method (`slice`, `Series.slice`), a module or a type. `None` if there is nothing of that name.
+/// The page of a function, a method (`slice`, `Series.slice`), a module or a type.
+/// `None` if there is nothing of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
     for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {

@@ -1,4 +1,5 @@
-//! Modules of users, from files. A file that imports itself, straight or by others, is an error where the stack would end.
+//! Modules of users, from files. A file that imports itself, straight or by others,
+//! is an error where the stack would end.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! How native functions are made known to the language: what `#[export_module(root = "crate::script::native")]` finds in
-//! place of Rhai's own. A function whose last parameter is [`Options`] takes a map in scripts, checked against what its doc
-//! comment declares, and can be called without; every error takes the position of the call.
+//! How native functions are made known to the language: what `#[export_module(root = "crate::script::native")]` finds
+//! in place of Rhai's own. A function whose last parameter is [`Options`] takes a map in scripts, checked against what
+//! its doc comment declares, and can be called without; every error takes the position of the call.
 
 use std::any::TypeId;
 use std::cell::RefCell;
@@ -29,7 +29,8 @@ pub struct FuncRegistration {
 }
 
 thread_local! {
-    /// The comments of the functions registered in the module at hand: overloads that declare no options share their namesake's.
+    /// The comments of the functions registered in the module at hand:
+    /// overloads that declare no options share their namesake's.
     static COMMENTS: RefCell<BTreeMap<&'static str, Vec<&'static str>>> = const { RefCell::new(BTreeMap::new()) };
 }
 

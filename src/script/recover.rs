@@ -1,5 +1,5 @@
-//! Reading on behind a mistake of syntax: the statement that holds it is left out, and the rest is read again. What the statement
-//! would have defined counts as known, so that one mistake makes no others.
+//! Reading on behind a mistake of syntax: the statement that holds it is left out, and the rest is read again. What the
+//! statement would have defined counts as known, so that one mistake makes no others.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -113,8 +113,8 @@ enum Open {
     Bracket,
 }
 
-/// Statements begin behind these tokens: for each block that is open before token `k`, from the outermost, the number of the token
-/// where the statement begins that goes on there.
+/// Statements begin behind these tokens: for each block that is open before token `k`, from the outermost, the number
+/// of the token where the statement begins that goes on there.
 struct Nest {
     open: Vec<Open>,
     begins: Vec<usize>,
@@ -193,7 +193,8 @@ impl Nest {
     }
 }
 
-/// The bytes of the statement that holds the token at a byte: that of the innermost block; around `from`, if that is given.
+/// The bytes of the statement that holds the token at a byte: that of the innermost block; around `from`,
+/// if that is given.
 fn statement(text: &str, tokens: &[Token], at: usize, from: Option<Range<usize>>) -> Option<Range<usize>> {
     let there = tokens.iter().position(|t| t.range.end > at)?;
     let mut nest = Nest::new();

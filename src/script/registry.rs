@@ -111,7 +111,8 @@ impl Entry {
     }
 }
 
-/// A text up to its first full stop that ends a sentence: not within code, not after an initial or a journal's shortened name.
+/// A text up to its first full stop that ends a sentence: not within code,
+/// not after an initial or a journal's shortened name.
 pub(super) fn first_sentence(text: &str) -> &str {
     const SHORTENED: [&str; 11] =
         ["al", "Eq", "Fig", "Comput", "Phys", "Rev", "Chem", "Stat", "Lett", "Commun", "Math"];
@@ -483,8 +484,8 @@ pub fn examples(doc: &str) -> Vec<String> {
     found
 }
 
-/// Where the example of a property or a method is that has none of its own: at a function that gives such values, or at another
-/// one of theirs.
+/// Where the example of a property or a method is that has none of its own: at a function that gives such values, or at
+/// another one of theirs.
 pub fn shown_by<'a>(entries: &'a [Entry], entry: &Entry) -> Option<&'a Entry> {
     let kind = entry.of_type().filter(|_| examples(&entry.doc).is_empty())?;
     let gives =

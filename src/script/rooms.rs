@@ -1,5 +1,5 @@
-//! The modules of the language, filled function by function. A room may hold native functions of several files and those of
-//! the stdlib.
+//! The modules of the language, filled function by function. A room may hold native functions of several files and
+//! those of the stdlib.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};

@@ -18,8 +18,8 @@ pub fn answer(entries: &[Entry], question: &str, style: Style) -> Option<String>
     }
 }
 
-/// Everything whose name or text has the words, a line each: what the field's word is for, then names, first sentences, texts; scripts
-/// that are about it at the end. `None` if there is nothing.
+/// Everything whose name or text has the words, a line each: what the field's word is for, then names, first sentences,
+/// texts; scripts that are about it at the end. `None` if there is nothing.
 fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
     let asked = words(question);
     if asked.is_empty() {
@@ -59,8 +59,8 @@ fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
-/// How well an entry fits: 0 best. The words side by side in its name or its first sentence, all of them there, then the same of its
-/// text.
+/// How well an entry fits: 0 best. The words side by side in its name or its first sentence, all of them there, then
+/// the same of its text.
 fn rank(name: &str, e: &Entry, stems: &[&str]) -> Option<usize> {
     let summary = format!("{name} {}", e.summary());
     let all = format!("{name} {}", prose(&e.doc));

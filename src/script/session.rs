@@ -26,15 +26,15 @@ pub struct Settings {
     pub backend: String,
     /// The weights of several backends; none if they are measured.
     pub weights: Vec<f64>,
-    /// Which GPUs, counted from 0, in the order that the parts of a backend take them; more than are named follow the last
-    /// one, from 0 if none is.
+    /// Which GPUs, counted from 0, in the order that the parts of a backend take them; more than are named follow the
+    /// last one, from 0 if none is.
     pub devices: Vec<u32>,
     /// Ranks in each direction of a lattice; none where the program finds them.
     pub grid: Vec<usize>,
     /// Rows from which vectors are shared out to ranks; none where the program decides.
     pub share_from: Option<usize>,
-    /// Worker threads; 0 takes as many as the machine offers. What no device does shares a pool of the whole process, which
-    /// the first session that names a number sizes.
+    /// Worker threads; 0 takes as many as the machine offers. What no device does shares a pool of the whole process,
+    /// which the first session that names a number sizes.
     pub threads: usize,
     /// The seed of everything random that names none.
     pub seed: u64,
@@ -118,8 +118,8 @@ impl Session {
         *self.device.borrow_mut() = device;
     }
 
-    /// Runs work on the backend of that name, with so many threads and such weights of its parts if they are given, and goes back to
-    /// what there was, also after errors.
+    /// Runs work on the backend of that name, with so many threads and such weights of its parts if they are given, and
+    /// goes back to what there was, also after errors.
     pub(crate) fn on<T>(
         &self,
         name: &str,
@@ -256,7 +256,8 @@ impl Session {
         }
     }
 
-    /// The file that a script names to be read: what it saved, it finds again; everything else is named as the user sees it.
+    /// The file that a script names to be read: what it saved, it finds again;
+    /// everything else is named as the user sees it.
     ///
     /// # Errors
     /// A place where scripts may not read.

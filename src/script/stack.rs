@@ -6,8 +6,8 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::number::memory;
 
-/// Runs `work` on a thread of this name with a deep stack. Values of scripts may be nested some hundred thousand deep, and
-/// are compared and dropped by recursive functions. Only the part of the stack that is used takes memory.
+/// Runs `work` on a thread of this name with a deep stack. Values of scripts may be nested some hundred thousand deep,
+/// and are compared and dropped by recursive functions. Only the part of the stack that is used takes memory.
 ///
 /// # Errors
 /// When the system starts no thread, even with a smaller stack. Then nothing has run.

@@ -1,24 +1,38 @@
-//! The workflows written in Rhai, built in to the program.
+//! The workflows written in Rhai, built in to the program. A module of several files has a folder in `stdlib/`.
 
-/// Name and source of every stdlib module.
-pub(super) const MODULES: [(&str, &str); 14] = [
-    (super::rooms::INTERNAL, include_str!("../../stdlib/checkpoint.rhai")),
-    (super::rooms::INTERNAL, include_str!("../../stdlib/shared.rhai")),
-    ("dmrg", include_str!("../../stdlib/dmrg.rhai")),
-    ("dmrg", include_str!("../../stdlib/states.rhai")),
-    ("dmrg", include_str!("../../stdlib/metts.rhai")),
-    ("dmrg", include_str!("../../stdlib/uniform.rhai")),
-    ("dmrg", include_str!("../../stdlib/excitations.rhai")),
-    ("exact", include_str!("../../stdlib/exact.rhai")),
-    ("kpm", include_str!("../../stdlib/kpm.rhai")),
-    ("kpm", include_str!("../../stdlib/occupations.rhai")),
-    ("meanfield", include_str!("../../stdlib/meanfield.rhai")),
-    ("models", include_str!("../../stdlib/models.rhai")),
-    ("vmc", include_str!("../../stdlib/vmc.rhai")),
-    ("overlap", include_str!("../../stdlib/overlap.rhai")),
+use super::rooms::INTERNAL;
+
+/// The texts of these files of `stdlib/`, one behind the other.
+macro_rules! texts {
+    ($($file:literal)+) => { concat!($(include_str!(concat!("../../stdlib/", $file, ".rhai"))),+) };
+}
+
+/// Modules and their texts. Functions that are private in a file are known to the other files of its line.
+pub(super) const MODULES: [(&str, &str); 13] = [
+    (INTERNAL, texts!("internal/checkpoint" "internal/shared")),
+    ("dmrg", texts!("dmrg/finite" "dmrg/record" "dmrg/settle" "dmrg/start" "dmrg/step")),
+    ("dmrg", texts!("dmrg/infinite")),
+    ("dmrg", texts!("dmrg/evolution" "dmrg/time_step" "dmrg/thermal" "dmrg/spectral")),
+    ("dmrg", texts!("dmrg/metts")),
+    ("dmrg", texts!("dmrg/uniform")),
+    ("dmrg", texts!("dmrg/excitations")),
+    ("exact", texts!("exact")),
+    (
+        "kpm",
+        texts!("kpm/conductivity" "kpm/density" "kpm/green" "kpm/moments" "kpm/occupations" "kpm/spectral"),
+    ),
+    ("meanfield", texts!("meanfield")),
+    ("models", texts!("models")),
+    ("overlap", texts!("overlap")),
+    ("vmc", texts!("vmc")),
 ];
 
-/// The source of a module of the stdlib.
-pub fn source(module: &str) -> Option<&'static str> {
-    MODULES.iter().find(|(name, _)| *name == module && *name != super::rooms::INTERNAL).map(|(_, text)| *text)
+/// The modules and their texts; a module may have several.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MODULES.into_iter()
+}
+
+/// The texts of a module; none of one that scripts do not see.
+pub fn texts(module: &str) -> impl Iterator<Item = &'static str> {
+    all().filter(move |(name, _)| *name == module && *name != INTERNAL).map(|(_, text)| text)
 }

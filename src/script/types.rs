@@ -1,6 +1,6 @@
-//! What `check` knows of types: those of literals, of what native functions return, and of what the script's own functions come to
-//! with the arguments of a call. It speaks only where every run that gets there must fail: what it does not know is of any type,
-//! and so is a variable that is assigned anew, what a branch decides, and all in `try`.
+//! What `check` knows of types: those of literals, of what native functions return, and of what the script's own
+//! functions come to with the arguments of a call. It speaks only where every run that gets there must fail: what it
+//! does not know is of any type, and so is a variable that is assigned anew, what a branch decides, and all in `try`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -364,8 +364,8 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// What stands between brackets. Where the chain goes on behind them, the tree holds its rest with the index: `a[i].b` is
-    /// `a` at (`i`, then `b`).
+    /// What stands between brackets. Where the chain goes on behind them, the tree holds its rest with the index:
+    /// `a[i].b` is `a` at (`i`, then `b`).
     fn index(&self, pass: &mut Pass, x: &Expr, flags: ASTFlags) {
         match x {
             Expr::Dot(pair, ..) if !flags.intersects(ASTFlags::BREAK) => {
@@ -547,8 +547,8 @@ impl Pass {
     }
 }
 
-/// Whether a parameter of this kind may take a value of that type. Numbers are not told apart: what is computed may be of
-/// either kind.
+/// Whether a parameter of this kind may take a value of that type. Numbers are not told apart: what is computed may be
+/// of either kind.
 fn may_take(kind: &str, of: &str) -> bool {
     may_be(kind, of) || of == "float" && may_be(kind, "int") || kind == "Options" && of == "map"
 }

@@ -39,8 +39,8 @@ impl Interrupt {
         if self.raised() { Err(Error::interrupted()) } else { Ok(()) }
     }
 
-    /// Ends what runs here if work was asked to stop, for loops that return no `Result`: unwinds with [`Stopped`], which the
-    /// engine reports as an interruption. Nothing unwinds where nobody raises the flag (see [`current`]).
+    /// Ends what runs here if work was asked to stop, for loops that return no `Result`: unwinds with [`Stopped`],
+    /// which the engine reports as an interruption. Nothing unwinds where nobody raises the flag (see [`current`]).
     #[inline]
     pub fn heed(&self) {
         if self.raised() {
@@ -88,8 +88,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Runs work that cannot be interrupted, such as a library call, on a thread of its own. When the user asks to stop,
 /// the thread is left behind, and its own flag is raised; nobody uses its result.
 ///
-/// On a worker of a thread pool it runs where it is called: a worker that waits takes no other work, and where all of them
-/// wait, work that needs the pool never begins.
+/// On a worker of a thread pool it runs where it is called: a worker that waits takes no other work, and where all of
+/// them wait, work that needs the pool never begins.
 ///
 /// # Errors
 /// What the work returns, or [`crate::error::Kind::Interrupted`].

@@ -7,9 +7,9 @@ thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on, parallel loops of this thread run on it, where the process has a single worker: handing a loop to another
-/// thread and waiting for that takes two switches of threads, on a busy machine milliseconds. Other threads still find the
-/// worker, so that none waits for this one.
+/// From now on, parallel loops of this thread run on it, where the process has a single worker: handing a loop to
+/// another thread and waiting for that takes two switches of threads, on a busy machine milliseconds. Other threads
+/// still find the worker, so that none waits for this one.
 pub fn stay_in_place() {
     if rayon::current_thread_index().is_none() && rayon::current_num_threads() == 1 {
         settle();

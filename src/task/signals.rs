@@ -18,8 +18,8 @@ type Handler = Box<dyn FnMut(Request) + Send>;
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 static CODE: AtomicU8 = AtomicU8::new(130);
 
-/// The exit code of a program that a request ended: 128 and the number of the last signal, 124 where its time is over; that of
-/// SIGINT where none came.
+/// The exit code of a program that a request ended: 128 and the number of the last signal, 124 where its time is over;
+/// that of SIGINT where none came.
 pub fn code() -> u8 {
     CODE.load(Ordering::SeqCst)
 }

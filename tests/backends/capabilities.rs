@@ -1,5 +1,5 @@
-//! What an operator can do, its multiples, shifts, adjoints, sums, products and polynomials can do: a table of operators, one of
-//! wrappers and one of capabilities, every case compared with the dense matrix of the plain operator.
+//! What an operator can do, its multiples, shifts, adjoints, sums, products and polynomials can do: a table of
+//! operators, one of wrappers and one of capabilities, every case compared with the dense matrix of the plain operator.
 
 use umklapp::backend::{BlockVector, Device, Dots, Update};
 use umklapp::gauge::Links;

@@ -1,5 +1,5 @@
-//! Boxes of the lattice of the Wilson-Dirac operator that hand half-spinors to each other: through memory of the host, and from GPU
-//! to GPU.
+//! Boxes of the lattice of the Wilson-Dirac operator that hand half-spinors to each other: through memory of the host,
+//! and from GPU to GPU.
 
 use std::sync::Arc;
 
@@ -168,10 +168,11 @@ fn check_boxes(device: &Device, spec: &WilsonSpec, grid: [usize; 4], columns: us
     }
 }
 
-/// The operator on boxes that hand half-spinors to each other is that on the whole lattice, to the last bit where packs of the
-/// processor have the same products.
+/// The operator on boxes that hand half-spinors to each other is that on the whole lattice, to the last bit where packs
+/// of the processor have the same products.
 pub fn boxes(device: &Device) {
-    // Boxes of other sizes than their neighbours, of one site, that meet one neighbour on both sides, that meet themselves.
+    // Boxes of other sizes than their neighbours, of one site, that meet one neighbour on both sides,
+    // that meet themselves.
     for (number, (dims, grid)) in [
         ([4, 4, 4, 4], [1, 1, 1, 2]),
         ([4, 4, 4, 4], [2, 2, 2, 2]),

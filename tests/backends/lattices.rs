@@ -1,4 +1,5 @@
-//! Lattices with hoppings to the next cells, whose kernels take cells whole or walk rows in tiles: as stencils and stored.
+//! Lattices with hoppings to the next cells, whose kernels take cells whole or walk rows in tiles:
+//! as stencils and stored.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a backend must get right of spinor fields: the Wilson-Dirac operator in every form against a slow one written down
-//! from its definition, diagonals on sites, and block algebra on rows that a backend may lay out as it likes.
+//! What a backend must get right of spinor fields: the Wilson-Dirac operator in every form against a slow one written
+//! down from its definition, diagonals on sites, and block algebra on rows that a backend may lay out as it likes.
 
 use std::sync::Arc;
 
@@ -211,8 +211,8 @@ pub fn wilson(device: &Device) {
     }
 }
 
-/// Lattices large enough to be shared between the sides of a GPU's chip, a slice at a time and, where a slice is no whole
-/// number of blocks, all at once.
+/// Lattices large enough to be shared between the sides of a GPU's chip, a slice at a time and, where a slice is no
+/// whole number of blocks, all at once.
 pub fn large(device: &Device) {
     for (number, dims) in [[16, 16, 8, 68], [12, 12, 20, 48]].into_iter().enumerate() {
         let base = WilsonSpec { gamma5: true, sign: [1.0, 1.0, 1.0, -1.0], ..spec(dims, number as u64) };

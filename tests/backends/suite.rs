@@ -1,5 +1,5 @@
-//! What a backend must get right. Each function takes the device and panics where it and the reference part; a new backend
-//! only has to call them.
+//! What a backend must get right. Each function takes the device and panics where it and the reference part; a new
+//! backend only has to call them.
 
 use std::sync::Arc;
 

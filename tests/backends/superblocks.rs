@@ -164,8 +164,8 @@ pub fn superblocks(device: &Device) {
     }
 }
 
-/// Some rows of a product have the bits that they have in all of it, wherever the range begins and ends; two parts that have come
-/// together on each other's cards are the vector.
+/// Some rows of a product have the bits that they have in all of it, wherever the range begins and ends; two parts that
+/// have come together on each other's cards are the vector.
 fn parts<T: Element>(devices: [&Device; 2], list: &RecordList<T>) {
     let handling = Handling { room: None, schedule: Schedule::Together };
     let records = T::wrap(Arc::new(list.clone()));
@@ -284,8 +284,8 @@ pub fn turns(device: &Device) {
     assert!(rest.is_empty());
 }
 
-/// Matrices put together from others, squares, eigenvectors and sums of outer products in the memory of a device are what they are on
-/// the host; and so they are once they had to leave that memory.
+/// Matrices put together from others, squares, eigenvectors and sums of outer products in the memory of a device are
+/// what they are on the host; and so they are once they had to leave that memory.
 pub fn kept(device: &Device) {
     let keeper = device.keeper().expect("a device that keeps matrices");
     let mut seed = 100;

@@ -103,8 +103,8 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
                 "option `range` takes an array of two numbers, not one with `low`",
                 "lowest",
             ),
-            ("kpm::dos(h, #{ moments: 7 })", "7 moments, an odd number", "8"),
-            ("kpm::conductivity(h, #{ moments: 9 })", "9 moments, an odd number", "10"),
+            ("kpm::dos(h, #{ moments: 7 })", "option `moments` is 7", "even"),
+            ("kpm::conductivity(h, #{ moments: 9 })", "option `moments` is 9", "even"),
             ("kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })", "potential of NaN", "finite"),
             (
                 "kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })",
@@ -121,9 +121,9 @@ fn numbers_that_mean_nothing() {
     fail(
         &mut with_chain(),
         &[
-            ("kpm::dos(h, #{ moments: 0 })", "0 moments", "two at least"),
-            ("kpm::dos(h, #{ moments: -4 })", "-4 moments", "two at least"),
-            ("kpm::dos(h, #{ moments: 1000000000000 })", "1000000000000 moments", "at most"),
+            ("kpm::dos(h, #{ moments: 0 })", "option `moments` is 0", "at least 2"),
+            ("kpm::dos(h, #{ moments: -4 })", "option `moments` is -4", "at least 2"),
+            ("kpm::dos(h, #{ moments: 1000000000000 })", "option `moments` is 1000000000000", "at most"),
             ("kpm::dos(h, #{ vectors: 0 })", "option `vectors` is 0", "it must be at least 1"),
             ("kpm::dos(h, #{ points: 0 })", "option `points` is 0", "it must be at least 1"),
             ("kpm::dos(h, #{ broadening: 0.0 })", "option `broadening` is 0", "it must be above 0"),

@@ -150,7 +150,7 @@ fn states_as_vectors_and_in_time() {
                 "2 columns",
                 "one vector",
             ),
-            ("dmrg::spectral(psi, h, up, #{ moments: 7 })", "7 moments", "even"),
+            ("dmrg::spectral(psi, h, up, #{ moments: 7 })", "option `moments` is 7", "even"),
             ("dmrg::spectral(all_up, h, up)", "annihilates", "norm"),
             (
                 "dmrg::spectral(psi, h, far, #{ window: window(-0.1, 0.1), moments: 200 })",

@@ -1,4 +1,5 @@
-//! Two machines with a network between, which is cut: network namespaces of this one, for which the tests must run as root.
+//! Two machines with a network between, which is cut: network namespaces of this one,
+//! for which the tests must run as root.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -144,7 +145,8 @@ fn a_network_that_is_cut_ends_all_ranks() {
         machines.set("down");
         until("all end", || ranks_of(&script).is_empty());
         until("the starter ends", || child.try_wait().unwrap().is_some());
-        // Launchers leave their own programs on a machine that they do not reach, which hold the ends of what is read here.
+        // Launchers leave their own programs on a machine that they do not reach,
+        // which hold the ends of what is read here.
         machines.clear();
         let said = Said::of(child.wait_with_output().unwrap());
         let told = said.err.matches("of 3, on `there`, cannot be reached any more").count();

@@ -1,5 +1,5 @@
-//! Ranks with backends and weights of their own, one of them without any rows: what lives whole elsewhere lives on one rank, and
-//! all of them decide alike.
+//! Ranks with backends and weights of their own, one of them without any rows: what lives whole elsewhere lives on one
+//! rank, and all of them decide alike.
 
 use std::path::Path;
 
@@ -45,8 +45,8 @@ fn moments_do_not_depend_on_weights() {
     }
 }
 
-/// Small spaces, which other ranks have whole: dense matrices, Davidson's and Lanczos' method, levels inside, evolution, a search of
-/// DMRG, solutions; walkers have the same bits.
+/// Small spaces, which other ranks have whole: dense matrices, Davidson's and Lanczos' method, levels inside,
+/// evolution, a search of DMRG, solutions; walkers have the same bits.
 #[test]
 fn what_is_not_shared_out_lives_on_one_rank() {
     let place = Place(Folder::new("mixed-whole").with(
@@ -84,7 +84,8 @@ fn what_is_not_shared_out_lives_on_one_rank() {
     }
 }
 
-/// One rank has the vectors of a search, diagonalises its density matrices and carries states on; the others know of them.
+/// One rank has the vectors of a search, diagonalises its density matrices and carries states on;
+/// the others know of them.
 #[test]
 fn one_rank_searches_for_all() {
     let more = r#"
@@ -109,7 +110,8 @@ fn one_rank_searches_for_all() {
     }
 }
 
-/// Blocks with sectors of some hundred states, whose density matrices and operators a card keeps, and which a processor only knows of.
+/// Blocks with sectors of some hundred states, whose density matrices and operators a card keeps,
+/// and which a processor only knows of.
 const KEPT: &str = r#"
 let bond = opsum();
 bond.add(0.5, "S+", 0, "S-", 1);

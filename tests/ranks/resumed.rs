@@ -3,7 +3,8 @@
 use super::{Place, close, dealt};
 use crate::common::Folder;
 
-/// What is saved, and a script that goes some way (`args.stage`, from 1 to 4), prints what it has at the end, and saves that.
+/// What is saved, and a script that goes some way (`args.stage`, from 1 to 4), prints what it has at the end,
+/// and saves that.
 const RUNS: [(&str, &str); 8] = [
     (
         "moments",

@@ -31,8 +31,8 @@ fn run(entry: &Entry, example: &str) -> Result<(), Failed> {
     }
 }
 
-/// What the example makes with the function is of the type that help tells, with the keys and columns that it names and no
-/// others. An example of a function written in Rhai has such a line.
+/// What the example makes with the function is of the type that help tells, with the keys and columns that it names and
+/// no others. An example of a function written in Rhai has such a line.
 fn is_as_told(engine: &mut Engine, entry: &Entry, example: &str) -> Result<(), Failed> {
     let call = format!(" = {}(", entry.path());
     // The whole of the right-hand side is the call.

@@ -14,8 +14,8 @@ use std::path::Path;
 use libtest_mimic::Arguments;
 use umklapp::script::Settings;
 
-/// For a script that writes to `folder`. Tests run side by side, so each keeps to one thread: on a busy machine loops that are
-/// shared out wait for each other. (`.ci/run` runs golden files with more.)
+/// For a script that writes to `folder`. Tests run side by side, so each keeps to one thread: on a busy machine loops
+/// that are shared out wait for each other. (`.ci/run` runs golden files with more.)
 fn settings(folder: &Path) -> Settings {
     Settings { out: Some(folder.to_path_buf()), quiet: true, threads: 1, ..Settings::default() }
 }

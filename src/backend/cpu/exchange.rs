@@ -72,8 +72,8 @@ impl RowLayout {
         Ok(RowLayout { fold, stride, width, columns: v.columns, rows: v.rows.local })
     }
 
-    /// Where the first number of a row stands. Most rows follow the one before on the same site: then the place is the next,
-    /// and none of the divisions that the fold takes are made.
+    /// Where the first number of a row stands. Most rows follow the one before on the same site: then the place is the
+    /// next, and none of the divisions that the fold takes are made.
     #[inline(always)]
     fn start(&self, row: usize, before: &mut Option<(usize, usize)>) -> usize {
         let Some(fold) = self.fold else { return row * self.stride };
@@ -172,7 +172,8 @@ fn add<F: Lane>(
             let v = v.map(|(of_v, v)| (of_v, &v[of_v.start(rows[at], &mut before_v)..]));
             for (k, sum) in sums.iter_mut().enumerate() {
                 let change = d[at * each + k];
-                // SAFETY: rows ascend and none stands twice, so that no other worker has this one; it was checked above.
+                // SAFETY: rows ascend and none stands twice, so that no other worker has this one;
+                // it was checked above.
                 unsafe { target.add(start + places.offset(k), change) };
                 if let Some((of_v, v)) = v {
                     *sum += change.to_f64() * v[of_v.offset(k)].to_f64();

@@ -37,8 +37,8 @@ pub(super) fn fetch<T>(items: &[T], from: usize, to: usize) {
     }
 }
 
-/// What is done with each row of a matrix. The entries come in up to three kinds, so that a matrix that knows its values
-/// to be real or imaginary saves half the work; the others leave those kinds empty.
+/// What is done with each row of a matrix. The entries come in up to three kinds, so that a matrix that knows its
+/// values to be real or imaginary saves half the work; the others leave those kinds empty.
 pub(super) trait Visit<T: Scalar> {
     /// A row with its on-site energy, if that is kept apart, and its entries `(column, value)`.
     fn row(
@@ -91,8 +91,8 @@ pub(super) fn one_by_one<T: Scalar, J: Index>(
     }
 }
 
-/// What a cell's rows take from the cells around it. It is there where the rows of a cell are 2, 4 or 8 reals of a single
-/// column.
+/// What a cell's rows take from the cells around it. It is there where the rows of a cell are 2, 4 or 8 reals of a
+/// single column.
 pub(super) struct Cells<F> {
     /// Reals of a cell.
     pub lanes: usize,
@@ -297,7 +297,8 @@ impl<F: Lane, P: Pack<F>> Part<F, P> {
     }
 }
 
-/// A pack of lanes of the rows of a real matrix. Rows of a single lane that share their entries are taken `Q::WIDTH` at once.
+/// A pack of lanes of the rows of a real matrix. Rows of a single lane that share their entries are taken `Q::WIDTH` at
+/// once.
 struct RealRows<F, P, Q> {
     part: Part<F, P>,
     many: Part<F, Q>,
@@ -312,7 +313,8 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
         fetch(values, starts[0] + AHEAD, starts[4] + AHEAD);
         fetch(columns, starts[0] + AHEAD, starts[4] + AHEAD);
         let mut four = [P::splat(F::default()); 4];
-        // No iterators and closures: a build without link-time optimisation calls what it finds of them in another unit.
+        // No iterators and closures: a build without link-time optimisation calls what it finds of them in another
+        // unit.
         let (mut lengths, mut shared) = ([0; 4], usize::MAX);
         for r in 0..4 {
             lengths[r] = starts[r + 1] - starts[r];
@@ -336,7 +338,8 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
     /// `sum` and the product of entry number `at` of a matrix with as many columns as values.
     #[inline(always)]
     fn product<J: Index>(&self, columns: &[J], values: &[F], at: usize, sum: P) -> P {
-        // SAFETY: where rows start ascends (checked when the matrix was prepared), and both lists reach the end of the last row.
+        // SAFETY: where rows start ascends (checked when the matrix was prepared),
+        // and both lists reach the end of the last row.
         let (column, value) = unsafe { (columns.get_unchecked(at).at(), *values.get_unchecked(at)) };
         P::splat(value).mla(self.part.pass.load(column), sum)
     }
@@ -455,8 +458,8 @@ pub(super) fn real_rows<F: Lane, M: Walk<F>>(
     });
 }
 
-/// Lanes of one pack, those of the next smaller one, and so on: five columns are four and one, not five times one. Rows come
-/// in order, a stretch at a time for all groups.
+/// Lanes of one pack, those of the next smaller one, and so on: five columns are four and one, not five times one. Rows
+/// come in order, a stretch at a time for all groups.
 fn in_groups(lanes: usize, rows: Range<usize>, mut work: impl FnMut(Range<usize>, Range<usize>)) {
     let group = |from: usize| {
         let rest = lanes - from;

@@ -163,7 +163,8 @@ impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
                 })
                 .collect();
             let jobs: Vec<Range<usize>> = (0..plan.workers()).map(|i| i..i + 1).collect();
-            // SAFETY of the passes: the plan never lets two workers write one row, nor read a row that is being written.
+            // SAFETY of the passes: the plan never lets two workers write one row,
+            // nor read a row that is being written.
             let mut parts = self.threads.map(&jobs, |job| {
                 let mut sums = vec![vec![0.0; 2 * stride]; depth];
                 let mut looked = 0;

@@ -47,8 +47,9 @@ pub(in crate::backend) use block::HostBlock;
 pub(in crate::backend) use random::entry as random_entry;
 pub(crate) use threads::Threads;
 
-/// Sets of vector instructions that the kernels are compiled for. The tests within this library are built for the baseline
-/// alone: all sets once more would take a quarter of their time to build. Scripts and the other tests run the best set there is.
+/// Sets of vector instructions that the kernels are compiled for. The tests within this library are built for the
+/// baseline alone: all sets once more would take a quarter of their time to build.
+/// Scripts and the other tests run the best set there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
     /// What every processor of the architecture has.

@@ -124,8 +124,8 @@ impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
     }
 }
 
-/// A register is a pack. Its functions are inlined into code that was compiled for its instruction set and is entered only
-/// where `Isa::detect` found that.
+/// A register is a pack. Its functions are inlined into code that was compiled for its instruction set and is entered
+/// only where `Isa::detect` found that.
 impl<R: Register> Pack<R::Real> for R {
     const WIDTH: usize = R::LANES;
     #[inline(always)]
@@ -277,9 +277,9 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
     }
 }
 
-/// The packs of one instruction set for lanes of type `F`. `Widest` is for real rows, `Wide` for complex ones, which keep
-/// twice as many sums in registers. `Beside` is for what lies side by side whatever the width: eight lanes at least, and one
-/// register where that has as many, so that loops decide how many sums run at once.
+/// The packs of one instruction set for lanes of type `F`. `Widest` is for real rows, `Wide` for complex ones, which
+/// keep twice as many sums in registers. `Beside` is for what lies side by side whatever the width: eight lanes at
+/// least, and one register where that has as many, so that loops decide how many sums run at once.
 pub(in crate::backend) trait Packs<F> {
     type Beside: Pack<F>;
     type Widest: Pack<F>;

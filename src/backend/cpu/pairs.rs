@@ -1,5 +1,5 @@
-//! The pass over a single column of a complex matrix: real and imaginary part of a number are neighbours, and several entries
-//! of a row, or several cells, fill a register.
+//! The pass over a single column of a complex matrix: real and imaginary part of a number are neighbours, and several
+//! entries of a row, or several cells, fill a register.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -30,8 +30,8 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> PairRows<F, P, Q> {
         PairRows { part: Part::new(pass), many: Part::new(pass), turn, turns }
     }
 
-    /// The product of a row with entries in these columns; `values` are the real and imaginary parts of as many numbers. A
-    /// pack of entries at a time, then what is left, each in a pack of its own.
+    /// The product of a row with entries in these columns; `values` are the real and imaginary parts of as many
+    /// numbers. A pack of entries at a time, then what is left, each in a pack of its own.
     #[inline(always)]
     fn product<J: Index>(&self, columns: &[J], values: *const F) -> P {
         let (pass, zero) = (self.part.pass, Q::splat(F::default()));
@@ -44,8 +44,8 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> PairRows<F, P, Q> {
                 // SAFETY: `k + e` is below the number of columns.
                 places[e] = pass.v.wrapping_add(2 * unsafe { columns.get_unchecked(k + e) }.at());
             }
-            // SAFETY: columns are below the number of rows of `v` (checked when the matrix was prepared), and there are as many
-            // values as columns; so below.
+            // SAFETY: columns are below the number of rows of `v` (checked when the matrix was prepared), and there are
+            // as many values as columns; so below.
             let (x, values) = unsafe { (Q::pairs(places.as_ptr()), Q::load(values.add(2 * k))) };
             along = values.firsts().mla(x, along);
             across = values.seconds().mla(x, across);

@@ -3,8 +3,8 @@
 
 use crate::number::Real;
 
-/// Asks the caches for the line at an address, which may lie anywhere: the processor's own prefetching follows what is read
-/// in order, and no further than a page.
+/// Asks the caches for the line at an address, which may lie anywhere: the processor's own prefetching follows what is
+/// read in order, and no further than a page.
 #[inline(always)]
 pub(in crate::backend) fn fetch<F>(at: *const F) {
     #[cfg(target_arch = "x86_64")]
@@ -16,8 +16,8 @@ pub(in crate::backend) fn fetch<F>(at: *const F) {
     let _ = at;
 }
 
-/// Where each of eight lanes takes its number from, for lanes of 64 and, twice over, of 32 bits, and for two registers of four
-/// lanes of 64.
+/// Where each of eight lanes takes its number from, for lanes of 64 and, twice over, of 32 bits, and for two registers
+/// of four lanes of 64.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(in crate::backend) struct Turn {
@@ -83,7 +83,8 @@ pub(in crate::backend) trait Register: Copy {
     unsafe fn total(self) -> f64;
     /// Lanes among which [`Register::permute`] takes one instruction; 0 if it does nothing.
     const TURNED: usize = 0;
-    /// In every so many lanes, each takes the number that a turn says. A register of four lanes is one `half` of the eight.
+    /// In every so many lanes, each takes the number that a turn says.
+    /// A register of four lanes is one `half` of the eight.
     unsafe fn permute(self, _: &Turn, _half: usize) -> Self {
         self
     }

@@ -1,9 +1,9 @@
-//! Cubic B-splines on the CPU: a point reads 16 chunks of four neighbouring rows; along a row the functions lie side by side,
-//! and vector registers run over them.
+//! Cubic B-splines on the CPU: a point reads 16 chunks of four neighbouring rows; along a row the functions lie side by
+//! side, and vector registers run over them.
 //!
-//! Floor: the 64 rows of a point, 256 L bytes in single precision, over the bandwidth of whatever holds them. Points are taken
-//! in an order in which neighbours follow one another, so that with many points these are the caches. Every point is
-//! computed alone: its numbers do not depend on the other points or on their order.
+//! Floor: the 64 rows of a point, 256 L bytes in single precision, over the bandwidth of whatever holds them. Points
+//! are taken in an order in which neighbours follow one another, so that with many points these are the caches. Every
+//! point is computed alone: its numbers do not depend on the other points or on their order.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -120,8 +120,8 @@ impl PreparedSplines {
             written: PhantomData,
         };
         let cost = 64 * shape.lanes * job.planes.len();
-        // A few points take less time than waking another thread. Walkers are dealt out to workers already, so that sharing out
-        // their points does not pay.
+        // A few points take less time than waking another thread. Walkers are dealt out to workers already, so that
+        // sharing out their points does not pay.
         let alone = points.len() < 4 || task::on_worker();
         let cost = if alone { 0 } else { cost };
         let ranges = self.threads.ranges(points.len(), cost);
@@ -222,8 +222,8 @@ impl<F: Real> GridPlace<F> {
 /// One point: `room` takes value, the three derivatives along the grid and the Laplacian, `stride` numbers each.
 ///
 /// # Safety
-/// The processor has the instructions of `P`, the places lie in the table, whose rows are whole numbers of packs, and `room`
-/// has room.
+/// The processor has the instructions of `P`, the places lie in the table, whose rows are whole numbers of packs, and
+/// `room` has room.
 #[inline(always)]
 unsafe fn point<P: Register, const ALL: bool>(
     table: *const P::Real,

@@ -133,7 +133,8 @@ fn whole_cells<T: Stored>(orbitals: usize) -> bool {
     matches!(orbitals * parts, 2 | 4 | 8)
 }
 
-/// What the rows of a cell take from others, lane by lane. Each entry of a complex matrix is two of a real one, or four.
+/// What the rows of a cell take from others, lane by lane. Each entry of a complex matrix is two of a real one,
+/// or four.
 fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
     let (orbitals, complex) = (of_cell.len(), T::DTYPE.is_complex());
     let parts = if complex { 2 } else { 1 };

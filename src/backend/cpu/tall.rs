@@ -1,5 +1,5 @@
-//! Sums, scalar products and products with small matrices of tall-skinny blocks, over one worker's rows. A complex block of
-//! n columns is a real one of 2 n lanes here: real parts, then imaginary ones.
+//! Sums, scalar products and products with small matrices of tall-skinny blocks, over one worker's rows. A complex
+//! block of n columns is a real one of 2 n lanes here: real parts, then imaginary ones.
 
 use super::block::Lane;
 use super::pack::{Body, Pack};

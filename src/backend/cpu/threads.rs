@@ -1,5 +1,5 @@
-//! Worker threads over fixed, contiguous ranges of rows. Who is free takes the next range, and partial sums are added in the
-//! order of the ranges, so that a result does not depend on timing.
+//! Worker threads over fixed, contiguous ranges of rows. Who is free takes the next range, and partial sums are added
+//! in the order of the ranges, so that a result does not depend on timing.
 
 use std::any::Any;
 use std::ops::Range;
@@ -65,8 +65,8 @@ impl Drop for Close<'_> {
 /// A pool of workers and the flag that stops them.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    /// None for a single thread: the caller then does all jobs where it is. To hand them to a worker and to wait for it takes
-    /// two switches of threads a loop, which on a busy machine is far more than a small loop takes.
+    /// None for a single thread: the caller then does all jobs where it is. To hand them to a worker and to wait for it
+    /// takes two switches of threads a loop, which on a busy machine is far more than a small loop takes.
     pool: Option<rayon::ThreadPool>,
     interrupt: Interrupt,
 }
@@ -100,29 +100,24 @@ impl Threads {
         &self,
         ranges: &[Range<usize>],
         stride: usize,
-        mut data: &mut [T],
+        data: &mut [T],
         job: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
     ) -> Result<Vec<R>> {
+        let pieces = ranges.iter().scan(data, |data, range| {
+            let (mine, rest) = std::mem::take(data).split_at_mut(range.len() * stride);
+            *data = rest;
+            Some((range.clone(), mine))
+        });
         if self.count() == 1 || ranges.len() < 2 {
-            let mut results = Vec::with_capacity(ranges.len());
-            for range in ranges {
-                let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
-                data = rest;
-                results.push(job(range.clone(), mine));
-            }
+            let results = pieces.map(|(range, mine)| job(range, mine)).collect();
             self.interrupt.check()?;
             return Ok(results);
         }
         let mut results: Vec<Option<R>> = ranges.iter().map(|_| None).collect();
-        let mut pieces = Vec::with_capacity(ranges.len());
-        for (range, slot) in ranges.iter().zip(&mut results) {
-            let (mine, rest) = std::mem::take(&mut data).split_at_mut(range.len() * stride);
-            data = rest;
-            pieces.push(Mutex::new(Some((range.clone(), mine, slot))));
-        }
+        let pieces: Vec<_> = pieces.zip(&mut results).map(|piece| Mutex::new(Some(piece))).collect();
         self.share(pieces.len(), &|k| {
             let piece = pieces[k].lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some((range, mine, slot)) = piece {
+            if let Some(((range, mine), slot)) = piece {
                 *slot = Some(job(range, mine));
             }
         });

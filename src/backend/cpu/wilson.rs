@@ -1,6 +1,7 @@
 //! The Wilson-Dirac operator on the CPU: the same site of all parts of a folded lattice at once.
 //!
-//! Floor: a site's links and spinors once, (4 N + 24 + 24) reals with N reals a link, and 24 more for every vector added.
+//! Floor: a site's links and spinors once, (4 N + 24 + 24) reals with N reals a link,
+//! and 24 more for every vector added.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -180,7 +181,8 @@ impl<F: Packed> PreparedWilson<F> {
         let work = items.plane * items.thick * self.shape.lanes * columns * 16;
         let sums = self.threads.map(&self.threads.ranges(items.count(), work), |range| {
             let mut sums = vec![0.0; 2 * columns];
-            // One column after the other, or as many as share cache lines: the caches cannot hold the neighbours of all columns.
+            // One column after the other, or as many as share cache lines: the caches cannot hold the neighbours of all
+            // columns.
             for first in (0..columns).step_by(together) {
                 for item in range.clone() {
                     if self.threads.stopped() {
@@ -214,8 +216,8 @@ fn wrong() -> Error {
     Error::internal("spinors of another precision than the operator")
 }
 
-/// The order of sites: tiles of planes in the third direction, walked along the fourth, so that a spinor that was read as
-/// a neighbour is still in the caches when its own turn comes.
+/// The order of sites: tiles of planes in the third direction, walked along the fourth, so that a spinor that was read
+/// as a neighbour is still in the caches when its own turn comes.
 struct Tiles {
     part: [usize; 4],
     cut: [bool; 4],
@@ -247,7 +249,8 @@ impl Tiles {
         (first..last).map(move |x2| [x2, x3])
     }
 
-    /// Of a plane the sites that a pass computes, as ranges. Of a fold one lane at a face is enough for a site to be there.
+    /// Of a plane the sites that a pass computes, as ranges. Of a fold one lane at a face is enough for a site to be
+    /// there.
     fn chosen(&self, [x2, x3]: [usize; 2], which: Which) -> Vec<Range<usize>> {
         let first = (x3 * self.part[2] + x2) * self.plane;
         let whole = first..first + self.plane;

@@ -6,8 +6,8 @@ use crate::backend::matrix::wilson::{WilsonBox, WilsonSpec};
 /// Vectors that one pass may add.
 pub(super) const MOST_ADDED: usize = 4;
 
-/// Lanes of a pack that are at a face: runs of so many, as far apart as they are long, from `lane` on. Among the lanes of the face
-/// they stand together, from `at` on.
+/// Lanes of a pack that are at a face: runs of so many, as far apart as they are long, from `lane` on. Among the lanes
+/// of the face they stand together, from `at` on.
 #[derive(Clone, Copy)]
 pub(super) struct Across {
     pub run: usize,
@@ -29,8 +29,8 @@ pub(super) struct WilsonShape {
     pub enter: [[[f64; 16]; 2]; 4],
     /// Whether a lane's sites have the other parity than those of lane 0.
     pub odd: [bool; 16],
-    /// Whether the lattice is a box that has neighbours in a direction, and what a fermion gets that leaves it through the lower and
-    /// the upper face.
+    /// Whether the lattice is a box that has neighbours in a direction, and what a fermion gets that leaves it through
+    /// the lower and the upper face.
     pub cut: [bool; 4],
     pub leave: [[f64; 2]; 4],
 }
@@ -68,13 +68,14 @@ impl WilsonShape {
         self.sites() / self.part[d]
     }
 
-    /// Lanes of a face: where the direction is folded, one half of the lanes has the lower face and the other the upper one.
+    /// Lanes of a face: where the direction is folded, one half of the lanes has the lower face and the other the upper
+    /// one.
     pub fn lanes_across(&self, d: usize) -> usize {
         if self.bit[d] > 0 { self.lanes / 2 } else { self.lanes }
     }
 
-    /// Where the lanes of a pack are among those of a face, for pack number `chunk` of so many lanes; none if its sites are at the
-    /// opposite face.
+    /// Where the lanes of a pack are among those of a face, for pack number `chunk` of so many lanes; none if its sites
+    /// are at the opposite face.
     #[inline(always)]
     pub fn across(&self, d: usize, upper: bool, chunk: usize, lanes: usize) -> Option<Across> {
         let (bit, lane) = (self.bit[d], chunk * lanes);

@@ -1,5 +1,5 @@
-//! One site of the Wilson-Dirac operator in all lanes: half-spinor projection, products with links, and the sum with whatever
-//! vectors a pass adds; and what leaves a box through its faces.
+//! One site of the Wilson-Dirac operator in all lanes: half-spinor projection, products with links, and the sum with
+//! whatever vectors a pass adds; and what leaves a box through its faces.
 
 use std::ops::Range;
 
@@ -39,7 +39,8 @@ pub(super) struct Job<'a, F> {
 pub(super) enum Work<'a, F> {
     /// Computes a range of sites of a column, and adds their products to the sums.
     Sites { column: usize, range: Range<usize>, sums: &'a mut [f64] },
-    /// Makes what leaves through a face (direction, whether the upper one) at a range of places across it, for all columns.
+    /// Makes what leaves through a face (direction, whether the upper one) at a range of places across it,
+    /// for all columns.
     Leave { face: (usize, bool), range: Range<usize>, to: &'a mut [F] },
 }
 
@@ -233,8 +234,8 @@ impl<P: Register> Run<'_, P> {
             let mut h = project::<P, MU>(spinor(there, its), self.step, self.im, self.forward);
             if edge {
                 let sign = sign(0);
-                // What would have come from beyond the box is zero so far. No closures and no iterators over packs: what the
-                // compiler does not inline has not the instructions that it needs.
+                // What would have come from beyond the box is zero so far. No closures and no iterators over packs:
+                // what the compiler does not inline has not the instructions that it needs.
                 let came = self.came::<MU>(true, site, stride, chunk, column);
                 for spin in 0..2 {
                     for colour in 0..3 {
@@ -263,8 +264,8 @@ impl<P: Register> Run<'_, P> {
         }
     }
 
-    /// The half-spinors that have come through a face to a site, zero in lanes whose sites are elsewhere; none where the box has no
-    /// neighbour.
+    /// The half-spinors that have come through a face to a site, zero in lanes whose sites are elsewhere; none where
+    /// the box has no neighbour.
     #[inline(always)]
     unsafe fn came<const MU: usize>(
         &self,
@@ -358,8 +359,8 @@ impl<P: Register> Run<'_, P> {
         }
     }
 
-    /// Asks for what a site will read in a direction and the caches have not seen since it was a neighbour of another: links,
-    /// the spinor ahead, and the links behind where a plane or more was walked since.
+    /// Asks for what a site will read in a direction and the caches have not seen since it was a neighbour of another:
+    /// links, the spinor ahead, and the links behind where a plane or more was walked since.
     #[inline(always)]
     fn ahead<const MU: usize, const N: usize>(
         &self,

@@ -1,6 +1,6 @@
-//! Rows that every GPU has a range of, brought together on all of them: the GPUs' copy engines write each range to the memory of the
-//! others, then a number there that counts passes, for which a kernel waits. The host waits for nothing. Landings have
-//! two halves, used by turns, for the reason that `passage.rs` tells.
+//! Rows that every GPU has a range of, brought together on all of them: the GPUs' copy engines write each range to the
+//! memory of the others, then a number there that counts passes, for which a kernel waits. The host waits for nothing.
+//! Landings have two halves, used by turns, for the reason that `passage.rs` tells.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 /// Threads of the block that waits for the numbers of the others.
 pub(super) const WAITING: u32 = 32;
 
-/// Where this GPU's rows go at one of the others: in even passes and in odd ones, the number there, and the stream that copies.
+/// Where this GPU's rows go at one of the others: in even passes and in odd ones, the number there,
+/// and the stream that copies.
 struct Other {
     to: [u64; 2],
     number: u64,
@@ -104,8 +105,8 @@ impl Assembly for CudaAssembly {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: the vector holds as many bytes, and each landing has room for them where this part's rows belong; the
-            // stream waits for the vector, and who changes that next for the copies.
+            // SAFETY: the vector holds as many bytes, and each landing has room for them where this part's rows belong;
+            // the stream waits for the vector, and who changes that next for the copies.
             check("rows for all GPUs", unsafe { sys::cuMemcpyDtoDAsync_v2(to, x, bytes, stream) })
         };
         self.ready.record(main)?;

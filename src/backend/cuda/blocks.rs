@@ -1,5 +1,5 @@
-//! Stencils whose hoppings lead within cells and to the next ones along the axes: their values as blocks, and the argument
-//! of the kernel that takes cells of two or four orbitals whole.
+//! Stencils whose hoppings lead within cells and to the next ones along the axes: their values as blocks, and the
+//! argument of the kernel that takes cells of two or four orbitals whole.
 
 use std::sync::Arc;
 
@@ -136,8 +136,8 @@ impl Head {
         Ok((head, vec![of_class, plain, of]))
     }
 
-    /// Shortens the march of small lattices, down to so many planes, until half of the blocks that the GPU holds at once have a
-    /// unit of work; returns how many units there are.
+    /// Shortens the march of small lattices, down to so many planes, until half of the blocks that the GPU holds at
+    /// once have a unit of work; returns how many units there are.
     pub fn units(&mut self, fewest: u32, resident: u32) -> u64 {
         let tiles = u64::from(self.nx.div_ceil(self.tile_x)) * u64::from(self.ny.div_ceil(self.tile_y));
         loop {

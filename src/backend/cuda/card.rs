@@ -43,8 +43,8 @@ fn share(bytes: usize) -> usize {
     bytes.div_ceil(COPYING).next_multiple_of(64).max(SHARE)
 }
 
-/// Does all pieces of a block, each on a thread of its own, with the bytes before it. No pool's threads: they would take up other
-/// work while they wait, which may want the same memory.
+/// Does all pieces of a block, each on a thread of its own, with the bytes before it. No pool's threads: they would
+/// take up other work while they wait, which may want the same memory.
 fn side_by_side<P: AsRef<[u8]> + Send>(
     pieces: impl Iterator<Item = P>,
     copy: impl Fn(usize, usize, P) -> Result<()> + Sync,
@@ -247,7 +247,8 @@ impl Card {
         }
     }
 
-    /// Learns of matrices that lie here, and sends the oldest to the host where they are more than a part of the memory.
+    /// Learns of matrices that lie here, and sends the oldest to the host where they are more than a part of the
+    /// memory.
     pub fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         let bytes = {
             let mut lying = self.lying();
@@ -516,8 +517,8 @@ impl std::fmt::Debug for Card {
     }
 }
 
-/// Memory on the GPU; dropped, it is kept for the next block, as long as that is not too much. Work on it is queued on one stream, so that whoever gets it
-/// next writes after the last reader.
+/// Memory on the GPU; dropped, it is kept for the next block, as long as that is not too much. Work on it is queued on
+/// one stream, so that whoever gets it next writes after the last reader.
 #[derive(Debug)]
 pub(in crate::backend) struct Buffer {
     pub address: u64,

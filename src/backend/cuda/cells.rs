@@ -1,5 +1,5 @@
-//! Matrix-free stencils on the GPU: the general kernel, and the one for a single orbital with hoppings straight to the next
-//! cells.
+//! Matrix-free stencils on the GPU: the general kernel, and the one for a single orbital with hoppings straight to the
+//! next cells.
 
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ impl General {
 }
 
 impl StencilArgument {
-    /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each; returns how many units of
-    /// work that makes.
+    /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each; returns how many units
+    /// of work that makes.
     fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
         let cells = (THREADS / threads / self.orbitals).max(1);
         (self.tile_x, self.tile_y) = match (self.directions, cells) {

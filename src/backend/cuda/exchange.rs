@@ -1,5 +1,6 @@
-//! Exchange of rows with other backends through page-locked memory: gathered by a kernel and copied on a stream of their own
-//! while the product with the GPU's own rows runs. GPUs that reach each other's memory use [`super::link`] instead.
+//! Exchange of rows with other backends through page-locked memory: gathered by a kernel and copied on a stream of
+//! their own while the product with the GPU's own rows runs. GPUs that reach each other's memory use [`super::link`]
+//! instead.
 
 use std::sync::Arc;
 
@@ -155,7 +156,8 @@ impl Port for CudaPort {
         for &count in &self.sends {
             let all = count as u64;
             let arguments = arguments![all, lanes, complex, rows, x, y];
-            // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, `leaving` holds them all.
+            // SAFETY: the kernel's arguments; the rows were counted in vectors of this length,
+            // `leaving` holds them all.
             unsafe { self.gpu.launch(&self.kernel("gather_rows"), count * lanes as usize, &arguments)? };
             rows += 8 * all;
             y += self.shape.bytes(count) as u64;
@@ -219,8 +221,8 @@ impl Port for CudaPort {
         let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
         let to = growth.address();
         let arguments = arguments![rows, lanes, width, list, d, x, y, to];
-        // SAFETY: the kernel's arguments; the boundary rows were counted in vectors of this length and none stands twice,
-        // `growth` a number for each block and lane.
+        // SAFETY: the kernel's arguments; the boundary rows were counted in vectors of this length and none stands
+        // twice, `growth` a number for each block and lane.
         unsafe {
             card.launch(&self.kernel("add_rows"), (blocks, lanes.div_ceil(width)), THREADS, &arguments)?;
         }

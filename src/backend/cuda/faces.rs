@@ -1,5 +1,5 @@
-//! Half-spinors that pass the faces of a box of the Wilson-Dirac operator between GPUs that reach each other's memory. The box is
-//! computed as if it ended there, while they travel; then sites at the faces get what comes from beyond.
+//! Half-spinors that pass the faces of a box of the Wilson-Dirac operator between GPUs that reach each other's memory.
+//! The box is computed as if it ended there, while they travel; then sites at the faces get what comes from beyond.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ pub(super) fn parity(sites: Sites) -> u32 {
     }
 }
 
-/// Whether half-spinors of half of the sites pass a face: the product has the sites of one parity, and of every two that follow
-/// each other on the face one is among them.
+/// Whether half-spinors of half of the sites pass a face: the product has the sites of one parity, and of every two
+/// that follow each other on the face one is among them.
 fn halved(spec: &WilsonSpec, face: &Face) -> bool {
     let along = usize::from(face.direction == 0);
     spec.sites != Sites::All && face.alternates && spec.dims()[along].is_multiple_of(2)
@@ -206,8 +206,8 @@ impl Link for FacesLink {
         // Who changes the vector next waits for what leaves; and see the kernel.
         self.passage.wait()?;
         let name = format!("add_faces_{}", self.form);
-        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `growth` has room for a
-        // number of each block and column.
+        // SAFETY: the kernel's argument; both vectors are of the box, what comes has the sites of the faces, `growth`
+        // has room for a number of each block and column.
         unsafe { self.card.launch(&name, blocks, BLOCK as u32, &arguments![argument])? };
         growth.later(&self.card, &self.ledger, columns)
     }

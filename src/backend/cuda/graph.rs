@@ -1,5 +1,5 @@
-//! Launches recorded once and replayed by a single call: where kernels are short, launching them one by one takes longer
-//! than running them.
+//! Launches recorded once and replayed by a single call: where kernels are short, launching them one by one takes
+//! longer than running them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ unsafe impl Send for Graph {}
 unsafe impl Sync for Graph {}
 
 impl Graph {
-    /// Records what `work` queues, without running it. It must do nothing on the GPU but launch kernels, and the memory that
-    /// these touch must live as long as the graph is replayed.
+    /// Records what `work` queues, without running it. It must do nothing on the GPU but launch kernels, and the memory
+    /// that these touch must live as long as the graph is replayed.
     ///
     /// # Errors
     /// Those of `work`, and the driver's.

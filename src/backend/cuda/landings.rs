@@ -1,4 +1,5 @@
-//! Memory of a GPU that other GPUs write rows to. It is kept until the program ends, since other processes may have it mapped.
+//! Memory of a GPU that other GPUs write rows to. It is kept until the program ends,
+//! since other processes may have it mapped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Numbers that kernels leave on the GPU until somebody asks: many passes write to one page, and the page comes to the host in
-//! one copy.
+//! Numbers that kernels leave on the GPU until somebody asks: many passes write to one page, and the page comes to the
+//! host in one copy.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

@@ -1,5 +1,6 @@
-//! Exchange of rows between GPUs that reach each other's memory, in one process or in several of one machine; how numbers get there
-//! is the business of `passage.rs`. A kernel writes the rows that a neighbour reads, and the neighbour's boundary waits for them.
+//! Exchange of rows between GPUs that reach each other's memory, in one process or in several of one machine; how
+//! numbers get there is the business of `passage.rs`. A kernel writes the rows that a neighbour reads, and the
+//! neighbour's boundary waits for them.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,14 +19,16 @@ use crate::backend::matrix::{Csr, Indices};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
-/// Blocks that write rows to neighbours, one a multiprocessor, and threads of each: enough to fill a link, few beside a product.
+/// Blocks that write rows to neighbours, one a multiprocessor, and threads of each: enough to fill a link,
+/// few beside a product.
 pub(super) const SENDING: u32 = 8;
 pub(super) const SENDING_THREADS: u32 = 1024;
 
 /// Blocks of a multiprocessor that add to boundary rows, with registers for two rows a thread.
 pub(super) const ADDING: u32 = 3;
 
-/// Boundary rows as their kernel takes them; see `kernels/exchange.cu`. `counters` is null where no kernel counts passes.
+/// Boundary rows as their kernel takes them; see `kernels/exchange.cu`.
+/// `counters` is null where no kernel counts passes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Boundary {
@@ -41,8 +44,8 @@ struct Boundary {
     neighbours: u32,
 }
 
-/// Where the rows that leave are written in even passes and in odd ones, and what counts passes at the neighbours: for the
-/// kernel that writes them.
+/// Where the rows that leave are written in even passes and in odd ones, and what counts passes at the neighbours: for
+/// the kernel that writes them.
 struct Ways {
     to: Buffer,
     numbers: Buffer,
@@ -175,9 +178,9 @@ impl CudaLink {
         }
     }
 
-    /// Queues sending the rows of the vector at `x`, beside what is queued next. Few rows are written by a kernel of a few blocks.
-    /// Many are copied by the GPU's copy engines: a kernel would take multiprocessors from the product. Rows that do not stand
-    /// together in the vector are gathered first.
+    /// Queues sending the rows of the vector at `x`, beside what is queued next. Few rows are written by a kernel of a
+    /// few blocks. Many are copied by the GPU's copy engines: a kernel would take multiprocessors from the product.
+    /// Rows that do not stand together in the vector are gathered first.
     pub fn queue_send(&mut self, x: u64) -> Result<()> {
         let card = self.gpu.card.clone();
         card.enter()?;
@@ -253,8 +256,8 @@ impl CudaLink {
         let pass = self.passage.pass;
         let arguments = arguments![boundary, lanes, width, pass, alpha, x, y, sums];
         let tiles = (lanes / self.pack).div_ceil(width).max(1);
-        // SAFETY: the kernel's arguments; boundary rows were counted in vectors of this length and none stands twice, columns
-        // count the rows of a half, `sums` has room for a number of each block and lane.
+        // SAFETY: the kernel's arguments; boundary rows were counted in vectors of this length and none stands twice,
+        // columns count the rows of a half, `sums` has room for a number of each block and lane.
         unsafe { card.launch(&self.kernel, (blocks, tiles), THREADS, &arguments) }
     }
 }

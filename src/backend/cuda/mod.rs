@@ -1,5 +1,5 @@
-//! The CUDA backend: one GPU driven through `cust`. Blocks are row-major on the device; work is queued on one stream and
-//! waited for only when numbers come back.
+//! The CUDA backend: one GPU driven through `cust`. Blocks are row-major on the device; work is queued on one stream
+//! and waited for only when numbers come back.
 
 // The card, its memory and its queue.
 mod card;
@@ -505,7 +505,8 @@ impl PeerExchange for Cuda {
 }
 
 impl Cuda {
-    /// Random numbers of the rows from the block's first on, or of runs of `length` that begin at the numbers at `starts`.
+    /// Random numbers of the rows from the block's first on, or of runs of `length` that begin at the numbers at
+    /// `starts`.
     fn fill_rows(&self, v: &mut BlockVector, random: Random, starts: u64, length: u64) -> Result<()> {
         random.fits(v.dtype)?;
         let (rows, columns) = (v.rows.local as u64, v.columns as u32);
@@ -519,8 +520,8 @@ impl Cuda {
         let count = v.rows.local * v.columns;
         let y = self.unique(v)?.address;
         let arguments = arguments![rows, columns, seed, stream, start, starts, length, first, kind, y];
-        // SAFETY: the kernel's arguments; `y` has rows * columns numbers of its type, and `starts`, unless it is 0, one for
-        // each `length` rows.
+        // SAFETY: the kernel's arguments; `y` has rows * columns numbers of its type, and `starts`, unless it is 0, one
+        // for each `length` rows.
         unsafe { self.launch(&name, count, &arguments)? };
         self.sort_sites(v)
     }

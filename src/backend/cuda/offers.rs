@@ -1,5 +1,5 @@
-//! Memory that neighbours write rows to, and what they must know to do so. Before the rows stand numbers, one for each neighbour,
-//! that count what it has written.
+//! Memory that neighbours write rows to, and what they must know to do so. Before the rows stand numbers, one for each
+//! neighbour, that count what it has written.
 
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +47,8 @@ impl Landing {
         self.address
     }
 
-    /// What one neighbour must know: bytes from the beginning to its number, to its rows in the first half, and on to the second.
+    /// What one neighbour must know: bytes from the beginning to its number, to its rows in the first half,
+    /// and on to the second.
     pub fn offer(&self, number: u64, rows: u64, half: u64) -> Result<Offer> {
         let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
         // SAFETY: a handle is written; the landing is an allocation of its own. Without a handle, neighbours in other
@@ -78,7 +79,8 @@ pub(super) struct Offer {
     /// The GPU among those of the machine.
     card: u64,
     landing: u64,
-    /// Bytes from the landing's beginning to the neighbour's number, to its rows in the first half, and on to the second.
+    /// Bytes from the landing's beginning to the neighbour's number, to its rows in the first half,
+    /// and on to the second.
     pub number: u64,
     pub rows: u64,
     pub half: u64,

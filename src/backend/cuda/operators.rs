@@ -1,5 +1,5 @@
-//! The operators of a superblock's records, where the kernels find them: on the GPU all at once, or in windows that travel there from
-//! main memory one after the other.
+//! The operators of a superblock's records, where the kernels find them: on the GPU all at once, or in windows that
+//! travel there from main memory one after the other.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -105,7 +105,8 @@ impl PlacedOperators {
     }
 }
 
-/// Brings the operators to the GPU, or to where they begin to travel; returns where those of even and of odd windows begin.
+/// Brings the operators to the GPU, or to where they begin to travel;
+/// returns where those of even and of odd windows begin.
 fn bring(
     card: &Arc<Card>,
     matrices: &[&Arc<Held<f64>>],

@@ -1,6 +1,6 @@
-//! The order in which blocks walk the rows of a stored matrix. Columns that keep fixed distances from their rows tell of a
-//! lattice; walked in tiles of it, rows find their neighbours in the nearest cache. Any order is right, so that a wrong
-//! guess costs time only.
+//! The order in which blocks walk the rows of a stored matrix. Columns that keep fixed distances from their rows tell
+//! of a lattice; walked in tiles of it, rows find their neighbours in the nearest cache. Any order is right, so that a
+//! wrong guess costs time only.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ const SLACK: usize = 8;
 /// Rows of a plane that a group of threads takes in a folded tile.
 const FOLD: u32 = 2;
 
-/// Most parts that the units are cut into, one after the other: of folded tiles, and of blocks of which a multiprocessor holds
-/// several. A block that stands alone waits at the beginning of every part.
+/// Most parts that the units are cut into, one after the other: of folded tiles, and of blocks of which a
+/// multiprocessor holds several. A block that stands alone waits at the beginning of every part.
 const FOLDED_PARTS: u32 = 24;
 const PARTS: u32 = 8;
 
@@ -126,8 +126,8 @@ impl Order {
         }
     }
 
-    /// Units of work, `least` if there are as many, for blocks of so many threads, of which `threads` take a row of so many bytes.
-    /// Folded tiles have twice the height.
+    /// Units of work, `least` if there are as many, for blocks of so many threads, of which `threads` take a row of so
+    /// many bytes. Folded tiles have twice the height.
     pub fn tiled(
         mut self,
         rows: usize,
@@ -155,7 +155,8 @@ impl Order {
         self.fold = if folded && self.height >= FOLD * self.tile_y { FOLD } else { 1 };
         (self.lines, self.tile_y) = (self.tile_y, self.tile_y * self.fold);
         self.march = self.march.clamp(1, self.depth.max(1));
-        // Tiles as those of rows over many threads, whose entries need their place in the cache too; folded ones as many.
+        // Tiles as those of rows over many threads, whose entries need their place in the cache too;
+        // folded ones as many.
         let line = u64::from(self.width) * u64::from(bytes);
         self.slab = slab(self.lines, line, THREADS);
         (self.tiles_x, self.tiles_y) = (self.width.div_ceil(self.tile_x), self.height.div_ceil(self.tile_y));
@@ -169,8 +170,8 @@ impl Order {
         self
     }
 
-    /// Shares the units out to blocks of so many threads, of which the GPU holds so many at once; returns how many blocks
-    /// there are in all.
+    /// Shares the units out to blocks of so many threads, of which the GPU holds so many at once; returns how many
+    /// blocks there are in all.
     pub fn share_out(&mut self, block: u32, resident: u32) -> u32 {
         let each = self.units.div_ceil(resident).max(1);
         let most = match block {
@@ -250,7 +251,8 @@ mod tests {
         assert_eq!(of(1000, &[-1, 1]), (0, 0, 0));
     }
 
-    /// A power of two of rows, of which evenly spaced ones would all be in the first plane of x, and an eighth in that of y.
+    /// A power of two of rows, of which evenly spaced ones would all be in the first plane of x,
+    /// and an eighth in that of y.
     #[test]
     fn boundaries_are_seen_as_often_as_they_are() {
         let order = Order::of(&periodic([32, 32, 256]));

@@ -1,10 +1,10 @@
-//! What exchanges between GPUs that reach each other's memory have in common, in one process or in several of one machine: what
-//! leaves is written straight to the neighbour's memory, then a number there that counts passes; the neighbour's boundary waits
-//! for that number. The host waits for nothing.
+//! What exchanges between GPUs that reach each other's memory have in common, in one process or in several of one
+//! machine: what leaves is written straight to the neighbour's memory, then a number there that counts passes; the
+//! neighbour's boundary waits for that number. The host waits for nothing.
 //!
-//! What comes lands in two halves by turns. Nobody overwrites what is still read: a GPU sends pass `k` after it has added what came
-//! in pass `k - 1`, which a neighbour sent after it had added that of pass `k - 2`, the last in that half. So neighbours write
-//! to one another in every pass, also where one of them reads nothing.
+//! What comes lands in two halves by turns. Nobody overwrites what is still read: a GPU sends pass `k` after it has
+//! added what came in pass `k - 1`, which a neighbour sent after it had added that of pass `k - 2`, the last in that
+//! half. So neighbours write to one another in every pass, also where one of them reads nothing.
 
 use std::sync::Arc;
 
@@ -104,7 +104,8 @@ impl Passage {
         })
     }
 
-    /// All that leaves for some neighbours stands together in a few runs of the vector: where it is much, nothing gathers it.
+    /// All that leaves for some neighbours stands together in a few runs of the vector: where it is much,
+    /// nothing gathers it.
     pub fn leave_from_vector(&mut self, runs: Vec<Option<Vec<Run>>>) {
         if self.sends.iter().sum::<usize>() > STRAIGHT {
             self.straight = runs;
@@ -210,8 +211,8 @@ impl Passage {
         self.ready.hold(self.stream())
     }
 
-    /// Queues copying what leaves, if kernels have not written it to the neighbours, and telling these the pass. `x` is where the
-    /// vector begins.
+    /// Queues copying what leaves, if kernels have not written it to the neighbours, and telling these the pass. `x` is
+    /// where the vector begins.
     pub fn hand_over(&self, x: u64) -> Result<()> {
         let ways = self.ways()?;
         for (n, &number) in ways.numbers.iter().enumerate() {

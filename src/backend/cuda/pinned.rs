@@ -1,5 +1,5 @@
-//! Page-locked memory of the host, which copies at full speed and in the background, and the events that tell when it may be
-//! touched again.
+//! Page-locked memory of the host, which copies at full speed and in the background, and the events that tell when it
+//! may be touched again.
 
 use std::collections::VecDeque;
 
@@ -51,8 +51,8 @@ impl Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // SAFETY: the memory came from `cuMemHostAlloc`; who copies asynchronously waits before he drops it. A failure leaves
-        // it with the driver.
+        // SAFETY: the memory came from `cuMemHostAlloc`; who copies asynchronously waits before he drops it. A failure
+        // leaves it with the driver.
         let _ = unsafe { sys::cuMemFreeHost(self.first.cast()) };
     }
 }
@@ -167,7 +167,8 @@ impl Copies {
             let at = ring.turn()?;
             let (slot, event) = &mut ring.slots[at];
             slot.bytes_mut()[..piece.len()].copy_from_slice(piece);
-            // SAFETY: the buffer holds as many bytes from `to` on, says the caller; the slot is not touched before its event.
+            // SAFETY: the buffer holds as many bytes from `to` on, says the caller;
+            // the slot is not touched before its event.
             let status = unsafe { sys::cuMemcpyHtoDAsync_v2(to, slot.first.cast(), piece.len(), stream) };
             check("copying to the GPU", status)?;
             event.record(stream)?;
@@ -175,8 +176,8 @@ impl Copies {
         Ok(())
     }
 
-    /// So many numbers that the GPU itself writes to page-locked memory, whose address `work` is given: a copy of the few that a
-    /// computation waits for would take as long as they do. None if they are too many.
+    /// So many numbers that the GPU itself writes to page-locked memory, whose address `work` is given: a copy of the
+    /// few that a computation waits for would take as long as they do. None if they are too many.
     pub fn answer(
         &mut self,
         stream: sys::CUstream,

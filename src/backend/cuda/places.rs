@@ -1,4 +1,5 @@
-//! Where dense matrices are on the card: those that it has made itself, and others that are brought. Matrices put together from them.
+//! Where dense matrices are on the card: those that it has made itself, and others that are brought.
+//! Matrices put together from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub(super) fn on_other_card(card: &Arc<Card>, m: &Held<f64>) -> Result<Option<(B
 }
 
 impl CardMatrices {
-    /// All of these, each once: those that the card has as they are, if they stand as `by_rows` says, the others brought so.
+    /// All of these, each once: those that the card has as they are, if they stand as `by_rows` says,
+    /// the others brought so.
     pub fn of<'a>(
         card: &Arc<Card>,
         matrices: impl Iterator<Item = &'a Held<f64>>,
@@ -118,7 +120,8 @@ struct Rectangle {
     columns: u32,
 }
 
-/// A tile of a result as kernels read it: where that begins, its size, the tile's first row and column, and what it is the sum of.
+/// A tile of a result as kernels read it: where that begins, its size, the tile's first row and column,
+/// and what it is the sum of.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Tile {
@@ -182,7 +185,8 @@ pub(super) fn composed(card: &Arc<Card>, all: &[Composed<'_>]) -> Result<BlockVe
         let count = u32::try_from(tiles.len()).map_err(|_| Error::internal("too many tiles"))?;
         let (tiles, rectangles) = (card.upload(&tiles)?, card.upload(&rectangles)?);
         let (of, from, to) = (tiles.address, rectangles.address, out.address);
-        // SAFETY: the kernel's arguments. The tiles lie within `out`, and whoever asked has kept to the blocks that he names.
+        // SAFETY: the kernel's arguments. The tiles lie within `out`, and whoever asked has kept to the blocks that he
+        // names.
         unsafe { card.launch("compose_f64", (count, 1), THREADS, &arguments![of, from, to])? };
     }
     Ok(reals(out, at))

@@ -1,7 +1,8 @@
 //! Products by operation records on the GPU: two launches of one kernel, the inner products of records with two dense
-//! sides first. Operators are brought over once, and stay for all products of a search; where they are more than the GPU has
-//! room for, they stay in main memory and travel in windows, one while the one before is computed with (Nemes et al. 2014,
-//! NoStreamAndStorage). Its other schedules, a launch for each block on four streams or on none, are there to compare. A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
+//! sides first. Operators are brought over once, and stay for all products of a search; where they are more than the
+//! GPU has room for, they stay in main memory and travel in windows, one while the one before is computed with (Nemes
+//! et al. 2014, NoStreamAndStorage). Its other schedules, a launch for each block on four streams or on none, are there
+//! to compare. A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,7 +127,8 @@ impl TilePlan {
         let (steps, inner, to) = (pass.steps.address, inner.address, out.address);
         let (lane, lanes, one, zero) = (0u32, 1u32, 1.0, 0.0);
         let arguments = arguments![tiles, steps, to, inner, to, lane, lanes, lane, lanes, one, zero, zero];
-        // SAFETY: the kernel's arguments. Whoever made tiles and steps has kept to the matrices, to `inner` and to `out`.
+        // SAFETY: the kernel's arguments. Whoever made tiles and steps has kept to the matrices,
+        // to `inner` and to `out`.
         unsafe { card.launch("records_f64", (pass.count(), 1), THREADS, &arguments) }
     }
 
@@ -169,7 +171,8 @@ impl TilePlan {
     }
 }
 
-/// Brings a superblock to the GPU, its operators too if they fit into their room, or into what the vectors of a search leave.
+/// Brings a superblock to the GPU, its operators too if they fit into their room,
+/// or into what the vectors of a search leave.
 pub(super) fn prepare(card: &Arc<Card>, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
         Records::Real(list) => {
@@ -204,8 +207,8 @@ pub(super) fn prepare_rows(
     }
 }
 
-/// What the kernels walk, window by window: in the first pass products that a second one reads from `inner`, in the second pass
-/// all the rest.
+/// What the kernels walk, window by window: in the first pass products that a second one reads from `inner`, in the
+/// second pass all the rest.
 struct Tiles<'a> {
     list: &'a RecordList<f64>,
     first: Vec<TilePlan>,
@@ -387,7 +390,8 @@ impl PreparedRecords {
         })
     }
 
-    /// `w = alpha A v + beta v + gamma w` from lane `from` of `v` to lane `to` of `w`, each of `lanes` numbers side by side.
+    /// `w = alpha A v + beta v + gamma w` from lane `from` of `v` to lane `to` of `w`,
+    /// each of `lanes` numbers side by side.
     fn product(&self, c: Update, v: (u64, u32), w: (u64, u32), lanes: u32) -> Result<()> {
         let inner = (self.inner.address, 0);
         self.passes(|window| &window.first, Update::PRODUCT, v, lanes, inner, 1)?;
@@ -430,9 +434,10 @@ impl PreparedRecords {
                 let tiles = pass.tiles.address + u64::from(own.start) * size_of::<Tile>() as u64;
                 let arguments =
                     arguments![tiles, steps, v, inner, out, from, lanes, to, out_lanes, alpha, beta, gamma];
-                // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the
-                // vectors, the inner products and the operators of this window, all of which are alive. A stream of a fork
-                // waits for the card's before, and the card's for it behind; tiles of one pass write nothing in common.
+                // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside
+                // the vectors, the inner products and the operators of this window, all of which are alive. A stream of
+                // a fork waits for the card's before, and the card's for it behind;
+                // tiles of one pass write nothing in common.
                 unsafe {
                     self.card.launch_on(stream, "records_f64", (own.len() as u32, 1), THREADS, &arguments)
                 }
@@ -462,7 +467,8 @@ impl PreparedRecords {
     }
 }
 
-/// Deals a block of the result out: to each window the records whose operators it has, to the first the block in any case.
+/// Deals a block of the result out: to each window the records whose operators it has,
+/// to the first the block in any case.
 fn deal(plans: &mut [TilePlan], out: usize, rows: usize, columns: usize, steps: &[(usize, Step)]) {
     for (k, plan) in plans.iter_mut().enumerate() {
         let own: Vec<Step> = steps.iter().filter(|s| s.0 == k).map(|s| s.1).collect();

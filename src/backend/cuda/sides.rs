@@ -1,5 +1,5 @@
-//! Which side of the chip each multiprocessor is on: where the second cache has two halves, what both sides read crosses the
-//! link between them. Nothing documents it, so it is found from the time of atomic additions.
+//! Which side of the chip each multiprocessor is on: where the second cache has two halves, what both sides read
+//! crosses the link between them. Nothing documents it, so it is found from the time of atomic additions.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ fn find(card: &Arc<Card>) -> Result<Sides> {
     let at = card.upload(&vec![0u32; ADDRESSES * STRIDE as usize])?;
     let out = card.upload(&vec![u32::MAX; MOST * ADDRESSES])?;
     let (from, stride, count, to) = (at.address, STRIDE, ADDRESSES as u32, out.address);
-    // SAFETY: the kernel's arguments; it touches a number every `STRIDE` and writes a row for each multiprocessor below `MOST`.
+    // SAFETY: the kernel's arguments; it touches a number every `STRIDE` and writes a row for each multiprocessor below
+    // `MOST`.
     unsafe { card.launch("latencies", (card.processors, 1), 32, &arguments![from, stride, count, to])? };
     Ok(sides(&card.download(&out, MOST * ADDRESSES)?))
 }
@@ -73,7 +74,8 @@ fn sides(latencies: &[u32]) -> Sides {
 mod tests {
     use super::*;
 
-    /// Latencies of `count` multiprocessors, those of odd number on the far side of every third address and near the others.
+    /// Latencies of `count` multiprocessors, those of odd number on the far side of every third address and near the
+    /// others.
     fn measured(count: usize, far: u32) -> Vec<u32> {
         let mut all = vec![u32::MAX; MOST * ADDRESSES];
         for n in 0..count {

@@ -77,7 +77,8 @@ struct Solver {
     functions: Functions,
     handle: Handle,
     params: Handle,
-    /// What the trial has used. Freeing it would wait for all work on the GPU, which may wait for others' work in its turn.
+    /// What the trial has used. Freeing it would wait for all work on the GPU,
+    /// which may wait for others' work in its turn.
     trial: Vec<Trial>,
 }
 
@@ -231,8 +232,8 @@ impl Solver {
     ) -> Result<()> {
         let (f, size) = (&self.functions, n as i64);
         let (on_host, host) = (here.as_mut_ptr().cast(), 8 * here.len());
-        // SAFETY: as for `room`; both rooms are as large as the library asks for, and nobody else has the handle. The library
-        // is done with the host's room when the stream is.
+        // SAFETY: as for `room`; both rooms are as large as the library asks for, and nobody else has the handle. The
+        // library is done with the host's room when the stream is.
         done(unsafe {
             (f.solve)(
                 self.handle,
@@ -290,7 +291,8 @@ impl Cuda {
         self.solver(0).map(|_| self as &dyn DenseSolver)
     }
 
-    /// Begins to look for the solvers, which takes half a second, while other work goes on. That touches no stream of others.
+    /// Begins to look for the solvers, which takes half a second, while other work goes on.
+    /// That touches no stream of others.
     pub(super) fn expect_solver(&self) {
         if self.solver.expected.swap(true, Ordering::Relaxed) {
             return;
@@ -303,7 +305,8 @@ impl Cuda {
             for (k, solver) in solvers.iter().enumerate() {
                 let found = solver.get_or_init(|| Solver::open(&card).map(Mutex::new));
                 if let (0, Some(solver)) = (k, found) {
-                    // The first problem takes as long as the library: its kernels come with it. One that fails says so when it is needed.
+                    // The first problem takes as long as the library: its kernels come with it.
+                    // One that fails says so when it is needed.
                     let _ = solver.lock().unwrap_or_else(PoisonError::into_inner).try_it();
                 }
             }

@@ -1,5 +1,5 @@
-//! Splines on the GPU: the table in tiles of orbitals, electrons sorted by blocks of the grid on the device, and one kernel
-//! for all electrons of all walkers (`kernels/splines.cu`).
+//! Splines on the GPU: the table in tiles of orbitals, electrons sorted by blocks of the grid on the device, and one
+//! kernel for all electrons of all walkers (`kernels/splines.cu`).
 
 use std::sync::Arc;
 

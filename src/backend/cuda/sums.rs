@@ -1,4 +1,5 @@
-//! Sums over the blocks of a launch, each block's part by itself: added in a fixed order, so that they come out the same.
+//! Sums over the blocks of a launch, each block's part by itself: added in a fixed order,
+//! so that they come out the same.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ pub(super) fn reduced(card: &Arc<Card>, sums: &Buffer, blocks: u32, count: usize
     card.answer(count, |out| reduce(card, sums, (blocks, 1), count, out))
 }
 
-/// Queues adding up `count` doubles for each of `blocks` blocks, in a fixed order, for each of `groups` groups of them; they
-/// are written to an address with room for all groups that the GPU reaches.
+/// Queues adding up `count` doubles for each of `blocks` blocks, in a fixed order, for each of `groups` groups of them;
+/// they are written to an address with room for all groups that the GPU reaches.
 pub(super) fn reduce(
     card: &Card,
     sums: &Buffer,

@@ -123,8 +123,8 @@ impl Lists for Cuda {
             let py = self.buffer(y)?.address;
             let numbers = self.card.answer(parts * x.len(), |out| {
                 let arguments = arguments![rows, columns, list, py, sums.address, out];
-                // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns have
-                // parts, `out` one a column and part.
+                // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns
+                // have parts, `out` one a column and part.
                 unsafe { self.card.launch(&kernel, (blocks, groups), THREADS, &arguments) }
             })?;
             all.extend(numbers.chunks(parts).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))));

@@ -56,7 +56,8 @@ impl Travelling {
         if from.len() > self.places[k].bytes {
             return Err(Error::internal("a window longer than its place"));
         }
-        // SAFETY: the place holds as many bytes; the host's memory does not change, and is not freed before the copy is over.
+        // SAFETY: the place holds as many bytes; the host's memory does not change,
+        // and is not freed before the copy is over.
         let status = unsafe {
             sys::cuMemcpyHtoDAsync_v2(self.places[k].address, from.as_ptr().cast(), from.len(), stream)
         };

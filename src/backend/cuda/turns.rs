@@ -1,4 +1,5 @@
-//! Operators of a block in a new basis, by the kernel of superblocks: `A V` for all of them in one launch, `U^T (A V)` in another.
+//! Operators of a block in a new basis, by the kernel of superblocks: `A V` for all of them in one launch,
+//! `U^T (A V)` in another.
 
 use std::sync::Arc;
 

@@ -23,13 +23,14 @@ const GROUP: usize = 32;
 /// Vectors that one pass may add.
 const MOST_ADDED: usize = 4;
 
-/// Threads of a block, and of one where there are so few sites that there would not be [`BLOCKS`] on every multiprocessor.
+/// Threads of a block, and of one where there are so few sites that there would not be [`BLOCKS`] on every
+/// multiprocessor.
 const BLOCK: usize = 128;
 const SMALL_BLOCK: usize = 64;
 const BLOCKS: usize = 4;
 
-/// Bytes of spinors and links of the slabs that are walked along the fourth direction, on both sides of the chip: with those
-/// before and behind they shall find room in the second cache of the GPU.
+/// Bytes of spinors and links of the slabs that are walked along the fourth direction, on both sides of the chip: with
+/// those before and behind they shall find room in the second cache of the GPU.
 const SLABS: usize = 14 << 20;
 
 /// Rounds of [`BLOCKS`] on every multiprocessor from which on blocks ask which sites are theirs, which takes a while.
@@ -221,8 +222,8 @@ impl Wilson {
         argument.by_pair = Divisor::by(pair);
     }
 
-    /// What sums over hops start with, by which c.alpha D v + c.beta v is -c.alpha/2 times the sum; `None` where c.beta is
-    /// too large for that and c.beta v is to be added.
+    /// What sums over hops start with, by which c.alpha D v + c.beta v is -c.alpha/2 times the sum; `None` where c.beta
+    /// is too large for that and c.beta v is to be added.
     fn start(&self, c: Update) -> Option<[f64; 2]> {
         let ratio = c.beta / c.alpha;
         let other = if self.spec.gamma5 { -ratio } else { ratio };

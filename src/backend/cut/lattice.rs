@@ -34,8 +34,8 @@ impl RowLattice {
         Cut::of_boxes(self.cells.iter().product::<usize>() * self.each, boxes, (0, weights.len()))
     }
 
-    /// Slabs across the direction where least is lost: cells of a face, and those that a part has beyond its share since planes
-    /// stay whole. The last direction of the best ones has the faces that are in one piece.
+    /// Slabs across the direction where least is lost: cells of a face, and those that a part has beyond its share
+    /// since planes stay whole. The last direction of the best ones has the faces that are in one piece.
     fn slabs(&self, weights: &[f64]) -> Boxes {
         let (all, total) = (self.cells.iter().product::<usize>() as f64, weights.iter().sum::<f64>());
         let loss = |d: usize| {
@@ -102,7 +102,8 @@ mod tests {
         assert_eq!((cut.rows_of(0), cut.runs(0).len()), (200, 20));
         let cut = boxes(&[20, 4, 5], &[9, 1, 1], &[1.0, 4.0]);
         assert_eq!((cut.rows_of(0), cut.runs(0).len()), (160, 1));
-        // Of two directions that are alike the last one; planes stay whole, unless a part would have much more than its share.
+        // Of two directions that are alike the last one; planes stay whole,
+        // unless a part would have much more than its share.
         assert_eq!(boxes(&[4, 8, 8], &[1, 1, 1], &[1.0, 3.0]).runs(0), [(0, 128)]);
         assert_eq!(boxes(&[40, 2, 45], &[1, 1, 1], &[1.0, 19.0]).rows_of(0), 360);
         for cut in

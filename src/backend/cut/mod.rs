@@ -1,6 +1,7 @@
-//! Who holds which rows, of parts that are the ranks of a run or the devices of one process: all hold all of them, or each holds
-//! a range of them, or a box of a lattice's cells. There is one cut for every number of rows, made when vectors or a
-//! matrix of so many rows first appear and kept from then on, so that all vectors of a length fit together.
+//! Who holds which rows, of parts that are the ranks of a run or the devices of one process: all hold all of them, or
+//! each holds a range of them, or a box of a lattice's cells. There is one cut for every number of rows, made when
+//! vectors or a matrix of so many rows first appear and kept from then on,
+//! so that all vectors of a length fit together.
 
 pub(super) mod lattice;
 pub(super) mod share;
@@ -148,8 +149,8 @@ impl Cut {
         }
     }
 
-    /// The rows of a part as pieces of the whole: first row and length, in the order that the part has them in. Those of a box are
-    /// of one length.
+    /// The rows of a part as pieces of the whole: first row and length, in the order that the part has them in. Those
+    /// of a box are of one length.
     pub fn runs(&self, part: usize) -> Vec<(usize, usize)> {
         match &self.way {
             Way::Whole => vec![(0, self.rows)],
@@ -208,8 +209,8 @@ pub(in crate::backend) fn joined(names: &[&str]) -> &'static str {
     }
 }
 
-/// Parts in each direction of a lattice: of all ways to share it out that leave no part without cells, the one whose boxes have
-/// the least surface. `reach` is how far a product looks in each direction. None if there is no such way.
+/// Parts in each direction of a lattice: of all ways to share it out that leave no part without cells, the one whose
+/// boxes have the least surface. `reach` is how far a product looks in each direction. None if there is no such way.
 pub(crate) fn least_surface(cells: &[usize], reach: &[usize], ranks: usize) -> Option<Vec<usize>> {
     fn go(
         (cells, reach): (&[usize], &[usize]),

@@ -1,4 +1,5 @@
-//! One part's rows of a matrix: the entries in its own columns, in the format asked for, and those in the columns of others.
+//! One part's rows of a matrix: the entries in its own columns, in the format asked for,
+//! and those in the columns of others.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -195,7 +196,8 @@ fn boxes_of<'a>(stencil: &Stencil, cut: &'a Cut) -> Option<Cow<'a, Boxes>> {
     Some(Cow::Owned(Boxes::at(&stencil.cells, stencil.orbitals, starts)))
 }
 
-/// A part's box of a lattice that is shared out in boxes, and the parts behind its faces; it has none if it has no sites.
+/// A part's box of a lattice that is shared out in boxes, and the parts behind its faces;
+/// it has none if it has no sites.
 pub(in crate::backend) fn box_of<'a>(
     spec: &'a WilsonSpec,
     cut: &Cut,

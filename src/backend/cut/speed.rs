@@ -1,4 +1,5 @@
-//! How fast parts are with matrices of a kind, and how rows are shared out by it, or by weights that the user has given.
+//! How fast parts are with matrices of a kind, and how rows are shared out by it,
+//! or by weights that the user has given.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,8 +24,8 @@ const SAMPLE_COLUMNS: usize = 8;
 /// How long the parts are measured.
 const SAMPLE_TIME: Duration = Duration::from_millis(150);
 
-/// What an exchange of rows costs in every pass, whatever its size: through the host, and between parts that write to each
-/// other's memory.
+/// What an exchange of rows costs in every pass, whatever its size: through the host, and between parts that write to
+/// each other's memory.
 const EXCHANGE: Duration = Duration::from_micros(100);
 const LINKED: Duration = Duration::from_micros(20);
 
@@ -152,7 +153,8 @@ impl Shares {
     /// Those of the parts.
     pub fn of_rows(&self, rows: &Rows, parts: &dyn Parts) -> Result<Cut> {
         let Some(grid) = rows.grid else { return self.of_matrix(rows.global, None, parts) };
-        // Boxes of parts that lay spinors out alike; without weights these count as equally fast. Products look one site far.
+        // Boxes of parts that lay spinors out alike; without weights these count as equally fast.
+        // Products look one site far.
         let weights = self.of_one_kind();
         let others = |part: &usize| self.names[*part] != self.kind();
         let given = self.weights.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Which terms of a stencil a cell has depends only on how near it is to which boundary: the cells fall into a few classes,
-//! each with one short list of entries for every orbital.
+//! Which terms of a stencil a cell has depends only on how near it is to which boundary: the cells fall into a few
+//! classes, each with one short list of entries for every orbital.
 
 use super::{Stencil, Wrap};
 use crate::error::{Error, Result};
@@ -15,8 +15,8 @@ pub struct Classes {
     pub of_coordinate: Vec<Vec<u32>>,
     /// What a class of each direction counts in the number of a combination of classes.
     pub weights: Vec<usize>,
-    /// Entries `(distance in rows, value)` of each orbital in each combination, at `combination * orbitals + orbital`, by
-    /// ascending column; those of the on-site energies are not among them.
+    /// Entries `(distance in rows, value)` of each orbital in each combination, at `combination * orbitals + orbital`,
+    /// by ascending column; those of the on-site energies are not among them.
     pub lists: Vec<Vec<(isize, C64)>>,
 }
 

@@ -1,5 +1,5 @@
-//! Dense matrices of operators and bases: on the host, or in the memory of the backend that made them, from where they come when
-//! the host asks. What stays there need not travel before it is computed with again.
+//! Dense matrices of operators and bases: on the host, or in the memory of the backend that made them, from where they
+//! come when the host asks. What stays there need not travel before it is computed with again.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -50,11 +50,13 @@ pub trait Keeper: Send + Sync {
     /// Overwrites numbers of a block that nobody else uses meanwhile, from `first` on.
     fn replace(&self, block: &BlockVector, first: usize, numbers: &[f64]) -> Result<()>;
 
-    /// Eigenvalues, ascending, of a symmetric matrix of so many rows, whose first number in the block is told. Its eigenvectors take
-    /// its place, one after the other. Nobody else may use these numbers meanwhile. None where there is no solver.
+    /// Eigenvalues, ascending, of a symmetric matrix of so many rows, whose first number in the block is told. Its
+    /// eigenvectors take its place, one after the other. Nobody else may use these numbers meanwhile.
+    /// None where there is no solver.
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>>;
 
-    /// The same for a block that another one keeps, whose memory this one reaches; none where it does not, or has no solver yet.
+    /// The same for a block that another one keeps, whose memory this one reaches; none where it does not,
+    /// or has no solver yet.
     fn eigh_for_other(&self, _rows: usize, _block: &BlockVector, _first: usize) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }

@@ -415,8 +415,8 @@ impl Stencil {
         Ok(())
     }
 
-    /// A term's matrix element from the cell at these coordinates, with the phases of the boundaries it crosses; none where
-    /// it leaves the lattice.
+    /// A term's matrix element from the cell at these coordinates, with the phases of the boundaries it crosses; none
+    /// where it leaves the lattice.
     pub fn element(&self, term: &StencilTerm, cell: &[i64]) -> Option<C64> {
         let mut value = term.value;
         for (d, &n) in self.cells.iter().enumerate() {

@@ -13,7 +13,8 @@ pub trait Superblocks {
     /// Part of a vector that is made of sums of outer products; none where the processor makes it as fast.
     fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>>;
 
-    /// Dense matrices in other bases: the numbers of all of them, column by column. None where the processor makes them as fast.
+    /// Dense matrices in other bases: the numbers of all of them, column by column.
+    /// None where the processor makes them as fast.
     fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>>;
 }
 
@@ -62,8 +63,8 @@ impl OuterSums {
         numbers
     }
 
-    /// The lowest number, and their standard deviation; the numbers are made row by row and not kept. The sums have one order on any
-    /// number of threads.
+    /// The lowest number, and their standard deviation; the numbers are made row by row and not kept. The sums have one
+    /// order on any number of threads.
     pub fn lowest_and_spread(&self) -> (f64, f64) {
         let of_terms = |terms: &Vec<Outer>| -> f64 {
             terms.iter().map(|t| t.rows.iter().sum::<f64>() * t.columns.iter().sum::<f64>()).sum()

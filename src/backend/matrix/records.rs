@@ -1,5 +1,6 @@
-//! The product of a superblock as a list of operation records (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570):
-//! a vector is a list of small dense blocks, one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
+//! The product of a superblock as a list of operation records (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014)
+//! 1570): a vector is a list of small dense blocks, one a pair of sectors, and the Hamiltonian a sum of
+//! `X'_jl += A X_ik B^T` over them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -63,8 +64,8 @@ pub enum Schedule {
 /// How a GPU handles a superblock; other backends have one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Handling {
-    /// Bytes that the operators may take; beyond, they stay in main memory and travel during each product. None: what the
-    /// vectors of a search leave.
+    /// Bytes that the operators may take; beyond, they stay in main memory and travel during each product. None: what
+    /// the vectors of a search leave.
     pub room: Option<usize>,
     pub schedule: Schedule,
 }
@@ -288,7 +289,8 @@ impl<T: Element> RecordList<T> {
         self.works().iter().sum()
     }
 
-    /// The products of dense matrices that one product takes, `[rows, columns, depth]`, and how many of each size there are.
+    /// The products of dense matrices that one product takes, `[rows, columns, depth]`,
+    /// and how many of each size there are.
     pub fn sizes(&self) -> BTreeMap<[usize; 3], usize> {
         let mut sizes = BTreeMap::new();
         for (target, records) in self.panels.iter().zip(&self.records) {
@@ -433,8 +435,8 @@ impl<T> Turn<'_, T> {
         (inner + self.rows.ncols() * self.rows.nrows()) * self.columns.ncols()
     }
 
-    /// One part's of a list that parts take neighbouring ones of, each about as much work, and where the numbers of each part
-    /// begin, and end.
+    /// One part's of a list that parts take neighbouring ones of, each about as much work, and where the numbers of
+    /// each part begin, and end.
     pub fn shared(turns: &[Self], (part, parts): (usize, usize)) -> (&[Self], Vec<usize>) {
         let all: usize = turns.iter().map(Turn::work).sum();
         let (mut done, mut numbers) = (0, 0);

@@ -163,9 +163,9 @@ impl WilsonSpec {
         Some(&self.links[4 * here..4 * here + 4])
     }
 
-    /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they would bring
-    /// from beyond comes as entries: row in the box, what `place` makes of the row of the whole lattice, value; rows and places
-    /// ascend, none twice. None where the links of the box are not here.
+    /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they
+    /// would bring from beyond comes as entries: row in the box, what `place` makes of the row of the whole lattice,
+    /// value; rows and places ascend, none twice. None where the links of the box are not here.
     pub fn on_box<P: Ord + Copy>(
         &self,
         own: &[Range<usize>; 4],
@@ -211,7 +211,8 @@ impl WilsonSpec {
         Some((inner, beyond))
     }
 
-    /// The same with the links of the sites that a device has; of a region that is cut otherwise, all links are brought together.
+    /// The same with the links of the sites that a device has; of a region that is cut otherwise,
+    /// all links are brought together.
     ///
     /// # Errors
     /// Those of MPI.
@@ -308,7 +309,8 @@ impl WilsonBox<'_> {
         Some(WilsonSpec { links: Arc::new(links?.concat()), ..inner })
     }
 
-    /// The operator on the box alone, which fermions do not leave where it ends within the lattice; the links are not in it.
+    /// The operator on the box alone, which fermions do not leave where it ends within the lattice;
+    /// the links are not in it.
     pub fn inner(&self) -> WilsonSpec {
         let odd = self.own.iter().map(|range| range.start).sum::<usize>() % 2 == 1;
         let sites = if odd { self.spec.sites.others() } else { self.spec.sites };

@@ -69,9 +69,9 @@ impl Distributed for Ranks {
         )
     }
 
-    /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes on: only ranks
-    /// whose backends are the same may compute for one another. A card is through with its work before what others have
-    /// done has passed their hosts.
+    /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes
+    /// on: only ranks whose backends are the same may compute for one another. A card is through with its work before
+    /// what others have done has passed their hosts.
     fn alike(&self) -> Result<Option<Alike>> {
         let always = self.least == 0;
         let (same, card) = self.kinds()?;

@@ -1,5 +1,5 @@
-//! The Wilson-Dirac operator on a rank's box of the lattice: half-spinors travel across its faces while the sites away from them
-//! are computed; then those at the faces are, each in one go with all that it needs.
+//! The Wilson-Dirac operator on a rank's box of the lattice: half-spinors travel across its faces while the sites away
+//! from them are computed; then those at the faces are, each in one go with all that it needs.
 
 use std::sync::Arc;
 
@@ -62,8 +62,8 @@ impl Faces {
         Messages { out: memory(), into: memory() }
     }
 
-    /// The faces in the order in which what comes through them was sent: what leaves through the lower face of a box comes through
-    /// the upper one of another, which may be the neighbour on both sides.
+    /// The faces in the order in which what comes through them was sent: what leaves through the lower face of a box
+    /// comes through the upper one of another, which may be the neighbour on both sides.
     fn coming(&self) -> impl Iterator<Item = usize> {
         (0..self.faces.len()).map(|at| at ^ 1)
     }

@@ -1,5 +1,5 @@
-//! A matrix of whose rows every rank has some. How a rank's rows meet those of others is the business of its passes (`rows.rs`,
-//! `faces.rs`).
+//! A matrix of whose rows every rank has some. How a rank's rows meet those of others is the business of its passes
+//! (`rows.rs`, `faces.rs`).
 
 use std::sync::Arc;
 
@@ -155,8 +155,8 @@ pub(super) fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Resu
     Ok(KernelInfo { format: formats.join(" and "), bytes: total(0), entries: total(1) })
 }
 
-/// This rank's part of a matrix, of which a product touches so many entries: parts of dense rows and of stencils have other
-/// numbers in all, on other numbers of ranks.
+/// This rank's part of a matrix, of which a product touches so many entries: parts of dense rows and of stencils have
+/// other numbers in all, on other numbers of ranks.
 pub(super) fn prepare(
     team: Team,
     device: &Device,
@@ -174,8 +174,8 @@ pub(super) fn prepare(
     Ok(Arc::new(RankMatrix { team, shape, info, row_cut, col_cut, passes }))
 }
 
-/// The Wilson operator on this rank's box, with half-spinors passing its faces as messages or by links; none where a rank has
-/// neither way.
+/// The Wilson operator on this rank's box, with half-spinors passing its faces as messages or by links; none where a
+/// rank has neither way.
 pub(super) fn prepare_wilson(
     team: Team,
     device: &Device,

@@ -1,6 +1,6 @@
-//! What one rank does for all where backends differ: superblocks, their matrices and density matrices live on it with all that its
-//! backend can do. The other ranks know how large things are, and wait for numbers that all need. A block that the one rank's backend
-//! has made is itself there, and elsewhere a vector without rows that stands for it.
+//! What one rank does for all where backends differ: superblocks, their matrices and density matrices live on it with
+//! all that its backend can do. The other ranks know how large things are, and wait for numbers that all need. A block
+//! that the one rank's backend has made is itself there, and elsewhere a vector without rows that stands for it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ impl Ranks {
         Some(LoneRank { rank, here: rank == self.team.world.rank() })
     }
 
-    /// Whether a vector lives on the one rank. Its rows may be shared out, or be on another one, where those of a matrix with as many
-    /// rows are.
+    /// Whether a vector lives on the one rank. Its rows may be shared out, or be on another one, where those of a
+    /// matrix with as many rows are.
     fn is_lone(&self, lone: LoneRank, v: &BlockVector) -> bool {
         own(v).is_none_or(|own| own.cut.lone() == Some(lone.rank))
     }
@@ -46,7 +46,8 @@ impl Ranks {
         Ok(lone.here.then(|| local(brought.as_ref().unwrap_or(v)).clone()))
     }
 
-    /// What only the one rank has found, told as far as others must know: whether it is something. Errors are those of all.
+    /// What only the one rank has found, told as far as others must know: whether it is something.
+    /// Errors are those of all.
     fn answered<T>(&self, lone: LoneRank, own: Result<Option<T>>) -> Result<(bool, Option<T>)> {
         let [failed, nothing, something] = ANSWERS;
         let mine = own.as_ref().map_or(failed, |own| if own.is_some() { something } else { nothing });
@@ -170,7 +171,8 @@ impl Ranks {
         if lone.here { self.places.device.keeper() } else { None }
     }
 
-    /// Whether the one rank's backend solves dense matrices, which all ranks ask together. It may still have to look for its library.
+    /// Whether the one rank's backend solves dense matrices, which all ranks ask together.
+    /// It may still have to look for its library.
     pub(super) fn solves_alone(&self, lone: LoneRank) -> bool {
         *self.solves.get_or_init(|| {
             let own = lone.here && self.places.device.dense_solver().is_some();

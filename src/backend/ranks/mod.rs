@@ -1,10 +1,10 @@
-//! A backend whose rows are shared out to the ranks of a run: each computes with its own on a backend of its own, and products
-//! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417). All
-//! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
-//! are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors of operators whose
-//! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks. Where ranks have cards
-//! that reach each other, long vectors of superblocks are spread over these. Ranks with different backends have nothing whole:
-//! it lives on one of them (`uneven.rs`).
+//! A backend whose rows are shared out to the ranks of a run: each computes with its own on a backend of its own, and
+//! products exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015,
+//! 417). All ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers
+//! that come out are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors
+//! of operators whose rows are not shared out live whole on every rank; of a superblock's product each computes some
+//! blocks. Where ranks have cards that reach each other, long vectors of superblocks are spread over these. Ranks with
+//! different backends have nothing whole: it lives on one of them (`uneven.rs`).
 
 mod distributed;
 mod faces;
@@ -47,15 +47,17 @@ use together::Together;
 use uneven::AllRanks;
 pub(in crate::backend) use uneven::{Mixed, Uneven};
 
-/// Rows below which every rank has all of them, unless the user says otherwise: an exchange takes longer than such a product.
+/// Rows below which every rank has all of them, unless the user says otherwise:
+/// an exchange takes longer than such a product.
 const FEW_ROWS: usize = 1 << 12;
 
-/// Rows from which vectors of superblocks are spread over ranks whose cards reach each other, unless the user says otherwise: below
-/// some number, sums over ranks take longer than what a card saves. A search among 700 000 rows takes as long on one card
-/// as on two, one among 185 000 is slower on two.
+/// Rows from which vectors of superblocks are spread over ranks whose cards reach each other, unless the user says
+/// otherwise: below some number, sums over ranks take longer than what a card saves. A search among 700 000 rows takes
+/// as long on one card as on two, one among 185 000 is slower on two.
 const MANY_ROWS: usize = 1 << 19;
 
-/// Numbers from which cards that reach each other bring together what each has of them. Fewer go by messages in less time.
+/// Numbers from which cards that reach each other bring together what each has of them.
+/// Fewer go by messages in less time.
 const MANY_NUMBERS: usize = 1 << 17;
 
 /// Rows a rank below which a superblock's vectors are never spread.
@@ -86,8 +88,8 @@ impl std::fmt::Debug for Ranks {
 }
 
 impl Ranks {
-    /// The ranks of a world, each with a backend of its own. Vectors of `least` rows and more are shared out; of some thousand
-    /// if it is none.
+    /// The ranks of a world, each with a backend of its own. Vectors of `least` rows and more are shared out; of some
+    /// thousand if it is none.
     ///
     /// # Errors
     /// A grid of another number of ranks, or of ranks that weigh differently.
@@ -369,7 +371,8 @@ impl Backend for Ranks {
         Some(&self.places.device)
     }
 
-    // What each rank would do by itself, with other bits than the next one, is done by the hosts, or by one rank for all (`lone.rs`).
+    // What each rank would do by itself, with other bits than the next one, is done by the hosts,
+    // or by one rank for all (`lone.rs`).
     fn recorder(&self) -> Option<&dyn Recorder> {
         if self.mixed().is_some() { None } else { self.places.device.recorder() }
     }

@@ -22,7 +22,8 @@ pub(super) trait Passes: Send + Sync {
     /// One fused pass over this rank's rows; its products, if they are asked for.
     fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Products>;
 
-    /// Steps of a recurrence that are queued together, as [`Kernel::recurrence_linked`](crate::backend::Kernel::recurrence_linked) does; none where there is no such way.
+    /// Steps of a recurrence that are queued together, as
+    /// [`Kernel::recurrence_linked`](crate::backend::Kernel::recurrence_linked) does; none where there is no such way.
     fn steps(
         &self,
         _alpha_beta: (f64, f64),

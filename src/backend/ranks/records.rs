@@ -1,6 +1,6 @@
-//! The records of a superblock shared out to the ranks: vectors live whole on every rank, each computes some blocks of a product,
-//! the largest first and always for the rank that has least to do, and takes the others' blocks from them. A block is computed by
-//! one rank, so that a product has the same bits however many there are.
+//! The records of a superblock shared out to the ranks: vectors live whole on every rank, each computes some blocks of
+//! a product, the largest first and always for the rank that has least to do, and takes the others' blocks from them. A
+//! block is computed by one rank, so that a product has the same bits however many there are.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ impl Ranks {
             .map(Some)
     }
 
-    /// Numbers of all ranks one after the other, of which this rank has `own`, on every rank's card; none where they do not come
-    /// together there, or are few.
+    /// Numbers of all ranks one after the other, of which this rank has `own`, on every rank's card; none where they do
+    /// not come together there, or are few.
     pub(super) fn put_together(&self, own: &BlockVector, starts: &[usize]) -> Result<Option<BlockVector>> {
         let many = starts.last().is_some_and(|all| *all >= MANY_NUMBERS);
         if !many || !self.together.is_possible()? {
@@ -88,8 +88,8 @@ impl Ranks {
         self.team.gathered(&self.places.device, own, columns)
     }
 
-    /// Whether the ranks' backends are the same, and whether they are cards, which are through with their work before what others
-    /// have done has passed their hosts.
+    /// Whether the ranks' backends are the same, and whether they are cards, which are through with their work before
+    /// what others have done has passed their hosts.
     pub(super) fn kinds(&self) -> Result<(bool, bool)> {
         if let Some(kinds) = self.kinds.get() {
             return Ok(*kinds);
@@ -149,8 +149,8 @@ impl Superblocks for Ranks {
     }
 }
 
-/// Prepares this rank's part of a superblock; none where sharing it out does not pay. `alike`: whether all ranks compute with the
-/// same bits, so that what they decide by numbers of their own is the same.
+/// Prepares this rank's part of a superblock; none where sharing it out does not pay. `alike`: whether all ranks
+/// compute with the same bits, so that what they decide by numbers of their own is the same.
 fn prepare<T: Element>(
     team: Team,
     device: &Device,

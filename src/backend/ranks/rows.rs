@@ -1,5 +1,6 @@
-//! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others travel, then
-//! adds what they contribute to its boundary rows. Boxes of the Wilson operator may have faces instead, which half-spinors pass.
+//! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others
+//! travel, then adds what they contribute to its boundary rows. Boxes of the Wilson operator may have faces instead,
+//! which half-spinors pass.
 
 use std::sync::Arc;
 
@@ -233,8 +234,8 @@ impl Passes for ByRows {
     }
 }
 
-/// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the ranks, and
-/// the rows' numbers where they are held.
+/// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the
+/// ranks, and the rows' numbers where they are held.
 #[allow(clippy::type_complexity)]
 fn agree(team: Team, places: &[Place]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
     let world = team.world;
@@ -290,8 +291,8 @@ pub(super) fn prepare(
     Ok((ByRows { team, device, own, outside, beyond, halo, faces, to, from, kept }, infos))
 }
 
-/// The Wilson operator on this rank's box, where half-spinors pass its faces by a link. None where a rank has no such way: all
-/// decide together.
+/// The Wilson operator on this rank's box, where half-spinors pass its faces by a link. None where a rank has no such
+/// way: all decide together.
 pub(super) fn prepare_faces(
     team: Team,
     device: &Device,

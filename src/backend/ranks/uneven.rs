@@ -1,6 +1,7 @@
-//! Ranks whose rows are not shared out evenly: by weights that the user has given, or since their backends differ. Backends that
-//! differ round differently. Ranks that each had all rows of a vector would soon take different decisions, so that nothing lives
-//! whole on every rank there: what is not shared out lives on one of them, the primary one.
+//! Ranks whose rows are not shared out evenly: by weights that the user has given, or since their backends differ.
+//! Backends that differ round differently. Ranks that each had all rows of a vector would soon take different
+//! decisions, so that nothing lives whole on every rank there: what is not shared out lives on one of them,
+//! the primary one.
 
 use super::Team;
 use crate::backend::cut::speed::{Parts, Shares, rate, sample, writes_to_others};

@@ -1,7 +1,8 @@
-//! The sites that this process has of a lattice of four directions: all of them, or those of a box, one a rank. Where the lattice
-//! was cut, a box has a halo around it: copies of its neighbours' sites, one site deep, corners included, which an exchange
-//! renews (`travel.rs`). A field on a region has a place for every site of the box and of its halo, the first direction fastest.
-//! Sites have the numbers that they have in the whole lattice, so that nothing depends on who holds them.
+//! The sites that this process has of a lattice of four directions: all of them, or those of a box, one a rank. Where
+//! the lattice was cut, a box has a halo around it: copies of its neighbours' sites, one site deep, corners included,
+//! which an exchange renews (`travel.rs`). A field on a region has a place for every site of the box and of its halo,
+//! the first direction fastest. Sites have the numbers that they have in the whole lattice,
+//! so that nothing depends on who holds them.
 
 mod plan;
 mod travel;
@@ -148,7 +149,8 @@ impl Region {
         Some(place)
     }
 
-    /// All places of a site, by its number: that of the box itself, if it has the site, and those of its copies in the halo.
+    /// All places of a site, by its number: that of the box itself, if it has the site,
+    /// and those of its copies in the halo.
     pub fn places_of(&self, number: usize) -> Vec<usize> {
         let (mut rest, mut places) = (number, vec![0]);
         for d in 0..4 {
@@ -176,8 +178,8 @@ impl Region {
         place
     }
 
-    /// The place so many steps away in a direction. From a site of the box they stay in the halo where the lattice was cut, and go
-    /// around it elsewhere.
+    /// The place so many steps away in a direction. From a site of the box they stay in the halo where the lattice was
+    /// cut, and go around it elsewhere.
     #[inline]
     pub fn neighbour(&self, place: usize, d: usize, steps: isize) -> usize {
         let (stride, n) = (self.strides[d], self.extent[d]);

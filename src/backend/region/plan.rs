@@ -41,8 +41,8 @@ impl Region {
         (0..4).filter(|e| *e != d).map(side).product()
     }
 
-    /// The places of a plane: those whose place in direction d is `at`. Of other directions they have the box's own places, and
-    /// for `wide` those of the halo, too, where the direction comes before d.
+    /// The places of a plane: those whose place in direction d is `at`. Of other directions they have the box's own
+    /// places, and for `wide` those of the halo, too, where the direction comes before d.
     fn plane(&self, d: usize, at: usize, wide: bool) -> Vec<usize> {
         let range = |e: usize| match e {
             _ if e == d => at..at + 1,
@@ -60,8 +60,8 @@ impl Region {
         places
     }
 
-    /// What travels where boxes of direction d want planes: `wanted` tells, of the box from one coordinate to another, which planes,
-    /// by their coordinates in the lattice and the places they go to.
+    /// What travels where boxes of direction d want planes: `wanted` tells, of the box from one coordinate to another,
+    /// which planes, by their coordinates in the lattice and the places they go to.
     fn plan(&self, d: usize, wide: bool, wanted: impl Fn(usize, usize) -> Vec<(usize, usize)>) -> HaloPlan {
         let mut plan = HaloPlan::default();
         let (Some((here, starts, stride)), Some((_, rank))) = (self.line(d), &self.cut) else { return plan };
@@ -85,8 +85,8 @@ impl Region {
         plan
     }
 
-    /// The halo across direction d, with what it has in the halos of the directions before: done for one direction after the other,
-    /// corners arrive, too.
+    /// The halo across direction d, with what it has in the halos of the directions before: done for one direction
+    /// after the other, corners arrive, too.
     pub(super) fn halo_plan(&self, d: usize) -> HaloPlan {
         let n = self.dims[d];
         self.plan(d, true, |start, end| vec![((start + n - 1) % n, 0), (end % n, end - start + 1)])

@@ -42,8 +42,8 @@ fn receive<T: Pod>(count: usize, from: usize) -> Result<Vec<T>> {
     Ok(values(&*world()?.arrive(message)?, count).to_vec())
 }
 
-/// Carries out a plan: `each` values a site, which `pack` takes from a place. The memories of the messages that are received, in
-/// their order.
+/// Carries out a plan: `each` values a site, which `pack` takes from a place. The memories of the messages that are
+/// received, in their order.
 fn travel<T: Pod>(
     own: usize,
     plan: &HaloPlan,
@@ -112,8 +112,8 @@ impl Region {
         Ok(())
     }
 
-    /// The values, one a site, that are found so many steps on in a direction across which the lattice was cut; of places of
-    /// the halo, some value or other.
+    /// The values, one a site, that are found so many steps on in a direction across which the lattice was cut; of
+    /// places of the halo, some value or other.
     ///
     /// # Errors
     /// Those of MPI.
@@ -129,8 +129,8 @@ impl Region {
         Ok(field)
     }
 
-    /// Goes through the boxes along a direction, from the first to the last: each makes `count` values of those that the one before
-    /// has made. What the last one makes, there.
+    /// Goes through the boxes along a direction, from the first to the last: each makes `count` values of those that
+    /// the one before has made. What the last one makes, there.
     ///
     /// # Errors
     /// Those of MPI.
@@ -225,8 +225,8 @@ impl Region {
         })
     }
 
-    /// The values of sites with consecutive numbers from the pieces of the ranks that have some, which `piece` brings: of a rank so
-    /// many values.
+    /// The values of sites with consecutive numbers from the pieces of the ranks that have some, which `piece` brings:
+    /// of a rank so many values.
     fn put_together<T: Pod>(
         &self,
         numbers: &Range<usize>,
@@ -272,8 +272,8 @@ impl Region {
         places.flat_map(|place| field[each * place..each * (place + 1)].iter().copied()).collect()
     }
 
-    /// The values of sites with consecutive numbers, `each` a site, for rank 0, which asks for them; other ranks [`Region::serve`]
-    /// meanwhile. For no sites, nobody serves any longer.
+    /// The values of sites with consecutive numbers, `each` a site, for rank 0, which asks for them; other ranks
+    /// [`Region::serve`] meanwhile. For no sites, nobody serves any longer.
     ///
     /// # Errors
     /// Those of MPI.

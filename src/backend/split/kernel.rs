@@ -1,7 +1,7 @@
-//! A matrix whose rows are shared out. Every part computes with its own columns while the rows of its neighbours travel, then
-//! adds what they contribute to its boundary rows. Parts run on a thread each, unless there is little to do, and wait only
-//! for rows they need; sums over all rows are made once, at the end of a recurrence. Rows pass through the host's memory, unless all parts write to each
-//! other's.
+//! A matrix whose rows are shared out. Every part computes with its own columns while the rows of its neighbours
+//! travel, then adds what they contribute to its boundary rows. Parts run on a thread each, unless there is little to
+//! do, and wait only for rows they need; sums over all rows are made once, at the end of a recurrence. Rows pass
+//! through the host's memory, unless all parts write to each other's.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -195,8 +195,8 @@ enum Lent<'a> {
 /// Multiples of vectors that a pass adds, as one part has them.
 type Added<'a> = Vec<(f64, &'a BlockVector)>;
 
-/// Held while passes over links are queued. A kernel that waits for rows holds its GPU: those of two threads, in another order on
-/// each GPU, would wait for each other for ever.
+/// Held while passes over links are queued. A kernel that waits for rows holds its GPU: those of two threads, in
+/// another order on each GPU, would wait for each other for ever.
 pub(super) static LINKED: Mutex<()> = Mutex::new(());
 
 /// `steps` passes over all rows, with or without their products.
@@ -349,7 +349,7 @@ impl SplitMatrix {
         Ok(sums)
     }
 
-    /// One pass over links, queued for one part after the other: they work at once all the same, and threads take time to begin.
+    /// One pass over links, queued for one part after the other: they work at once, and threads begin late.
     fn queued(&self, work: Passes, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
         let mut products = Vec::with_capacity(ends.len());
         for (at, (part, lent)) in self.parts.iter().zip(&mut vectors).enumerate() {

@@ -1,8 +1,8 @@
-//! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
-//! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
-//! Lattices are shared out in boxes. Vectors of operators whose rows are not shared out live whole on the fastest part.
-//! Cards of one kind have parts of a superblock's vectors; other parts may compute some of its blocks. Walkers are shared out to
-//! parts of one kind.
+//! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and
+//! products exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015,
+//! 417). Lattices are shared out in boxes. Vectors of operators whose rows are not shared out live whole on the fastest
+//! part. Cards of one kind have parts of a superblock's vectors; other parts may compute some of its blocks. Walkers
+//! are shared out to parts of one kind.
 
 mod cuts;
 mod faces;
@@ -110,11 +110,13 @@ fn cut_differently() -> Error {
         .hint("make operators and vectors on one backend, after its weights are set")
 }
 
-/// How long threads that call cards stay awake after a call: a search calls again after some microseconds, and to wake a thread takes
-/// longer than what it then waits for.
+/// How long threads that call cards stay awake after a call: a search calls again after some microseconds, and to wake
+/// a thread takes longer than what it then waits for.
 const AWAKE: Duration = Duration::from_micros(300);
 
-/// Threads that call parts at once: one for each but the first, which the caller's own thread calls.
+/// Threads that call parts at once: one for each but the first, which the caller's own thread calls. Not the
+/// processor's workers (`cpu/threads.rs`): there the caller does what nobody has begun,
+/// so that parts would run one after the other.
 struct Helpers {
     pool: rayon::ThreadPool,
     /// Whether they stay awake between two calls.
@@ -168,7 +170,8 @@ impl Helpers {
         }
     }
 
-    /// Calls `f` for every piece of work, for all at once or for one after the other, and returns what it returns in order.
+    /// Calls `f` for every piece of work, for all at once or for one after the other,
+    /// and returns what it returns in order.
     fn each<T: Send, R: Send>(
         &self,
         at_once: bool,

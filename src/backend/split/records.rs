@@ -1,6 +1,6 @@
-//! The records of a superblock shared out (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570): its vectors live whole on
-//! one part, and the other parts compute some blocks of a product meanwhile, each block by one part. They get the small blocks, at
-//! which the parts differ least in speed.
+//! The records of a superblock shared out (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570): its vectors live
+//! whole on one part, and the other parts compute some blocks of a product meanwhile, each block by one part. They get
+//! the small blocks, at which the parts differ least in speed.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ const FEW: f64 = 2e8;
 /// What another part must save of a product to be asked, as a share of it.
 const GAIN: f64 = 0.02;
 
-/// The same where the part with the vectors keeps matrices in its memory: another one needs copies of them, and measuring takes longer
-/// than a search of small products.
+/// The same where the part with the vectors keeps matrices in its memory: another one needs copies of them, and
+/// measuring takes longer than a search of small products.
 const FEW_KEPT: f64 = 1e11;
 const GAIN_KEPT: f64 = 0.2;
 
@@ -86,8 +86,8 @@ fn by_weight(works: &[OperationCounts], weights: &[f64], primary: usize) -> Vec<
     owners
 }
 
-/// The same by measured speeds: others compute as long as they end before the part with the vectors, their copies included.
-/// `bytes` is what a block takes on its way, there and back.
+/// The same by measured speeds: others compute as long as they end before the part with the vectors, their copies
+/// included. `bytes` is what a block takes on its way, there and back.
 fn by_speed(
     works: &[OperationCounts],
     bytes: &[f64],
@@ -161,8 +161,8 @@ fn share<T: Element>(split: &Split, list: Arc<RecordList<T>>, handling: Handling
     shared(device, others, &list, &owners, handling)
 }
 
-/// A superblock whose vectors live on `device`; its blocks are computed by their owners, which are `others` by number or else
-/// the device itself.
+/// A superblock whose vectors live on `device`; its blocks are computed by their owners, which are `others` by number
+/// or else the device itself.
 pub(super) fn shared<'a, T: Element>(
     device: &Device,
     others: impl IntoIterator<Item = (usize, &'a Device)>,
@@ -291,7 +291,8 @@ impl SplitSuperblock {
                 let port = &mut link.port;
                 let mut job = Some(move |rows: Staging| helper.compute(&mut **port, shape, rows, back));
                 let mut running = None;
-                // A GPU gathers rows while its own product is queued; helpers whose rows are there already begin at once.
+                // A GPU gathers rows while its own product is queued; helpers whose rows are there already begin at
+                // once.
                 if let Some(rows) = link.there.collected(false)?.and_then(|mut all| all.pop()) {
                     running = job.take().map(|job| scope.spawn(move || job(rows)));
                 }

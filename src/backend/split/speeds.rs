@@ -18,8 +18,8 @@ pub(super) mod class {
     }
 }
 
-/// Operations a second of every part for each class of products; what rows take on the way to it and back, in seconds a byte
-/// and at least.
+/// Operations a second of every part for each class of products; what rows take on the way to it and back, in seconds a
+/// byte and at least.
 #[derive(Debug)]
 pub(super) struct Speeds {
     pub rates: Vec<[f64; class::COUNT]>,

@@ -1,6 +1,6 @@
-//! Superblocks of parts that are cards: what is made of them stays with one part, the primary one. Of large ones every card of its kind
-//! has some rows of the vectors and computes these rows of a product, from all rows of the vector, which come together on every
-//! card (as ranks do, `ranks/together.rs`).
+//! Superblocks of parts that are cards: what is made of them stays with one part, the primary one. Of large ones every
+//! card of its kind has some rows of the vectors and computes these rows of a product, from all rows of the vector,
+//! which come together on every card (as ranks do, `ranks/together.rs`).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,15 +21,17 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
-/// Rows from which a superblock's vectors are spread over cards, and from which where weights are set by hand: of 705 432 two cards
-/// gain nothing.
+/// Rows from which a superblock's vectors are spread over cards, and from which where weights are set by hand: of 705
+/// 432 two cards gain nothing.
 const MANY_ROWS: usize = 1 << 20;
 const BY_HAND: usize = 1 << 12;
 
-/// Rows of a matrix from which another card finds its eigenvectors where it gets it by way of the host: below, the way takes as long.
+/// Rows of a matrix from which another card finds its eigenvectors where it gets it by way of the host: below,
+/// the way takes as long.
 const LARGE: usize = 512;
 
-/// Cards that bring together what each has of a vector, with the ends of their exchange, kept for the next vector of the same shape.
+/// Cards that bring together what each has of a vector, with the ends of their exchange,
+/// kept for the next vector of the same shape.
 #[derive(Clone)]
 pub(super) struct Together {
     parts: Vec<(usize, Device)>,
@@ -87,7 +89,8 @@ impl Together {
         Ok(self.parts.len() > 1 && self.ranges(cut, 0).is_some() && self.make(cut, shape)?.is_some())
     }
 
-    /// Calls `f` for every card with all rows of `v` and with a job of its own: on a thread each if it waits for the card.
+    /// Calls `f` for every card with all rows of `v` and with a job of its own:
+    /// on a thread each if it waits for the card.
     fn with<J: Send, R: Send>(
         &self,
         v: &BlockVector,
@@ -99,7 +102,8 @@ impl Together {
         let Some(shape) = own.first().map(|piece| VectorShape::of(&piece.block)) else {
             return Err(cut_differently());
         };
-        // A kernel that waits for rows holds its card: those of two threads, in another order on each card, would wait for each other.
+        // A kernel that waits for rows holds its card: those of two threads, in another order on each card,
+        // would wait for each other.
         let _turn = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.take().filter(|(of, shaped, _)| of == cut && *shaped == shape);

@@ -1,5 +1,5 @@
-//! Walkers shared out to the parts that move them. A walker's random numbers belong to its number among all, so that it goes the
-//! same way on whichever part it is.
+//! Walkers shared out to the parts that move them. A walker's random numbers belong to its number among all, so that it
+//! goes the same way on whichever part it is.
 
 use std::any::Any;
 use std::sync::Arc;

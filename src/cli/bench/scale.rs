@@ -1,5 +1,5 @@
-//! How the fused Chebyshev step scales over ranks, or over several backends of one process: measured over those there are, and by
-//! the model of a product that the exchange of faces overlaps: time = max(product, faces / link) + latency.
+//! How the fused Chebyshev step scales over ranks, or over several backends of one process: measured over those there
+//! are, and by the model of a product that the exchange of faces overlaps: time = max(product, faces / link) + latency.
 
 use clap::Args;
 
@@ -301,7 +301,8 @@ mod tests {
     #[test]
     fn the_model_by_hand() {
         let link = MessageTime { rate: 50e9, latency: 5e-6 };
-        // 32 x 32 boxes of 200 x 200 x 40 cells: four faces of 200 x 40 cells of 4 rows, each row 32 numbers of 16 bytes.
+        // 32 x 32 boxes of 200 x 200 x 40 cells: four faces of 200 x 40 cells of 4 rows,
+        // each row 32 numbers of 16 bytes.
         let step = modelled(&insulator(4e-10), 1024, link).unwrap();
         assert_eq!((step.grid, step.rows), (vec![32, 32, 1], 6_400_000));
         assert!((step.faces - 4.0 * 32_000.0 * 512.0 / 50e9).abs() < 1e-12);

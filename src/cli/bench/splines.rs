@@ -9,7 +9,8 @@ use crate::backend::walkers::monte_carlo;
 use crate::error::Result;
 use crate::number::philox;
 
-/// Orbitals, grid points along an edge and points at once: the peers' case, one walker and sixteen of the sizes of Uejima and Maezono 2012.
+/// Orbitals, grid points along an edge and points at once: the peers' case, one walker and sixteen of the sizes of
+/// Uejima and Maezono 2012.
 const CASES: [(usize, usize, usize); 6] = [
     (384, 48, 1500),
     (56, 50, 216),
@@ -22,8 +23,8 @@ const CASES: [(usize, usize, usize); 6] = [
 /// The first of the ways kept for comparison takes a launch an electron: for one walker only.
 const ONE_WALKER: usize = 1536;
 
-/// One row a case, precision and what is evaluated. "Gathered" are the 64 rows of every point and the results: points that share
-/// rows find them in a cache, so that the rate may pass that of memory. Sorting is part of the time.
+/// One row a case, precision and what is evaluated. "Gathered" are the 64 rows of every point and the results: points
+/// that share rows find them in a cache, so that the rate may pass that of memory. Sorting is part of the time.
 pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> {
     header(&["ms", "ns/value", "M values/s", "gathered MB", "GB/s", "of stream"]);
     for (lanes, edge, count) in CASES {

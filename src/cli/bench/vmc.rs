@@ -1,5 +1,6 @@
-//! Sweeps of walkers by updating scheme, and local energies: systems of the sizes of Uejima and Maezono 2012, electrons with a Jastrow
-//! factor and orbitals on splines in single precision, against what their products of matrices and their orbitals take alone.
+//! Sweeps of walkers by updating scheme, and local energies: systems of the sizes of Uejima and Maezono 2012, electrons
+//! with a Jastrow factor and orbitals on splines in single precision,
+//! against what their products of matrices and their orbitals take alone.
 
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use crate::montecarlo::{
 use crate::output::out;
 use crate::task::{Interrupt, Task};
 
-/// Electrons, orbitals of the paper (complex ones, of which a spin fills the real and the imaginary parts), grid points along
-/// an edge, whether the case is large.
+/// Electrons, orbitals of the paper (complex ones, of which a spin fills the real and the imaginary parts), grid points
+/// along an edge, whether the case is large.
 const CASES: [(&str, usize, usize, usize, bool); 5] = [
     ("small", 54, 27, 20, false),
     ("Si 3x3x3, coarse grid", 216, 56, 24, false),
@@ -29,8 +30,8 @@ const CASES: [(&str, usize, usize, usize, bool); 5] = [
 const SCHEMES: [Scheme; 4] =
     [Scheme::LookAhead, Scheme::ParticleByParticle, Scheme::QuasiSimultaneous, Scheme::DelayedAcceptance];
 
-/// One row a size and scheme, milliseconds of one walker. The floor of a look-ahead sweep is that of its products of matrices,
-/// at the rate of the product M = Phi A^-1 alone, and of its orbitals, as `bench splines` times them.
+/// One row a size and scheme, milliseconds of one walker. The floor of a look-ahead sweep is that of its products of
+/// matrices, at the rate of the product M = Phi A^-1 alone, and of its orbitals, as `bench splines` times them.
 pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
     let titles = "ms/sweep | ms of orbitals | ms of products | floor/sweep | ms/energy | acceptance";
     out(&format!("| {:<50} | {titles} |", "case"));

@@ -127,7 +127,8 @@ fn records(file: &dyn Source) -> Result<Vec<LimeRecord>> {
     Ok(found)
 }
 
-/// The text of the first element of a name, in whatever namespace and with whatever attributes; comments are no elements.
+/// The text of the first element of a name, in whatever namespace and with whatever attributes;
+/// comments are no elements.
 fn tagged<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = xml;
     loop {

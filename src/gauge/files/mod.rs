@@ -1,6 +1,6 @@
-//! Gauge fields in the files of other programs: NERSC archives, and ILDG and SciDAC files in lime containers. Checksums are
-//! verified before the links are used. Of several ranks that share a field each reads the links of its own sites, and rank 0
-//! writes what the others send it piece by piece: nobody has the whole field.
+//! Gauge fields in the files of other programs: NERSC archives, and ILDG and SciDAC files in lime containers. Checksums
+//! are verified before the links are used. Of several ranks that share a field each reads the links of its own sites,
+//! and rank 0 writes what the others send it piece by piece: nobody has the whole field.
 
 mod lime;
 mod nersc;
@@ -129,8 +129,8 @@ fn link_bytes(u: &Su3, rows: usize, single: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// What a function makes of the number of every site of this rank and of its bytes in a file, joined over all sites of all ranks:
-/// in any order.
+/// What a function makes of the number of every site of this rank and of its bytes in a file, joined over all sites of
+/// all ranks: in any order.
 fn over_sites<const N: usize>(
     u: &Links,
     (rows, single): (usize, bool),
@@ -168,8 +168,8 @@ pub fn is_field(head: &[u8]) -> bool {
 /// Which sites this process has of a lattice of a field's sizes.
 pub type RegionOf<'a> = &'a dyn Fn([usize; 4]) -> Result<Region>;
 
-/// The field in a file, whatever its kind, on the sites that `region` tells; with all links projected onto SU(3) if that is asked
-/// for.
+/// The field in a file, whatever its kind, on the sites that `region` tells; with all links projected onto SU(3) if
+/// that is asked for.
 ///
 /// # Errors
 /// A file of another kind, cut short, or whose checksum, plaquette or links are wrong.
@@ -292,7 +292,8 @@ impl Form {
     }
 }
 
-/// The links of this rank's sites, of data in the order of sites, directions, rows and columns; those of the halo are any.
+/// The links of this rank's sites, of data in the order of sites, directions, rows and columns;
+/// those of the halo are any.
 fn read_links(file: &dyn Source, start: u64, region: &Region, form: Form) -> Result<Vec<Su3>> {
     let mut links = unit_links(region)?;
     let place = FieldExtent { start, site_bytes: form.site_bytes() };

@@ -124,8 +124,8 @@ impl FieldExtent {
         Ok(bytes)
     }
 
-    /// Goes through the data in pieces: the number of the first site of each, and its bytes. Where sites are shared out to ranks,
-    /// each goes through a part.
+    /// Goes through the data in pieces: the number of the first site of each, and its bytes. Where sites are shared out
+    /// to ranks, each goes through a part.
     ///
     /// # Errors
     /// Those of reading, of any rank.

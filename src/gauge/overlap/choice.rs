@@ -3,8 +3,8 @@
 
 use crate::method::MinMax;
 
-/// The number of applications of a sign function over which low modes must save more than they cost. An inversion needs more
-/// applications than this, a single vector fewer.
+/// The number of applications of a sign function over which low modes must save more than they cost. An inversion needs
+/// more applications than this, a single vector fewer.
 const APPLICATIONS: f64 = 50.0;
 
 /// Most modes that are looked for where no number is given.

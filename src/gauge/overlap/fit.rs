@@ -14,6 +14,7 @@ pub(super) enum Fit {
 }
 
 impl Fit {
+    /// The fit holds where Q^2 over its largest value is `eps` or more.
     pub fn eps(&self) -> f64 {
         match self {
             Fit::Polynomial(p) => p.eps,
@@ -21,6 +22,7 @@ impl Fit {
         }
     }
 
+    /// The largest error of the sign there, as a fraction.
     pub fn deviation(&self) -> f64 {
         match self {
             Fit::Polynomial(p) => p.deviation,

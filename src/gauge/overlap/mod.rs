@@ -1,5 +1,5 @@
-//! The overlap operator of Neuberger with the sign function of Q by low modes and a minmax polynomial, its index and its
-//! inversion (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31; Walk, Wittig, Dranischnikow, Schoemer 2010).
+//! The overlap operator of Neuberger with the sign function of Q by low modes and a minmax polynomial, its index and
+//! its inversion (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31; Walk, Wittig, Dranischnikow, Schoemer 2010).
 
 mod build;
 mod choice;

@@ -137,7 +137,8 @@ impl ModeSearch<'_> {
         if lowest.values[0] >= begins { self.without(&lowest) } else { self.modes(8, false) }
     }
 
-    /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them, for a fit that is given.
+    /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them,
+    /// for a fit that is given.
     pub fn modes(&self, count: usize, all: bool) -> Result<Beginning> {
         let most = self.squared.dim() / 2;
         let look = (count + count.div_ceil(2).max(4)).min(most.max(1));
@@ -250,10 +251,7 @@ pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Resul
         (0..n).flat_map(|i| (0..halves).map(move |k| (i, k))).map(|(i, k)| rotation[i * n + k]).collect();
     let mut added = device.zeros(outside.dtype(), outside.rows(), halves)?;
     device.combine(&outside, &first, 0.0, &mut added)?;
-    let count = low.vectors.columns();
-    let mut wider = device.zeros(outside.dtype(), outside.rows(), count + halves)?;
-    device.set_columns(&mut wider, 0, &low.vectors)?;
-    device.set_columns(&mut wider, count, &added)?;
+    let wider = device.side_by_side(&[&low.vectors, &added])?;
     let (closed, _) = diagonalised(q, &orthonormal(device, &wider)?)?;
     let total = |low: &Low| low.residuals.iter().map(|r| r * r).sum::<f64>();
     Ok(if total(&closed) < total(&low) { closed } else { low })

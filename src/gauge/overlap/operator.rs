@@ -33,11 +33,12 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// The operator with a sign function of gamma5 (D_W - 1 - s), and that s. Where s is not given it is that of the kernel.
+    /// The operator with a sign function of gamma5 (D_W - 1 - s), and that s.
+    /// Where s is not given it is that of the kernel.
     ///
     /// # Errors
-    /// An operator that is no sign function, or one without spinors; s outside (-1, 1), another than the kernel's, or not to
-    /// be told from it; a mass as for [`Overlap::with_mass`].
+    /// An operator that is no sign function, or one without spinors; s outside (-1, 1), another than the kernel's, or
+    /// not to be told from it; a mass as for [`Overlap::with_mass`].
     pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<Overlap> {
         let Some(function) = sign.exactly::<Sign>() else {
             return Err(Error::input(format!("{} is no sign function", sign.summary()))

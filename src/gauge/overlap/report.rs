@@ -25,8 +25,8 @@ pub struct SignReport {
     pub gap: f64,
     /// Where the rest of the spectrum of |Q| begins.
     pub rest: f64,
-    /// A bound on |X - sign(Q)|: the fit's deviation, the modes' residuals and rounding; 2 at least where there are doubtful
-    /// modes.
+    /// A bound on |X - sign(Q)|: the fit's deviation, the modes' residuals and rounding; 2 at least where there are
+    /// doubtful modes.
     pub bound: f64,
     /// Modes nearer to zero than their error: their sign is not known.
     pub doubtful: usize,

@@ -1,4 +1,5 @@
-//! sign(Q) = P+ - P- + (1 - P) X P_n(X^2) (1 - P): the lowest modes of Q exactly, the rest by a polynomial in X = Q/|Q|.
+//! sign(Q) = P+ - P- + (1 - P) X P_n(X^2) (1 - P): the lowest modes of Q exactly,
+//! the rest by a polynomial in X = Q/|Q|.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,6 +45,7 @@ impl Sign {
         self.fit.deviation()
     }
 
+    /// How it is approximated.
     pub fn report(&self) -> &SignReport {
         &self.report
     }

@@ -16,6 +16,7 @@ const RELAXED: f64 = 0.05;
 /// The share of D^+ D's lowest eigenvalue by which a relaxed sign function may shift it.
 const SHIFT: f64 = 0.01;
 
+/// How hard to try to solve `D x = b`.
 #[derive(Debug, Clone)]
 pub struct InversionOptions {
     /// Largest |b - D x|/|b| of a column.

@@ -1,6 +1,6 @@
-//! Tight-binding models from files of Wannier90: matrix elements `<0 m| H |R n>` on a Wigner-Seitz supercell, each to be divided
-//! by the degeneracy of its R, and shared out among the nearest images of its Wannier functions where a file lists them
-//! (Pizzi et al., J. Phys.: Condens. Matter 32, 165902 (2020), section 2.3).
+//! Tight-binding models from files of Wannier90: matrix elements `<0 m| H |R n>` on a Wigner-Seitz supercell, each to
+//! be divided by the degeneracy of its R, and shared out among the nearest images of its Wannier functions where a file
+//! lists them (Pizzi et al., J. Phys.: Condens. Matter 32, 165902 (2020), section 2.3).
 
 mod around;
 mod elements;
@@ -80,9 +80,10 @@ pub fn read_wannier90(path: &Path, options: &WannierOptions) -> Result<Model> {
     model(&found, &blocks, centres, path, options, HERMITIAN)
 }
 
-/// The Hermitian part of the matrix elements of the Cartesian coordinate `axis` in a `_tb.dat` file, less the centres, as a model on the same lattice
-/// (angstrom): with it `A`, the velocity in the basis of Wannier functions is `v + i (H A - A H)`, where `v` takes each
-/// function at its centre (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B 74, 195118 (2006), eq. 31).
+/// The Hermitian part of the matrix elements of the Cartesian coordinate `axis` in a `_tb.dat` file, less the centres,
+/// as a model on the same lattice (angstrom): with it `A`, the velocity in the basis of Wannier functions is
+/// `v + i (H A - A H)`, where `v` takes each function at its centre (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B
+/// 74, 195118 (2006), eq. 31).
 ///
 /// # Errors
 /// As [`read_wannier90`], and for a file without positions.

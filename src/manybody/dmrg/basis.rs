@@ -121,7 +121,8 @@ impl<T: Element> Basis<T> {
         })
     }
 
-    /// `U^H A U` between two new sectors, from the pieces of an operator A between their old ones; `vectors` are the basis's.
+    /// `U^H A U` between two new sectors, from the pieces of an operator A between their old ones;
+    /// `vectors` are the basis's.
     pub(super) fn rotated(
         &self,
         vectors: &All<T>,
@@ -138,7 +139,8 @@ impl<T: Element> Basis<T> {
         Ok(out)
     }
 
-    /// The same for several, where a device makes them faster than the processor; `work` is the number of multiplications.
+    /// The same for several, where a device makes them faster than the processor;
+    /// `work` is the number of multiplications.
     pub(super) fn turned<'a>(
         &self,
         vectors: &All<T>,

@@ -226,7 +226,8 @@ impl<T: Element> Block<T> {
         self.space().label(sector)
     }
 
-    /// The operators of its sites, or for a grown block those of the block that it grew from; all ranks ask for them together.
+    /// The operators of its sites, or for a grown block those of the block that it grew from;
+    /// all ranks ask for them together.
     ///
     /// # Errors
     /// Those of MPI.
@@ -322,8 +323,8 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// The factor of an operator of a block of multiplets that grows by a site; one without a total spin. The labels are those
-    /// of its row and column before and after.
+    /// The factor of an operator of a block of multiplets that grows by a site; one without a total spin. The labels
+    /// are those of its row and column before and after.
     fn recoupling(
         &self,
         inner: &Block<T>,

@@ -1,5 +1,5 @@
-//! Matrices on a bond between a state and the conjugate of a state, carried past sites: `sum_ij O_ij A_i^H x B_j` to the
-//! right and `sum_ij O_ij B_j x A_i^H` to the left, with A of the conjugate (bra) and B of the state (ket).
+//! Matrices on a bond between a state and the conjugate of a state, carried past sites: `sum_ij O_ij A_i^H x B_j` to
+//! the right and `sum_ij O_ij B_j x A_i^H` to the left, with A of the conjugate (bra) and B of the state (ket).
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::tensor::{Tensor, adjoint};
 use crate::backend::matrix::records::Element;
 use crate::number::C64;
 
-/// Matrices by pairs of sectors. On the left of a bond rows belong to the conjugate and columns to the state, on the right
-/// it is the other way round; the first sector of a pair is that of the rows.
+/// Matrices by pairs of sectors. On the left of a bond rows belong to the conjugate and columns to the state, on the
+/// right it is the other way round; the first sector of a pair is that of the rows.
 pub(super) type BondMatrices<T> = BTreeMap<(usize, usize), Mat<T>>;
 
 /// Adds a matrix to those of a bond.
@@ -32,8 +32,8 @@ pub(super) fn elements(operator: Option<&[C64]>, dim: usize) -> Vec<strings::Ele
     all.filter(|e| e.2 != C64::ZERO).collect()
 }
 
-/// Calls `f` with `A_i`, `x B_j` and `O_ij` for all sectors before a site that an element joins to sectors behind it, of
-/// which `f` is told first. Without x, it is the identity, between equal bases.
+/// Calls `f` with `A_i`, `x B_j` and `O_ij` for all sectors before a site that an element joins to sectors behind it,
+/// of which `f` is told first. Without x, it is the identity, between equal bases.
 pub(super) fn each_joined<T: Element>(
     elements: &[strings::Element],
     (bra, ket): (&Tensor<T>, &Tensor<T>),

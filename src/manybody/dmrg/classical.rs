@@ -45,7 +45,8 @@ struct ProductStateSearch<'a> {
     drawn: u64,
 }
 
-/// The other states that two sites may be in without a change of the sector's numbers; of one site, if it is given twice.
+/// The other states that two sites may be in without a change of the sector's numbers; of one site,
+/// if it is given twice.
 ///
 /// # Errors
 /// For sites and states that do not exist, and sectors without states or of total spin.
@@ -188,8 +189,8 @@ struct Beginning {
 
 impl ProductStateSearch<'_> {
     /// The lowest state of the sector by dynamic programming: of the beginnings that have the same charges and the same
-    /// states on the sites that later terms reach, only the lowest goes on. That is exact where no more than [`KEPT`] are left;
-    /// elsewhere the lowest of each charge go on.
+    /// states on the sites that later terms reach, only the lowest goes on. That is exact where no more than [`KEPT`]
+    /// are left; elsewhere the lowest of each charge go on.
     fn built(&self) -> Option<Vec<usize>> {
         let n = self.labels.len();
         let mut ending = vec![Vec::new(); n];

@@ -1,5 +1,5 @@
-//! States of multiplets as states of one component each: a state of total spin S becomes one of Sz = M, in which everything can
-//! be measured.
+//! States of multiplets as states of one component each: a state of total spin S becomes one of Sz = M, in which
+//! everything can be measured.
 
 use std::collections::BTreeMap;
 

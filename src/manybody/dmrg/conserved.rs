@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::manybody::site::twice;
 use crate::manybody::{Basis, Sector, Sites};
 
-/// Twice the total spin that a sector names, and the other numbers. Where sites have a charge of that name of their own, it
-/// is one of the other numbers.
+/// Twice the total spin that a sector names, and the other numbers. Where sites have a charge of that name of their
+/// own, it is one of the other numbers.
 ///
 /// # Errors
 /// When the sites have no spin, or the sector names numbers that differ between the states of a multiplet.
@@ -40,8 +40,8 @@ pub fn total_spin(sites: &Sites, sector: &Sector) -> Result<(Option<i32>, Sector
     Ok((Some(twice), rest))
 }
 
-/// All labels that sites reach one after the other, as far as `target` can be reached from them where it is given: a set for
-/// each bond.
+/// All labels that sites reach one after the other, as far as `target` can be reached from them where it is given: a
+/// set for each bond.
 pub(super) fn reached(
     symmetry: &Symmetry,
     all: &[Vec<Label>],

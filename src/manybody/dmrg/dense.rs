@@ -104,8 +104,9 @@ pub(super) fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight:
     matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
 }
 
-/// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes large ones, one after
-/// the other, while the threads take the others: who takes which does not depend on who is faster, nor do the bits.
+/// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes large ones, one
+/// after the other, while the threads take the others: who takes which does not depend on who is faster,
+/// nor do the bits.
 pub(super) fn eigh_all<'a, T: Element>(
     matrices: &[Hermitian<'_, T>],
     solver: impl FnOnce() -> Option<&'a dyn DenseSolver>,

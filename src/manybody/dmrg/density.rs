@@ -207,8 +207,8 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_sums(block, device, found, (alike, shares))
     }
 
-    /// The density matrix from what this rank has found in its sectors of a sum of squares, whose weights are negative by
-    /// rounding only.
+    /// The density matrix from what this rank has found in its sectors of a sum of squares, whose weights are negative
+    /// by rounding only.
     pub(super) fn of_sums(
         block: Arc<Block<T>>,
         device: &Device,
@@ -376,8 +376,8 @@ impl<T: Element> DensityMatrix<T> {
         })
     }
 
-    /// How many of the lowest states of the block's Hamiltonian each sector keeps among those that are discarded, nearest
-    /// sectors first.
+    /// How many of the lowest states of the block's Hamiltonian each sector keeps among those that are discarded,
+    /// nearest sectors first.
     fn low(&self, cut: &Truncation, kept: &[usize]) -> Vec<usize> {
         let space = self.block.space();
         let symmetry = self.block.mpo().symmetry();
@@ -398,8 +398,8 @@ impl<T: Element> DensityMatrix<T> {
         low
     }
 
-    /// The vectors that a sector keeps: those of the largest weights, and of the others the `low` lowest states of the block's
-    /// Hamiltonian. None where the sector is another rank's.
+    /// The vectors that a sector keeps: those of the largest weights, and of the others the `low` lowest states of the
+    /// block's Hamiltonian. None where the sector is another rank's.
     fn kept(&self, sector: usize, kept: usize, low: usize, energy: &Pieces<T>) -> Result<Option<Mat<T>>> {
         let Some(found) = &self.vectors[sector] else { return Ok(None) };
         let all = found.here()?;

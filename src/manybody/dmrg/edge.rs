@@ -151,8 +151,8 @@ impl<'a> EdgeTensor<'a> {
         on_edge
     }
 
-    /// In the mirror image an operator that changes the parity carries the signs of all sites before it: these operators, by
-    /// their numbers, and the signs.
+    /// In the mirror image an operator that changes the parity carries the signs of all sites before it: these
+    /// operators, by their numbers, and the signs.
     fn add_signed(
         &mut self,
         strings: &Strings,
@@ -186,8 +186,8 @@ fn alone() -> Error {
         .hint("fermionic operators stand in pairs, like \"Cdag\" on site 0 and \"C\" on site 1")
 }
 
-/// Terms that act once for each site, and couplings, which act once for each bond: all that name site 1, even if they reduce to
-/// an operator on one site.
+/// Terms that act once for each site, and couplings, which act once for each bond: all that name site 1, even if they
+/// reduce to an operator on one site.
 fn local_and_coupling(bond: &OpSum) -> Result<(OpSum, OpSum)> {
     let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
     for Term { coefficient, factors } in bond.terms() {

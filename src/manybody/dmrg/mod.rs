@@ -1,5 +1,6 @@
-//! The density-matrix renormalisation group in pieces: automata of operator sums, blocks, superblocks, density matrices,
-//! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
+//! The density-matrix renormalisation group in pieces: automata of operator sums, blocks, superblocks, density
+//! matrices, White's transformation, and the states that sweeps end with.
+//! The algorithms themselves are scripts (`stdlib/dmrg/`).
 
 // Operator sums: strings, automata over the sites, the order of the sites.
 mod coupled;

@@ -128,8 +128,8 @@ impl Mpo {
         })
     }
 
-    /// The automaton of a cell that an infinite chain repeats; see `uniform/automaton.rs`. The last bond is the first of the
-    /// next cell.
+    /// The automaton of a cell that an infinite chain repeats; see `uniform/automaton.rs`. The last bond is the first
+    /// of the next cell.
     pub(super) fn of_cell(
         sites: &Sites,
         symmetry: &Symmetry,
@@ -278,8 +278,8 @@ impl Mpo {
         hash >> 1
     }
 
-    /// The label of an empty block on the right of the first sites alone: their share of the total spin, or the spin nearest to
-    /// it that they can have.
+    /// The label of an empty block on the right of the first sites alone: their share of the total spin, or the spin
+    /// nearest to it that they can have.
     pub(super) fn share_of_spin(&self, sites: usize) -> Label {
         let mut label = self.symmetry.zero();
         let Some(c) = self.symmetry.spin() else { return label };
@@ -314,11 +314,12 @@ impl Mpo {
     }
 }
 
-/// Terms that are open at a bond: the operator that carries them, the number of the rest of their string, their coefficient.
+/// Terms that are open at a bond: the operator that carries them, the number of the rest of their string,
+/// their coefficient.
 type OpenTerms = Vec<(usize, usize, C64)>;
 
-/// The terms at a site. A row is an operator carried with an operator of the site, a column the rest of a string, an edge a sum of
-/// terms that have both.
+/// The terms at a site. A row is an operator carried with an operator of the site, a column the rest of a string, an
+/// edge a sum of terms that have both.
 struct SiteGraph {
     rows: Vec<(usize, usize)>,
     columns: Vec<usize>,
@@ -340,8 +341,8 @@ impl SiteGraph {
         SiteGraph { rows: rows.all, columns: columns.all, edges }
     }
 
-    /// Covers all edges by as few rows and columns as possible, each an operator carried on. Returns these, the site's tensor, and
-    /// the terms that are open behind it.
+    /// Covers all edges by as few rows and columns as possible, each an operator carried on. Returns these, the site's
+    /// tensor, and the terms that are open behind it.
     fn carried(
         &self,
         before: &Bond,
@@ -438,8 +439,8 @@ impl SiteTensor<'_> {
     }
 }
 
-/// For each row of edges the first one that it is a multiple of, and the factor: couplings that decay exponentially have such
-/// rows, and are carried as one operator. Rows of one edge stay, as their columns serve all of them.
+/// For each row of edges the first one that it is a multiple of, and the factor: couplings that decay exponentially
+/// have such rows, and are carried as one operator. Rows of one edge stay, as their columns serve all of them.
 fn parallel(
     edges: &BTreeMap<(usize, usize), C64>,
     neighbours: &[Vec<usize>],

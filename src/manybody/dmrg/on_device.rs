@@ -46,7 +46,8 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_several(&parts, side, mixing)
     }
 
-    /// The vectors that each sector keeps, so many of the largest weights, where the device has them. Ranks decide alike.
+    /// The vectors that each sector keeps, so many of the largest weights, where the device has them.
+    /// Ranks decide alike.
     pub(super) fn kept_on_device(&self, space: &Space, kept: &[usize]) -> Result<Option<All<T>>> {
         let Some(keeper) = self.device.keeper().filter(|_| is_for_device::<T>(space)) else {
             return Ok(None);
@@ -193,7 +194,8 @@ fn on_device<T: Element>(
     }
 }
 
-/// The panels of a state whose rows, or columns, are those of a sector, and how many columns they have as matrices of that sector.
+/// The panels of a state whose rows, or columns, are those of a sector,
+/// and how many columns they have as matrices of that sector.
 fn own_panels<T: Element>(
     both: &Superblock<T>,
     side: Side,

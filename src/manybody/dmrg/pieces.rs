@@ -1,5 +1,5 @@
-//! Operators in pieces put together to one matrix, by the device that has the pieces or by the processor, and what the diagonal of a
-//! superblock is made of.
+//! Operators in pieces put together to one matrix, by the device that has the pieces or by the processor, and what the
+//! diagonal of a superblock is made of.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -178,7 +178,8 @@ fn diagonals<'a, T: Element>(
         known.insert(Arc::as_ptr(m), entries);
     }
     let Some(keeper) = device.keeper().filter(|_| !missing.is_empty()) else { return Ok(known) };
-    // A block that the device has, with the first number and the distance to the next; a column of the host where its memory was short.
+    // A block that the device has, with the first number and the distance to the next;
+    // a column of the host where its memory was short.
     let place = |m: &&Arc<Held<T>>| match m.there() {
         Some((block, first, by_rows)) => {
             Ok(Ok((block, first, 1 + if by_rows { m.ncols() } else { m.nrows() } as i64)))

@@ -43,8 +43,8 @@ pub fn uploaded<T: Element>(
     device.upload(dtype, Rows::all(rows), columns.len(), &data)
 }
 
-/// The columns of a vector of the superblock `old` in the bases of the next superblock `new`. Where one rank has such vectors, it
-/// transforms them for itself alone.
+/// The columns of a vector of the superblock `old` in the bases of the next superblock `new`. Where one rank has such
+/// vectors, it transforms them for itself alone.
 ///
 /// # Errors
 /// As `transformed_column`, and those of the devices.

@@ -1,4 +1,5 @@
-//! Scalar products of spins in states of multiplets: `S_i . S_j = - sqrt(3) [S_i S_j]^0`, with reduced matrix elements alone.
+//! Scalar products of spins in states of multiplets: `S_i . S_j = - sqrt(3) [S_i S_j]^0`,
+//! with reduced matrix elements alone.
 
 use std::collections::BTreeMap;
 

@@ -21,13 +21,14 @@ pub enum Side {
 /// Twice the values of the conserved numbers, in the order of [`Symmetry`].
 pub type Label = Vec<i32>;
 
-/// The conserved numbers: those of U(1), which add up, those of Z_n, which add up modulo n, and, as the last, a total spin of
-/// SU(2).
+/// The conserved numbers: those of U(1), which add up, those of Z_n, which add up modulo n, and, as the last, a total
+/// spin of SU(2).
 ///
-/// With a spin, bases hold one state a multiplet, and the state of many sites is a path: the spins that the first one, two,
-/// three, ... sites couple to. A site of spin s changes the spin so far by a step from -s to s. There are as many steps as
-/// local states, and they add up like Sz. The sum of two spins is no less than their difference: steps that lead below it
-/// are left out. The label of a site's state then has two entries more: twice the spin of its multiplet, and its number.
+/// With a spin, bases hold one state a multiplet, and the state of many sites is a path: the spins that the first one,
+/// two, three, ... sites couple to. A site of spin s changes the spin so far by a step from -s to s. There are as many
+/// steps as local states, and they add up like Sz. The sum of two spins is no less than their difference: steps that
+/// lead below it are left out. The label of a site's state then has two entries more:
+/// twice the spin of its multiplet, and its number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Symmetry {
     names: Vec<String>,
@@ -108,8 +109,8 @@ impl Symmetry {
         }
     }
 
-    /// The label of the sites on the left, where those on the right have one and the whole has another. A spin of the whole
-    /// belongs to the right: what lies left then has the same spin, and both are in a singlet.
+    /// The label of the sites on the left, where those on the right have one and the whole has another. A spin of the
+    /// whole belongs to the right: what lies left then has the same spin, and both are in a singlet.
     pub fn opposite(&self, target: &[i32], right: &[i32]) -> Label {
         let mut label = self.subtract(target, right);
         if let Some(c) = self.spin() {
@@ -266,8 +267,8 @@ pub struct FusedSector {
 pub struct Fusion {
     space: Space,
     parts: Vec<Vec<FusedSector>>,
-    /// Sector of the product and place in `parts`, for each sector of the block and each state of the site; none where their
-    /// spins do not couple so.
+    /// Sector of the product and place in `parts`, for each sector of the block and each state of the site; none where
+    /// their spins do not couple so.
     places: Vec<Vec<Option<(usize, usize)>>>,
 }
 
@@ -308,7 +309,8 @@ impl Fusion {
         &self.parts[sector]
     }
 
-    /// Where a sector of the block with a state of the site lies, if anywhere: sector of the product, and the part there.
+    /// Where a sector of the block with a state of the site lies, if anywhere: sector of the product,
+    /// and the part there.
     pub fn place(&self, inner: usize, state: usize) -> Option<(usize, FusedSector)> {
         let (sector, k) = self.places[inner][state]?;
         Some((sector, self.parts[sector][k]))

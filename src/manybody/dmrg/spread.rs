@@ -1,5 +1,5 @@
-//! Matrices of blocks and bases on the ranks of a run: each rank keeps some of them, and all ranks have all of them while a
-//! step of a search works with them.
+//! Matrices of blocks and bases on the ranks of a run: each rank keeps some of them, and all ranks have all of them
+//! while a step of a search works with them.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

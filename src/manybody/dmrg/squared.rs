@@ -128,8 +128,8 @@ impl Mpo {
     }
 }
 
-/// The factor between two pairs of tensors coupled each, and the firsts and the seconds coupled each (Edmonds 6.4.2): ranks of
-/// the first of a pair, the second, and both.
+/// The factor between two pairs of tensors coupled each, and the firsts and the seconds coupled each (Edmonds 6.4.2):
+/// ranks of the first of a pair, the second, and both.
 fn regrouped(first: [i32; 3], second: [i32; 3], both: [i32; 3]) -> f64 {
     let size = |ranks: &[i32]| ranks.iter().map(|r| f64::from(r + 1)).product::<f64>();
     let units = size(&[first[2], second[2], both[0], both[1]]).sqrt();

@@ -8,10 +8,11 @@ const LEAST: f64 = 1e-4;
 /// Sizes of the terms of a Hamiltonian, as energies.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Strength {
-    /// The largest sum, over the sites, of the sizes of the terms that act there: a bound on the energy of a change at one site.
+    /// The largest sum, over the sites, of the sizes of the terms that act there:
+    /// a bound on the energy of a change at one site.
     pub all: f64,
-    /// The same of terms that change products of the sites' states, but 1e-4 of `all` at least; `all` where there are none. The
-    /// energies of low states are of this size where a repulsion, however large, only forbids states.
+    /// The same of terms that change products of the sites' states, but 1e-4 of `all` at least; `all` where there are
+    /// none. The energies of low states are of this size where a repulsion, however large, only forbids states.
     pub off_diagonal: f64,
 }
 

@@ -75,8 +75,8 @@ impl Alphabet {
         self.coupled.get(&number).map_or(0, |t| t.rank)
     }
 
-    /// By how much the sites up to one change the numbers where those before change them by `before` and an operator acts on
-    /// its states; of a total spin it is the rank.
+    /// By how much the sites up to one change the numbers where those before change them by `before` and an operator
+    /// acts on its states; of a total spin it is the rank.
     pub fn change(&self, symmetry: &Symmetry, before: &Label, number: usize, states: &[Label]) -> Label {
         let elements = self.elements(number, states.len());
         let own = elements.first().map(|e| symmetry.subtract(&states[e.0], &states[e.1]));

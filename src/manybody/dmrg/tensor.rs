@@ -42,8 +42,8 @@ impl<T: Element> Tensor<T> {
         }
     }
 
-    /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix of
-    /// a sector behind, numbered as in `behind`.
+    /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix
+    /// of a sector behind, numbered as in `behind`.
     pub(super) fn new(
         symmetry: &Symmetry,
         before: &Space,
@@ -88,8 +88,8 @@ pub(super) fn scaled_rows<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(s[i].into()))
 }
 
-/// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block are
-/// those of the product of the new basis and the site.
+/// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block
+/// are those of the product of the new basis and the site.
 pub(super) fn push_right<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],
@@ -114,8 +114,9 @@ pub(super) fn push_right<T: Element>(
     blocks
 }
 
-/// A tensor whose bond behind is multiplied by matrices (rows of the old basis, columns of the new), or left as it is: columns
-/// of each block are those of the product of the site and the new basis. The blocks are labelled by the bond before.
+/// A tensor whose bond behind is multiplied by matrices (rows of the old basis, columns of the new), or left as it is:
+/// columns of each block are those of the product of the site and the new basis.
+/// The blocks are labelled by the bond before.
 pub(super) fn push_left<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],

@@ -24,7 +24,8 @@ const ROUNDING: f64 = 1e-16;
 /// The most states of two sites.
 const MOST: usize = 1024;
 
-/// The part of a sum on each bond as a matrix on its two sites, the second the faster; and its multiple of the identity.
+/// The part of a sum on each bond as a matrix on its two sites, the second the faster;
+/// and its multiple of the identity.
 struct Bonds {
     matrices: Vec<Vec<C64>>,
     constant: f64,
@@ -286,7 +287,8 @@ impl<'a, T: Element> Evolving<'a, T> {
         Ok(())
     }
 
-    /// The tensor of a site between two bonds from blocks as [`push_right`] makes them; those that are not there are zero.
+    /// The tensor of a site between two bonds from blocks as [`push_right`] makes them;
+    /// those that are not there are zero.
     fn tensor_of(
         &self,
         site: usize,

@@ -68,7 +68,8 @@ pub fn operator(
     Ok(free::operator(device, source, wanted.single, (hermitian, Box::new(adjoint)), reason).labelled(label))
 }
 
-/// The operator with its entries kept. Ranks that share its rows make their own and no others, where the adjoint needs no more.
+/// The operator with its entries kept. Ranks that share its rows make their own and no others,
+/// where the adjoint needs no more.
 fn stored_rows(
     device: &Device,
     source: &Arc<dyn RowSource>,

@@ -1,5 +1,5 @@
-//! The flux of the Berry curvature of the filled bands, on grids that are finer where the gap is small: Chern numbers, and how Kramers
-//! pairs change their partners.
+//! The flux of the Berry curvature of the filled bands, on grids that are finer where the gap is small: Chern numbers,
+//! and how Kramers pairs change their partners.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::{PI, TAU};
@@ -163,8 +163,8 @@ impl PlaneGrid<'_> {
         Ok(turns)
     }
 
-    /// Twice the phases of the Kramers pairs of the loop along the first direction at `row` of the finest grid, which time
-    /// reversal maps to itself: a sum that is known up to multiples of 4 pi.
+    /// Twice the phases of the Kramers pairs of the loop along the first direction at `row` of the finest grid, which
+    /// time reversal maps to itself: a sum that is known up to multiples of 4 pi.
     fn pairs(&self, row: u64) -> Result<f64> {
         let line: Vec<u64> = self.known.keys().filter(|(_, b)| *b == row).map(|(a, _)| *a).collect();
         let mut product = Matrix::identity(self.filled)?;
@@ -201,9 +201,10 @@ impl PlaneGrid<'_> {
     }
 }
 
-/// A grid of momenta, and its cells, each so small that its field strength is known. The grid begins with `n` points in each
-/// direction. A cell is divided until its field strength is below pi/2 and no crossing can lie inside: the gap at its corners
-/// is more than what the hops let levels move. After very many momenta it suffices that the states at its corners are alike.
+/// A grid of momenta, and its cells, each so small that its field strength is known. The grid begins with `n` points in
+/// each direction. A cell is divided until its field strength is below pi/2 and no crossing can lie inside: the gap at
+/// its corners is more than what the hops let levels move. After very many momenta it suffices that the states at its
+/// corners are alike.
 fn resolved<'a>(
     bloch: &'a Bloch,
     filled: usize,
@@ -271,7 +272,8 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     if !(2..=1 << 14).contains(&n) {
-        return Err(Error::input(format!("a grid of {n} points in each direction")));
+        return Err(Error::input(format!("a grid of {n} points in each direction"))
+            .hint("take two at least, and 2^14 at most"));
     }
     if filled == bloch.rows() {
         return Ok(0);
@@ -280,9 +282,9 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
     Ok((plane.hand(bloch) * grid.turns(&leaves)?).round() as i64)
 }
 
-/// Whether Kramers pairs of the filled bands change their partners an odd number of times over half of a plane: the Berry phase of
-/// the loops at both ends, each pair's counted once and doubled, less the flux between them, in turns (Fu, Kane, PRB 74 (2006)
-/// 195312). The grid begins with `n` points in each direction, an even number.
+/// Whether Kramers pairs of the filled bands change their partners an odd number of times over half of a plane: the
+/// Berry phase of the loops at both ends, each pair's counted once and doubled, less the flux between them, in turns
+/// (Fu, Kane, PRB 74 (2006) 195312). The grid begins with `n` points in each direction, an even number.
 ///
 /// # Errors
 /// As [`chern_number`]; a Chern number that is not zero, and loops without Kramers pairs.

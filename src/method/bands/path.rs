@@ -9,8 +9,8 @@ use crate::task::Task;
 /// A path through the Brillouin zone, and what is asked for along it.
 #[derive(Debug, Clone, Default)]
 pub struct BandOptions {
-    /// Names and places of the corners, in units of the reciprocal vectors, of each piece of the path. Where a piece ends, the
-    /// next begins at the same length.
+    /// Names and places of the corners, in units of the reciprocal vectors, of each piece of the path. Where a piece
+    /// ends, the next begins at the same length.
     pub pieces: Vec<Vec<(String, Vec<f64>)>>,
     /// Steps of the whole path; every corner is one of its points.
     pub points: usize,
@@ -23,9 +23,9 @@ pub struct BandOptions {
 /// Levels closer than this fraction of the largest |energy| count as degenerate, for weights and velocities.
 const DEGENERATE: f64 = 1e-9;
 
-/// A table along a path: `k`, the length of the path so far in inverse lattice constants; `band1`, `band2`, ..., ascending;
-/// `band1_NAME`, ... for the weight of each group; `velocity1`, ..., the derivative of each band by `k`. The report holds
-/// the places of the corners as `ticks`, which plots write below the axis.
+/// A table along a path: `k`, the length of the path so far in inverse lattice constants; `band1`, `band2`, ...,
+/// ascending; `band1_NAME`, ... for the weight of each group; `velocity1`, ..., the derivative of each band by `k`. The
+/// report holds the places of the corners as `ticks`, which plots write below the axis.
 ///
 /// # Errors
 /// Pieces of fewer than two corners or no points, corners of another dimension, rows that the cell does not have.
@@ -114,7 +114,8 @@ impl Path {
             whole += size;
         }
         if points == 0 || points > 1 << 24 {
-            return Err(Error::input(format!("a path of {points} points")));
+            return Err(Error::input(format!("a path of {points} points"))
+                .hint("take one at least, and 2^24 at most"));
         }
         let mut path =
             Path { momenta: Vec::new(), lengths: Vec::new(), directions: Vec::new(), ticks: Vec::new() };
@@ -148,7 +149,8 @@ impl Path {
     }
 }
 
-/// The weight of rows in each state; the mean over states of one energy, which only together are those of a basis or another.
+/// The weight of rows in each state; the mean over states of one energy,
+/// which only together are those of a basis or another.
 fn weights(levels: &Levels, rows: &[usize], close: f64) -> Vec<f64> {
     let n = levels.energies.len();
     let all = levels.vectors.data();

@@ -24,8 +24,9 @@ pub struct PolarizationOptions {
     pub eta: f64,
 }
 
-/// `1/V sum_k sum_nm (f_nk - f_mk+q)/(w + i eta + E_nk - E_mk+q) |<m k+q| exp(i q r) |n k>|^2` for each frequency `w`, with
-/// the orbitals at their places; `q` in units of the reciprocal vectors. States are counted once: two spins give twice as much.
+/// `1/V sum_k sum_nm (f_nk - f_mk+q)/(w + i eta + E_nk - E_mk+q) |<m k+q| exp(i q r) |n k>|^2` for each frequency `w`,
+/// with the orbitals at their places; `q` in units of the reciprocal vectors. States are counted once:
+/// two spins give twice as much.
 ///
 /// # Errors
 /// A momentum or a grid of another dimension; a width or a temperature that is none; a model with holes; no memory;
@@ -106,11 +107,12 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
     Ok(sum)
 }
 
-/// Hilbert's transform `1/pi P Int y(x)/(x - at) dx` of values at ascending places, linear between them and zero outside.
+/// Hilbert's transform `1/pi P Int y(x)/(x - at) dx` of values at ascending places,
+/// linear between them and zero outside.
 ///
 /// # Errors
-/// Not as many values as places, fewer than two, places that do not ascend, numbers that are not finite; an end of the places where
-/// the values jump to zero.
+/// Not as many values as places, fewer than two, places that do not ascend, numbers that are not finite; an end of the
+/// places where the values jump to zero.
 pub fn hilbert(x: &[f64], y: &[f64], at: &[f64]) -> Result<Vec<f64>> {
     if x.len() != y.len() || x.len() < 2 {
         return Err(Error::input(format!("{} values at {} places", y.len(), x.len()))

@@ -32,7 +32,8 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     }
     let count = (n as u128).checked_pow(d as u32).unwrap_or(u128::MAX);
     if n == 0 || count > 1 << 40 {
-        return Err(Error::input(format!("a grid of {n} momenta in each direction")));
+        return Err(Error::input(format!("a grid of {n} momenta in each direction"))
+            .hint("take one at least, and 2^40 in all at most"));
     }
     if !(2..=1 << 24).contains(&options.points) {
         return Err(Error::input(format!("{} energies", options.points)).hint("ask for two at least"));

@@ -1,7 +1,7 @@
 //! Berry curvature and Z2 invariants of the filled bands.
 //!
-//! Signs: the Berry connection is A = i <u|du/dk>, the curvature dA_2/dk_1 - dA_1/dk_2, a Chern number its integral over
-//! the zone divided by 2 pi.
+//! Signs: the Berry connection is A = i <u|du/dk>, the curvature dA_2/dk_1 - dA_1/dk_2, a Chern number its integral
+//! over the zone divided by 2 pi.
 
 use std::f64::consts::TAU;
 
@@ -27,7 +27,8 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     if !(1..=1 << 14).contains(&n) {
-        return Err(Error::input(format!("a grid of {n} points in each direction")));
+        return Err(Error::input(format!("a grid of {n} points in each direction"))
+            .hint("take one at least, and 2^14 at most"));
     }
     keep(n * n, bloch.rows())?;
     let momenta: Vec<Vec<f64>> =
@@ -61,9 +62,9 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
         .with_grid(n, n)
 }
 
-/// The Z2 invariant of the filled bands of a system with time reversal and half-integer spin, 0 or 1, by the motion of the
-/// hybrid Wannier centres over half of the plane. How far all of them move together is the flux of the Berry curvature, whose
-/// cells are refined as those of [`super::chern_number`].
+/// The Z2 invariant of the filled bands of a system with time reversal and half-integer spin, 0 or 1, by the motion of
+/// the hybrid Wannier centres over half of the plane. How far all of them move together is the flux of the Berry
+/// curvature, whose cells are refined as those of [`super::chern_number`].
 ///
 /// # Errors
 /// No gap, a spectrum without Kramers pairs, a plane that time reversal does not map to itself, and those of

@@ -106,8 +106,8 @@ impl<'a> Loop<'a> {
             .hint("the gap is too small there, or give more `points`"))
     }
 
-    /// Halves the steps until `judge` has an answer. It is given the phases, or nothing where neighbouring states overlap too
-    /// little, which is no answer; an error of its is how uncertain the phases are.
+    /// Halves the steps until `judge` has an answer. It is given the phases, or nothing where neighbouring states
+    /// overlap too little, which is no answer; an error of its is how uncertain the phases are.
     fn refine(
         &self,
         points: usize,
@@ -135,7 +135,8 @@ impl<'a> Loop<'a> {
 
     fn first(&self, points: usize) -> Result<usize> {
         if !(2..=MOST_STEPS).contains(&points) {
-            return Err(Error::input(format!("a loop of {points} steps")));
+            return Err(Error::input(format!("a loop of {points} steps"))
+                .hint(format!("take two at least, and {MOST_STEPS} at most")));
         }
         Ok(points.max(self.fewest))
     }

@@ -1,6 +1,6 @@
-//! Levels of more copies than a block has vectors. A block Krylov space holds of each level as many copies as the block has vectors,
-//! whatever its dimension: others appear by rounding alone, one by one. So where the space has found that many of one level, factors
-//! at both sides of it count them, and a block of that width begins anew.
+//! Levels of more copies than a block has vectors. A block Krylov space holds of each level as many copies as the block
+//! has vectors, whatever its dimension: others appear by rounding alone, one by one. So where the space has found that
+//! many of one level, factors at both sides of it count them, and a block of that width begins anew.
 
 use super::factors::{Inverse, Inversion};
 use super::{InteriorSearch, LANES, RitzPairs};
@@ -15,8 +15,8 @@ const SAME: f64 = 1e-3;
 const STANDS_OUT: f64 = 3.0;
 /// Blocks of a space that looks for what has been missed.
 const BLOCKS: usize = 40;
-/// By how much wider the margins are that are tried where factors are bad next to a level, and how wide they get, as a part of the
-/// way to the farthest level.
+/// By how much wider the margins are that are tried where factors are bad next to a level, and how wide they get, as a
+/// part of the way to the farthest level.
 const WIDER: f64 = 10.0;
 const MOST_MARGIN: f64 = 1e-2;
 
@@ -51,6 +51,7 @@ impl Level {
         None
     }
 
+    /// Whether a value is one of its copies.
     pub fn holds(&self, value: f64) -> bool {
         self.ends.0 <= value && value <= self.ends.1
     }
@@ -100,13 +101,13 @@ impl InteriorSearch<'_> {
             values: chosen(&pairs.values),
             residuals: chosen(&pairs.residuals),
             radius: chosen(&pairs.radius),
-            vectors: self.chosen(&pairs.vectors, &nearer)?,
+            vectors: self.h.device().chosen(&pairs.vectors, &nearer)?,
         })
     }
 
-    /// Where factors next to the last level are too bad to count with, as beside flat bands at the energy of all sites: counts a little
-    /// nearer, and looks for what lies between from random vectors orthogonal to all that was found. How many levels are missing at
-    /// least; none if that cannot be told.
+    /// Where factors next to the last level are too bad to count with, as beside flat bands at the energy of all sites:
+    /// counts a little nearer, and looks for what lies between from random vectors orthogonal to all that was found.
+    /// How many levels are missing at least; none if that cannot be told.
     pub(super) fn looked_again(
         &mut self,
         inversion: &Inversion,
@@ -130,7 +131,7 @@ impl InteriorSearch<'_> {
         // The largest values of the inverse, above and below, that levels so near would not have.
         let bounds = (1.0 / (e + reach - sigma), 1.0 / (sigma - e + reach));
         let good = self.good(found);
-        let known = self.chosen(&found.vectors, &good)?;
+        let known = self.h.device().chosen(&found.vectors, &good)?;
         let free = self.h.dim() - known.columns();
         let columns = (LANES / 2).min(free);
         if columns == 0 {
@@ -160,7 +161,8 @@ impl InteriorSearch<'_> {
             let ends = [0, n - 1];
             let (r, _) = space.residuals(&s, &ends, &theta)?;
             let off: Vec<f64> = self.h.device().dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
-            // The error of an end is at most its residual, and the square of it over the distance of the next one (Kato, Temple).
+            // The error of an end is at most its residual, and the square of it over the distance of the next one
+            // (Kato, Temple).
             let error = |off: f64, gap: f64| if gap > 0.0 { off.min(off * off / gap) } else { off };
             let gap = |i: usize, j: usize| (theta[i] - theta[j]).abs();
             let low = -theta[0] + error(off[0], if n > 1 { gap(0, 1) } else { 0.0 });

@@ -27,8 +27,8 @@ const MOST_ROWS: usize = 1 << 13;
 const HARDER: f64 = 20.0;
 /// How many times faster products are on a GPU than on the host, which makes the factors.
 const GPU: f64 = 10.0;
-/// Entries of matrices that are large enough for the search of an order of their rows to take a minute: their factors, but for those
-/// of chains, fit into no memory.
+/// Entries of matrices that are large enough for the search of an order of their rows to take a minute: their factors,
+/// but for those of chains, fit into no memory.
 pub(super) const MOST_ENTRIES: usize = 30_000_000;
 /// Rows read between two looks at interrupts.
 const TOGETHER: usize = 1 << 14;
@@ -150,8 +150,8 @@ impl Inversion {
         memory::ensure(2 * self.plan.fill() as u128 * size, "the factors of a matrix").is_ok()
     }
 
-    /// Whether factors are made in less time than a filter takes to find so many levels, as far as that can be told before, or soon
-    /// whatever a filter takes, and fit into memory.
+    /// Whether factors are made in less time than a filter takes to find so many levels, as far as that can be told
+    /// before, or soon whatever a filter takes, and fit into memory.
     pub fn pays(&self, count: usize) -> bool {
         let (factors, product) = self.seconds(count);
         factors < SOON.max(PRODUCTS * self.matrix.dim() as f64 * product) && self.fits()

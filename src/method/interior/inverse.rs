@@ -1,7 +1,7 @@
-//! Levels next to an energy as the largest of `(H - sigma)^-1`, by factors of `H - sigma` (shift and invert: Ericsson, Ruhe, Math.
-//! Comp. 35 (1980) 1251). Factors at two more energies count the levels between them (Grimes, Lewis, Simon, SIAM J. Matrix Anal.
-//! Appl. 15 (1994) 228): none has been missed where as many were found. Of a level of many copies a block finds as many as it has
-//! vectors: the block grows to their number (`copies.rs`).
+//! Levels next to an energy as the largest of `(H - sigma)^-1`, by factors of `H - sigma` (shift and invert: Ericsson,
+//! Ruhe, Math. Comp. 35 (1980) 1251). Factors at two more energies count the levels between them (Grimes, Lewis, Simon,
+//! SIAM J. Matrix Anal. Appl. 15 (1994) 228): none has been missed where as many were found. Of a level of many copies
+//! a block finds as many as it has vectors: the block grows to their number (`copies.rs`).
 
 use super::copies::Level;
 use super::factors::{Inverse, Inversion};
@@ -13,8 +13,8 @@ use crate::method::{Eigen, Ended};
 use crate::number::root;
 use crate::operator::Action;
 
-/// Distances from the energy, of that to the farthest level, where factors are tried. Those at the energy itself are bad where it
-/// is a level, or where all on-site energies are equal to it, so that the first pivots vanish.
+/// Distances from the energy, of that to the farthest level, where factors are tried. Those at the energy itself are
+/// bad where it is a level, or where all on-site energies are equal to it, so that the first pivots vanish.
 const SHIFTS: [f64; 9] = [0.0, 3e-8, -5e-8, 1e-6, -1.7e-6, 3e-5, -5e-5, 1e-3, -1.7e-3];
 /// Random vectors that a search begins with: at least, and at most, where no level has more copies.
 const WIDTH: (usize, usize) = (4, 16);
@@ -26,15 +26,15 @@ const EARLY: usize = 8;
 const ENOUGH: usize = 4;
 /// Searches one after the other, each orthogonal to what the others have found.
 const ROUNDS: usize = 40;
-/// The dimension of a space, for each level, at the first look at the residuals, and its growth from look to look: levels next to
-/// the energy converge soon, and a look takes as long as several solutions.
+/// The dimension of a space, for each level, at the first look at the residuals, and its growth from look to look:
+/// levels next to the energy converge soon, and a look takes as long as several solutions.
 const FIRST: usize = 2;
 const GROWTH: f64 = 1.3;
 /// Restarts of one search, and those after which a level is looked at more closely whose copies are a little apart.
 const RESTARTS: usize = 60;
 const PATIENT: usize = 1;
-/// A solution that is so much longer than the right-hand side, in units of the spectrum's width, belongs to one level and hides all
-/// others.
+/// A solution that is so much longer than the right-hand side, in units of the spectrum's width, belongs to one level
+/// and hides all others.
 const LONG: f64 = 1e10;
 
 impl InteriorSearch<'_> {
@@ -126,8 +126,8 @@ impl InteriorSearch<'_> {
         Ok(left <= 0.01 * self.tolerance && length * self.far < LONG)
     }
 
-    /// How far, at least, the operator is from the one whose inverse this is exactly, by a random vector; and how much longer the
-    /// solution is than the right-hand side.
+    /// How far, at least, the operator is from the one whose inverse this is exactly, by a random vector; and how much
+    /// longer the solution is than the right-hand side.
     fn quality(&mut self, inverse: &Inverse) -> Result<(f64, f64)> {
         let device = self.h.device();
         let norm = |x: &BlockVector| -> Result<f64> { Ok(root(device.dots(x, x)?[0].re)) };
@@ -153,7 +153,7 @@ impl InteriorSearch<'_> {
         let known = match &before {
             Some(found) => {
                 let good = self.good(found);
-                if good.is_empty() { None } else { Some(self.chosen(&found.vectors, &good)?) }
+                if good.is_empty() { None } else { Some(self.h.device().chosen(&found.vectors, &good)?) }
             }
             None => None,
         };
@@ -246,7 +246,7 @@ impl InteriorSearch<'_> {
     /// What was known and what was found, as pairs of H.
     fn with(&mut self, known: Option<BlockVector>, found: RitzPairs) -> Result<RitzPairs> {
         let Some(known) = known else { return Ok(found) };
-        let all = self.joined(&known, &found.vectors)?;
+        let all = self.h.device().side_by_side(&[&known, &found.vectors])?;
         let wanted = all.columns();
         let mut space = Subspace::new(self.h, None, 2)?;
         space.extend(all)?;
@@ -259,8 +259,8 @@ impl InteriorSearch<'_> {
         (least, least.max(10.0 * self.tolerance))
     }
 
-    /// How many levels lie nearer than the last one asked for, and how many of them were found; none if that cannot be told.
-    /// Those as far away as it, to within ten tolerances or the margin that is given, are left out.
+    /// How many levels lie nearer than the last one asked for, and how many of them were found; none if that cannot be
+    /// told. Those as far away as it, to within ten tolerances or the margin that is given, are left out.
     pub(super) fn counted(
         &mut self,
         inversion: &Inversion,
@@ -307,8 +307,8 @@ impl InteriorSearch<'_> {
     }
 }
 
-/// Copies of a level that have not been found, whether they differ by more than the tolerance, and an energy of factors with which
-/// they are found sooner.
+/// Copies of a level that have not been found, whether they differ by more than the tolerance, and an energy of factors
+/// with which they are found sooner.
 struct Copies {
     left: usize,
     apart: bool,
@@ -319,7 +319,8 @@ struct Copies {
 enum Grown {
     /// So many levels have converged as were needed, or no more solutions are allowed.
     Done(RitzPairs),
-    /// A level has more copies than the block has vectors: how many, if that is known. Nothing farther away is among the pairs.
+    /// A level has more copies than the block has vectors: how many, if that is known.
+    /// Nothing farther away is among the pairs.
     Full(RitzPairs, Option<Copies>),
     /// Nothing converges, or it takes longer than the whole matrix would.
     Lost,

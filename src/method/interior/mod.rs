@@ -58,8 +58,8 @@ pub struct InteriorOptions {
     pub near: f64,
     pub count: usize,
     pub method: InteriorMethod,
-    /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
-    /// from one. At most a thousandth of the way to the farthest level is taken.
+    /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that
+    /// is far from one. At most a thousandth of the way to the farthest level is taken.
     pub tolerance: Option<f64>,
     /// Most products with single vectors, and solutions by factors.
     pub max_products: usize,
@@ -116,7 +116,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
         allowed: f64::INFINITY,
     };
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
-        return search.whole().map(|eigen| units.back(eigen));
+        return search.dense().map(|eigen| units.back(eigen));
     }
     let eigen = match search.scalar()? {
         Some(eigen) => eigen,
@@ -245,10 +245,11 @@ impl InteriorSearch<'_> {
         }
     }
 
-    /// All levels, by a dense matrix: of some thousand rows it takes less time than a search among levels of many copies.
+    /// All levels, by a dense matrix. Searches need room beside the levels, which small spaces lack; and up to some
+    /// thousand rows a search among levels of many copies takes longer.
     fn dense(&mut self) -> Result<Eigen> {
         let (h, n, count) = (self.h, self.h.dim(), self.options.count);
-        let matrix = h.to_dense()?;
+        let matrix = h.entries()?;
         let complex = h.dtype().is_complex();
         self.products += n;
         let (values, vectors) = task::apart(move || hermitian_eigen(n, &matrix, complex))?;
@@ -298,7 +299,7 @@ impl InteriorSearch<'_> {
                         return self.finish(found, count, Ended::Limit);
                     }
                     Look::More(more) => {
-                        start = Some(self.joined(&found.vectors, &more)?);
+                        start = Some(self.h.device().side_by_side(&[&found.vectors, &more])?);
                     }
                 },
                 Outcome::Done(found, ended) => return self.finish(found, count, ended),
@@ -354,34 +355,6 @@ impl InteriorSearch<'_> {
         Ok(x)
     }
 
-    fn joined(&self, a: &BlockVector, b: &BlockVector) -> Result<BlockVector> {
-        let mut all = self.h.zeros(a.columns() + b.columns())?;
-        self.h.device().set_columns(&mut all, 0, a)?;
-        self.h.device().set_columns(&mut all, a.columns(), b)?;
-        Ok(all)
-    }
-
-    /// All levels of a small space.
-    fn whole(&mut self) -> Result<Eigen> {
-        let n = self.h.dim();
-        let mut space = Subspace::new(self.h, None, 2)?;
-        for _ in 0..20 {
-            if space.dim() == n {
-                break;
-            }
-            let more = self.random((n - space.dim()).max(2))?;
-            space.extend(more)?;
-        }
-        if space.dim() < n {
-            return Err(Error::numeric("the vectors of a subspace stay dependent"));
-        }
-        let (_, s) = space.ritz()?;
-        let x = space.vectors(&s, &(0..n).collect::<Vec<_>>())?;
-        self.products += n;
-        let found = self.resolved(x)?;
-        self.finish(found, self.options.count, Ended::Converged)
-    }
-
     /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were vectors.
     /// The filter cannot distinguish levels equally far above and below the energy: its vectors mix them, and only
     /// together with the images is their span invariant under H.
@@ -409,18 +382,8 @@ impl InteriorSearch<'_> {
             values: order.iter().map(|&i| theta[i]).collect(),
             residuals: order.iter().map(|&i| norms[i]).collect(),
             radius: order.iter().map(|&i| far[i]).collect(),
-            vectors: self.chosen(&vectors, &order)?,
+            vectors: self.h.device().chosen(&vectors, &order)?,
         })
-    }
-
-    /// Some columns, in this order.
-    fn chosen(&self, x: &BlockVector, columns: &[usize]) -> Result<BlockVector> {
-        let device = self.h.device();
-        let mut out = device.zeros(x.dtype(), x.rows(), columns.len())?;
-        for (to, &from) in columns.iter().enumerate() {
-            device.set_columns(&mut out, to, &device.columns(x, from..from + 1)?)?;
-        }
-        Ok(out)
     }
 
     /// One search with one filter, from vectors that are given or from random ones.
@@ -432,7 +395,7 @@ impl InteriorSearch<'_> {
         let given = start.as_ref().map_or(0, BlockVector::columns);
         let mut next = self.random((given + self.block).next_multiple_of(LANES) - given)?;
         if let Some(start) = start {
-            next = self.joined(&start, &next)?;
+            next = self.h.device().side_by_side(&[&start, &next])?;
         }
         let (mut looked, mut best, mut idle) = (0, f64::INFINITY, 0);
         loop {
@@ -526,7 +489,7 @@ impl InteriorSearch<'_> {
         let known: Vec<usize> = (0..found.values.len())
             .filter(|&i| i < count || (beyond(i) && found.residuals[i] < 1e-2))
             .collect();
-        let known = self.chosen(&found.vectors, &known)?;
+        let known = self.h.device().chosen(&found.vectors, &known)?;
         let free = self.h.dim() - known.columns();
         if free == 0 {
             return Ok(Look::Nothing);
@@ -579,7 +542,7 @@ impl InteriorSearch<'_> {
         let rounding = ended == Ended::Converged && worst > self.tolerance;
         Ok(Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),
-            vectors: self.chosen(&found.vectors, &chosen)?,
+            vectors: self.h.device().chosen(&found.vectors, &chosen)?,
             residuals: chosen.iter().map(|&i| found.residuals[i]).collect(),
             tolerance: self.tolerance,
             iterations: self.steps,

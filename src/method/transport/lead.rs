@@ -36,9 +36,9 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// A lead whose cells are those of a model with one periodic direction, or with several of which one is given. It extends in
-    /// that direction (`outward` true) or against it, and is closed around the others. `origin` moves it by cells of the model's
-    /// lattice.
+    /// A lead whose cells are those of a model with one periodic direction, or with several of which one is given. It
+    /// extends in that direction (`outward` true) or against it, and is closed around the others. `origin` moves it by
+    /// cells of the model's lattice.
     ///
     /// # Errors
     /// A model that is open in the direction, or does not tell it, or with cells that are not joined.
@@ -136,6 +136,7 @@ impl Lead {
         &self.h
     }
 
+    /// The waves of its electrons and of its holes, where no pairing joins them, or of all rows.
     pub fn waves(&self) -> &[Waves] {
         &self.waves
     }
@@ -165,6 +166,7 @@ impl Lead {
         self.places.len() / self.sites
     }
 
+    /// Rows of a site.
     pub fn orbitals(&self) -> usize {
         self.orbitals
     }

@@ -94,8 +94,8 @@ pub struct Scattering {
     pub matrix: Matrix,
     /// Open channels of each lead.
     pub channels: Vec<usize>,
-    /// The waves that come in and those that go out: a row each of `lead`, `momentum`, `velocity`, and of `particle` where a lead
-    /// tells electrons from holes.
+    /// The waves that come in and those that go out: a row each of `lead`, `momentum`, `velocity`, and of `particle`
+    /// where a lead tells electrons from holes.
     pub incoming: Table,
     pub outgoing: Table,
 }
@@ -156,6 +156,7 @@ impl Sample {
         Ok(Sample { h, orbitals, leads, slices, known: PassedByEnergy::default() })
     }
 
+    /// How many leads there are.
     pub fn leads(&self) -> usize {
         self.leads.len()
     }
@@ -167,6 +168,7 @@ impl Sample {
         Some((&attached.lead, sites.collect()))
     }
 
+    /// Rows of the sample.
     pub fn rows(&self) -> usize {
         self.h.rows
     }
@@ -297,8 +299,8 @@ impl Sample {
             .collect()
     }
 
-    /// The states that come in through a lead, one for each of its incoming waves, with which each carries a current of 1: a row for
-    /// each row of the sample.
+    /// The states that come in through a lead, one for each of its incoming waves, with which each carries a current of
+    /// 1: a row for each row of the sample.
     ///
     /// # Errors
     /// As [`Sample::density`].
@@ -319,8 +321,8 @@ impl Sample {
     }
 
     /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection. `sends`
-    /// and `takes` choose among electrons and holes. At an energy where bands of a lead touch or begin it is the limit, where
-    /// both sides have the same.
+    /// and `takes` choose among electrons and holes. At an energy where bands of a lead touch or begin it is the limit,
+    /// where both sides have the same.
     ///
     /// # Errors
     /// A lead that is not there, and as [`Sample::scattering`].
@@ -352,7 +354,8 @@ impl Sample {
             for above in BESIDE {
                 near.push(at(energy + above * side, &task.quiet())?.ok_or_else(|| unresolved(energy))?);
             }
-            // At an edge, and where bands touch, it changes as the root of the distance. Each distance is a quarter of the last one.
+            // At an edge, and where bands touch, it changes as the root of the distance.
+            // Each distance is a quarter of the last one.
             limits.extend([2.0 * near[1] - near[0], 2.0 * near[2] - near[1]]);
         }
         if limits.iter().any(|limit| (limit - limits[0]).abs() > SAME) {

@@ -1,7 +1,7 @@
 //! The propagating waves of a lead at one energy. Channels (`opening.rs`) are all combinations of waves that carry a
 //! current; from cell to cell a unitary matrix takes them into each other, and the lead's waves are its eigenvectors.
-//! This needs no eigenvectors that are not orthogonal, other than the generalised eigenvalues of mode matching (Groth, Wimmer,
-//! Akhmerov, Waintal, New J. Phys. 16 (2014) 063065), and holds for joints that are singular.
+//! This needs no eigenvectors that are not orthogonal, other than the generalised eigenvalues of mode matching (Groth,
+//! Wimmer, Akhmerov, Waintal, New J. Phys. 16 (2014) 063065), and holds for joints that are singular.
 
 use std::f64::consts::{PI, TAU};
 
@@ -29,7 +29,8 @@ pub struct Mode {
 /// The waves of one direction, inward or outward.
 pub struct Beam {
     pub modes: Vec<Mode>,
-    /// A column for each, on the rows of the cell next to the lead's first one on the inner side. Each carries a current of 1.
+    /// A column for each, on the rows of the cell next to the lead's first one on the inner side.
+    /// Each carries a current of 1.
     pub waves: Mat<C64>,
     /// Their amplitudes in the channels: unitary.
     pub channels: Mat<C64>,
@@ -41,7 +42,8 @@ pub struct Modes {
     pub outward: Beam,
 }
 
-/// Phases from cell to cell that differ by less are those of one momentum. Waves of it are told apart by their velocity.
+/// Phases from cell to cell that differ by less are those of one momentum.
+/// Waves of it are told apart by their velocity.
 const SAME_MOMENTUM: f64 = 1e-9;
 /// The same, in units of how far off the reflection may be.
 const SAME_NOISE: f64 = 100.0;
@@ -120,7 +122,8 @@ impl Lead {
         let mut modes: Vec<(f64, Mode, Vec<C64>)> = Vec::with_capacity(n);
         let angles: Vec<f64> = found.phases.iter().map(|z| z.arg()).collect();
         for group in groups(n, |i, j| apart(angles[i], angles[j]) < same) {
-            // Here the waves are those in which the cells of the lead, of one or several cells of the model, hold one particle.
+            // Here the waves are those in which the cells of the lead, of one or several cells of the model,
+            // hold one particle.
             let own = Mat::from_fn(psi.nrows(), group.len(), |i, j| psi[(i, group[j])]);
             let (norms, turn) = eigh((own.adjoint() * &own).as_ref(), Par::Seq)?;
             let scale = Mat::from_fn(group.len(), group.len(), |i, j| turn[(i, j)] / norms[j].sqrt());
@@ -162,8 +165,8 @@ impl Lead {
                 }
             }
         }
-        // Waves that move along the direction by rising momentum, the others by falling momentum: a wave that is reversed in time, and
-        // one that goes straight on from lead to lead, keeps its number.
+        // Waves that move along the direction by rising momentum, the others by falling momentum: a wave that is
+        // reversed in time, and one that goes straight on from lead to lead, keeps its number.
         modes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.velocity.abs().total_cmp(&b.1.velocity.abs())));
         let combined = unitary(&Mat::from_fn(n, n, |i, j| modes[j].2[i]))?;
         Some(Beam {
@@ -175,8 +178,8 @@ impl Lead {
 }
 
 impl Modes {
-    /// All waves, those inward first: a row each of `direction` ("in" or "out"), `momentum` and `velocity`, and of `particle` where
-    /// electrons are told from holes.
+    /// All waves, those inward first: a row each of `direction` ("in" or "out"), `momentum` and `velocity`, and of
+    /// `particle` where electrons are told from holes.
     ///
     /// # Errors
     /// None that a caller could meet.
@@ -187,7 +190,8 @@ impl Modes {
         table("direction", names.collect::<Vec<String>>(), &all)
     }
 
-    /// The amplitudes of all waves in a cell, a column for each row of the table: those on the last cell before the lead.
+    /// The amplitudes of all waves in a cell, a column for each row of the table:
+    /// those on the last cell before the lead.
     pub fn waves(&self) -> Matrix {
         let (a, b) = (&self.inward.waves, &self.outward.waves);
         let n = a.ncols();
@@ -222,8 +226,8 @@ struct Propagating {
     amplitudes: Mat<C64>,
 }
 
-/// The waves that `follow` takes into themselves, but for a phase. In the basis of channels what is closed remains so: the matrix
-/// of the open ones alone is unitary, and the closed part of each wave follows.
+/// The waves that `follow` takes into themselves, but for a phase. In the basis of channels what is closed remains so:
+/// the matrix of the open ones alone is unitary, and the closed part of each wave follows.
 fn propagating(follow: &Mat<C64>, basis: &Mat<C64>, channels: &Channels) -> Option<Propagating> {
     let (r, open, root) = (basis.ncols(), &channels.open, |k: usize| channels.passing[k].sqrt());
     let closed: Vec<usize> = (0..r).filter(|k| !open.contains(k)).collect();
@@ -245,8 +249,8 @@ fn propagating(follow: &Mat<C64>, basis: &Mat<C64>, channels: &Channels) -> Opti
     Some(Propagating { phases, waves: basis * waves, amplitudes })
 }
 
-/// Eigenvalues of modulus 1 and orthonormal eigenvectors of a matrix that is unitary but for errors, by Cayley's transform: with the
-/// largest gap between eigenvalues turned to -1, it is Hermitian and of moderate size.
+/// Eigenvalues of modulus 1 and orthonormal eigenvectors of a matrix that is unitary but for errors, by Cayley's
+/// transform: with the largest gap between eigenvalues turned to -1, it is Hermitian and of moderate size.
 fn eigen_unitary(a: &Mat<C64>) -> Option<(Vec<C64>, Mat<C64>)> {
     let n = a.nrows();
     if n == 0 {
@@ -276,9 +280,9 @@ fn unitary(a: &Mat<C64>) -> Option<Mat<C64>> {
     Some(d.U() * d.V().adjoint())
 }
 
-/// The unitary matrix that turns waves of one momentum and velocity, of which any combinations are as good, to simple ones: the first
-/// one is as large as can be in one row, and real there, the second one vanishes there, and so on. Spins, or chains side by side,
-/// which nothing joins, come out apart.
+/// The unitary matrix that turns waves of one momentum and velocity, of which any combinations are as good, to simple
+/// ones: the first one is as large as can be in one row, and real there, the second one vanishes there, and so on.
+/// Spins, or chains side by side, which nothing joins, come out apart.
 fn simple(waves: &Mat<C64>) -> Mat<C64> {
     let n = waves.ncols();
     let mut left = waves.clone();

@@ -1,5 +1,5 @@
-//! What a sample sees of a lead at one energy. Where the end of a lead has a level, the self-energy has a pole; the few waves
-//! that belong to it stay as unknowns of their own (bordered rows), so that nothing grows beyond all bounds.
+//! What a sample sees of a lead at one energy. Where the end of a lead has a level, the self-energy has a pole; the few
+//! waves that belong to it stay as unknowns of their own (bordered rows), so that nothing grows beyond all bounds.
 
 use faer::Mat;
 
@@ -210,8 +210,8 @@ impl Lead {
         Ok(counts[0])
     }
 
-    /// Checks that no gap, band or resonance that is narrower than the energies beside are apart hides between them: on both sides
-    /// the reflection changes the less, the nearer the energy is.
+    /// Checks that no gap, band or resonance that is narrower than the energies beside are apart hides between them: on
+    /// both sides the reflection changes the less, the nearer the energy is.
     ///
     /// # Errors
     /// Where it does not; interruption.
@@ -251,8 +251,8 @@ impl Lead {
                 Error::numeric(format!("the end of a lead has a level at energy {energy}"))
                     .hint("its Green's function is infinite there: move the energy by a little")
             })?;
-        // What comes in through the lead makes its spectral function, i (g - g^dagger): so it is never negative, and exactly zero in a
-        // gap, also beside a level, where rounding is larger.
+        // What comes in through the lead makes its spectral function, i (g - g^dagger): so it is never negative, and
+        // exactly zero in a gap, also beside a level, where rounding is larger.
         let x = &g * &opening.source;
         let spectral = |i: usize, j: usize| -> C64 {
             (0..x.ncols()).map(|c| x[(i, c)] * x[(j, c)].conj()).sum::<C64>() / (unit * unit)

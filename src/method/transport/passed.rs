@@ -1,4 +1,5 @@
-//! What passes from lead to lead, kept for the energies that were asked for: loops over pairs of leads ask again and again.
+//! What passes from lead to lead, kept for the energies that were asked for:
+//! loops over pairs of leads ask again and again.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,8 +29,8 @@ pub(super) type Openings = Arc<Vec<Opening>>;
 pub(super) struct Passed {
     /// Whether the channels of a lead are those of electrons and of holes.
     told: Vec<bool>,
-    /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out, electrons (or
-    /// whatever there is) and holes.
+    /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out,
+    /// electrons (or whatever there is) and holes.
     from: Vec<Option<Vec<[[f64; 2]; 2]>>>,
 }
 
@@ -100,8 +101,9 @@ impl Sample {
         Ok(Some(openings))
     }
 
-    /// What passes from a lead at an energy. All leads are solved together where their channels are no more than the rows of a slice;
-    /// else the first lead that is asked for alone, the second together with all others. None where a lead is not resolved.
+    /// What passes from a lead at an energy. All leads are solved together where their channels are no more than the
+    /// rows of a slice; else the first lead that is asked for alone, the second together with all others.
+    /// None where a lead is not resolved.
     pub(super) fn passed(&self, energy: f64, from: usize, task: &Task) -> Result<Option<Arc<Passed>>> {
         let known = |new: Option<Arc<Passed>>| {
             let mut all = self.known.all.lock().unwrap_or_else(PoisonError::into_inner);

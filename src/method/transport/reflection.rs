@@ -1,11 +1,12 @@
 //! What a half-infinite chain of cells sends back, at a real energy. Between two cells run two kinds of waves, outward
 //! and inward, whose difference is the current. A cell turns the waves that come to it into those that leave it, by a
-//! matrix that is unitary at real energies, and a lead sends back `u p` of outward waves p. Other than Green's functions
-//! and self-energies, nothing of this grows beyond all bounds where an end of the lead, or a piece of it, has a level.
+//! matrix that is unitary at real energies, and a lead sends back `u p` of outward waves p. Other than Green's
+//! functions and self-energies, nothing of this grows beyond all bounds where an end of the lead, or a piece of it,
+//! has a level.
 //!
-//! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint are
-//! `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16 (2014)
-//! 063065, whose modes are the eigenvectors of what `LeadSlab::behind` calls `ahead`.
+//! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint
+//! are `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16
+//! (2014) 063065, whose modes are the eigenvectors of what `LeadSlab::behind` calls `ahead`.
 
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
@@ -49,7 +50,8 @@ struct Lasting {
     from: Mat<C64>,
 }
 
-/// What meets a lead behind a cell: `change - from change ahead` is what a change of the reflection adds to what it lacks.
+/// What meets a lead behind a cell: `change - from change ahead` is what a change of the reflection adds to what it
+/// lacks.
 struct Behind {
     /// Waves behind the cell per wave that comes to it.
     ahead: Mat<C64>,
@@ -72,15 +74,17 @@ struct Linear {
     factors: Vec<C64>,
 }
 
-/// The imaginary part of the energy from which the limit begins. Rounding errors grow with its inverse, up to Newton's steps.
+/// The imaginary part of the energy from which the limit begins. Rounding errors grow with its inverse,
+/// up to Newton's steps.
 const BEGIN: f64 = 1e-8;
-/// Imaginary parts that a polynomial extrapolates to zero, the largest of them, and how many, each half of the one before.
+/// Imaginary parts that a polynomial extrapolates to zero, the largest of them, and how many,
+/// each half of the one before.
 const EXTRAPOLATED: [f64; 2] = [1e-4, 1e-2];
 const ORDERS: usize = 6;
 /// A reflection that is off by more than this is sought in another way.
 const GOOD: f64 = 1e-11;
-/// A polynomial that is off by more, at zero or at this imaginary part, is refused: what is `w` wide, near the energy, changes the
-/// reflection at an imaginary part eta by `w / eta`, however narrow it is, and no polynomial follows that.
+/// A polynomial that is off by more, at zero or at this imaginary part, is refused: what is `w` wide, near the energy,
+/// changes the reflection at an imaginary part eta by `w / eta`, however narrow it is, and no polynomial follows that.
 const TAIL: f64 = 1e-8;
 const LOOKED_AT: f64 = 1e-6;
 /// From one imaginary part to the next, first in great steps, then in small ones.
@@ -100,7 +104,8 @@ const LEAST_LOSS: f64 = 1e-10;
 const ROUNDED: f64 = 10.0;
 /// Most doublings of a piece.
 const MOST_DOUBLINGS: usize = 100;
-/// Doublings after which it is looked at how many waves still pass, of so many at least; what is less than this does not.
+/// Doublings after which it is looked at how many waves still pass, of so many at least;
+/// what is less than this does not.
 const LOOKED: std::ops::Range<usize> = 3..8;
 const MANY_WAVES: usize = 12;
 const PASSED: f64 = 1e-17;
@@ -152,14 +157,14 @@ impl Waves {
         piece.is_finite().then_some(piece)
     }
 
-    /// One cell at a real energy. An orbital that nothing reaches and that lies at this very energy is seen by no wave, but its
-    /// equation has no solution: a last digit of imaginary part gives it one.
+    /// One cell at a real energy. An orbital that nothing reaches and that lies at this very energy is seen by no wave,
+    /// but its equation has no solution: a last digit of imaginary part gives it one.
     fn cell_at(&self, energy: f64) -> Option<LeadSlab> {
         [0.0, 4e-16, 6e-15, 1e-13].iter().find_map(|eta| self.cell(C64::new(energy, *eta)))
     }
 
-    /// The amplitudes in a cell to which outward waves come at its inner joint and inward ones at its outer joint, a column each.
-    /// Of an orbital that no wave reaches there is nothing in them.
+    /// The amplitudes in a cell to which outward waves come at its inner joint and inward ones at its outer joint, a
+    /// column each. Of an orbital that no wave reaches there is nothing in them.
     pub fn inside(&self, energy: f64, outward: &Mat<C64>, inward: &Mat<C64>) -> Option<Mat<C64>> {
         let inner = self.inner(C64::new(energy, 0.0));
         let root = 2.0f64.sqrt();
@@ -179,14 +184,15 @@ impl Waves {
         Some(d.V() * seen)
     }
 
-    /// What becomes of outward waves p in a cell, where `u p` comes back, and of inward waves q, where `u^dagger q` goes out.
+    /// What becomes of outward waves p in a cell, where `u p` comes back, and of inward waves q,
+    /// where `u^dagger q` goes out.
     pub fn followed_by(&self, energy: f64, u: &Mat<C64>) -> Option<[Mat<C64>; 2]> {
         let behind = self.cell_at(energy)?.behind(u)?;
         Some([behind.ahead, behind.from.adjoint().to_owned()])
     }
 
-    /// Newton's steps at a complex energy, or at a real one. One cell at an energy that rounding does not tell from it says what
-    /// rounding does.
+    /// Newton's steps at a complex energy, or at a real one. One cell at an energy that rounding does not tell from it
+    /// says what rounding does.
     fn refined(&self, z: C64, start: &Mat<C64>) -> Option<Reflection> {
         let at = |z: C64| if z.im == 0.0 { self.cell_at(z.re) } else { self.cell(z) };
         let last_digit = f64::EPSILON * z.norm().max(self.h_size).max(1.0);
@@ -240,7 +246,8 @@ impl Waves {
         (largest((&found.u - &start).as_ref()) < 1e3 * BEGIN).then_some(found)
     }
 
-    /// By imaginary parts that fall in small steps: near points where bands touch, the reflection changes at all scales.
+    /// By imaginary parts that fall in small steps: near points where bands touch,
+    /// the reflection changes at all scales.
     fn followed(&self, energy: f64, stride: f64) -> Option<Reflection> {
         let mut eta = BEGIN;
         let z = C64::new(energy, eta);
@@ -261,8 +268,8 @@ impl Waves {
         }
     }
 
-    /// By a polynomial in the imaginary part (Neville). It holds where two bands cross, which Newton's steps take for the edge
-    /// of one.
+    /// By a polynomial in the imaginary part (Neville). It holds where two bands cross, which Newton's steps take for
+    /// the edge of one.
     fn extrapolated(&self, energy: f64, most: f64) -> Option<Reflection> {
         let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
         let known: Vec<Mat<C64>> =
@@ -307,9 +314,9 @@ impl LeadSlab {
         Some(self.left)
     }
 
-    /// What stands between two of them in a chain, as a piece of a lead whose waves are those that pass them: x outward, behind the
-    /// piece before, and y inward, behind the piece after. With p and q between both, `p = to_out x + right q` and
-    /// `q = left p + to_in y`, and of these `from_out p` and `from_in q` go on.
+    /// What stands between two of them in a chain, as a piece of a lead whose waves are those that pass them: x
+    /// outward, behind the piece before, and y inward, behind the piece after. With p and q between both,
+    /// `p = to_out x + right q` and `q = left p + to_in y`, and of these `from_out p` and `from_in q` go on.
     fn between_lasting(&self, outward: &Lasting, inward: &Lasting) -> Option<LeadSlab> {
         let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
         let (of_x, of_y) = (&between * &outward.to, &between * (&self.right * &inward.to));
@@ -367,8 +374,9 @@ impl LeadSlab {
         largest(found.as_ref()).is_finite().then_some(found)
     }
 
-    /// Newton's steps from a start. The size of a step tells how far off its beginning was, also near the edge of a band, where
-    /// the equation is violated by much less: by the square. The `other` cell differs from this one by rounding.
+    /// Newton's steps from a start. The size of a step tells how far off its beginning was, also near the edge of a
+    /// band, where the equation is violated by much less: by the square.
+    /// The `other` cell differs from this one by rounding.
     fn refined(&self, other: &LeadSlab, start: &Mat<C64>) -> Option<Reflection> {
         let mut u = start.clone();
         let (mut last, mut off) = (f64::INFINITY, f64::INFINITY);
@@ -434,8 +442,8 @@ impl Linear {
         largest(self.behind.missing.as_ref()).max(f64::EPSILON / nearest)
     }
 
-    /// What rounding changes in the reflection, and how many waves it cannot tell from lasting ones: as much as at an energy whose
-    /// last digit is another one, and as one rounding of each number here.
+    /// What rounding changes in the reflection, and how many waves it cannot tell from lasting ones: as much as at an
+    /// energy whose last digit is another one, and as one rounding of each number here.
     fn rounded(&self, other: &Behind) -> Option<(f64, usize)> {
         let phase =
             |i: usize, j: usize| 2.4 * ((i * i) as f64) + 3.9 * ((j * j) as f64) + 1.7 * ((i * j) as f64);
@@ -480,8 +488,8 @@ pub fn inverse(a: MatRef<'_, C64>) -> Option<Mat<C64>> {
     largest(x.as_ref()).is_finite().then_some(x)
 }
 
-/// The largest modulus; NaN if there is one. By squares, as roots of sums take longer than what they are looked at for: moduli
-/// beyond 1e154 count as infinite, those below 1e-162 as zero.
+/// The largest modulus; NaN if there is one. By squares, as roots of sums take longer than what they are looked at for:
+/// moduli beyond 1e154 count as infinite, those below 1e-162 as zero.
 pub fn largest(a: MatRef<'_, C64>) -> f64 {
     let mut most = 0.0f64;
     for j in 0..a.ncols() {

@@ -64,7 +64,8 @@ impl Slices {
         Slices { rows: all, place }
     }
 
-    /// These slices and so many rows more behind the rows of each lead, numbered from `first` on, and all rows of each lead.
+    /// These slices and so many rows more behind the rows of each lead, numbered from `first` on,
+    /// and all rows of each lead.
     pub fn with(&self, leads: &[(&[usize], usize)], first: usize) -> (Cow<'_, Slices>, Vec<Vec<usize>>) {
         let mut slices = Cow::Borrowed(self);
         let mut next = first;
@@ -86,6 +87,7 @@ impl Slices {
         (slices, all)
     }
 
+    /// The slice of a row, and its number there; none of a row that no lead reaches.
     pub fn place(&self, row: usize) -> Option<(usize, usize)> {
         self.place[row]
     }
@@ -110,6 +112,7 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
+    /// The blocks of `E - H`; self-energies are added later.
     pub fn new(slices: &'a Slices, h: &Csr, energy: f64) -> Blocks<'a> {
         let n = slices.rows.len();
         let mut blocks =
@@ -139,8 +142,8 @@ impl<'a> Blocks<'a> {
         block.push((i, j, -value));
     }
 
-    /// The solution of `(E - H - sigma) x = b`, slice by slice, and whether a level at this energy that no lead reaches leaves
-    /// it open: what the leads see of it is right all the same.
+    /// The solution of `(E - H - sigma) x = b`, slice by slice, and whether a level at this energy that no lead reaches
+    /// leaves it open: what the leads see of it is right all the same.
     ///
     /// # Errors
     /// No memory, interruption.
@@ -158,8 +161,8 @@ impl<'a> Blocks<'a> {
         Ok((x, true))
     }
 
-    /// The solution by Green's functions of growing parts of the sample. None where a part has a level so near to the energy that
-    /// digits are lost: the end of a topological chain has one, though the leads reach the whole.
+    /// The solution by Green's functions of growing parts of the sample. None where a part has a level so near to the
+    /// energy that digits are lost: the end of a topological chain has one, though the leads reach the whole.
     fn eliminated(&self, b: &[Mat<C64>], task: &Task) -> Result<Option<Vec<Mat<C64>>>> {
         let slices = &self.slices.rows;
         let progress = task.start("slices", slices.len());
@@ -203,8 +206,9 @@ impl<'a> Blocks<'a> {
         if joined > 0.0 { joined } else { largest_of(&self.own) }
     }
 
-    /// The same by rotations of the rows of neighbouring slices into each other (QR), which lose no digits but take some five times
-    /// as long; at an energy that is higher by `above`. And whether no level is too near to be resolved.
+    /// The same by rotations of the rows of neighbouring slices into each other (QR), which lose no digits but take
+    /// some five times as long; at an energy that is higher by `above`.
+    /// And whether no level is too near to be resolved.
     fn turned(
         &self,
         mut b: Vec<Mat<C64>>,
@@ -286,8 +290,8 @@ fn largest_of<'a>(blocks: impl IntoIterator<Item = &'a Vec<Triplet>>) -> f64 {
     blocks.into_iter().flatten().fold(0.0, |most, (_, _, value)| value.norm().max(most))
 }
 
-/// The largest Green's function, times the largest element between slices, with which a part of the sample is eliminated: what it
-/// loses goes with its square.
+/// The largest Green's function, times the largest element between slices, with which a part of the sample is
+/// eliminated: what it loses goes with its square.
 const MOST_GREEN: f64 = 1e3;
 
 /// The same, beyond which rounding decides what a level does.

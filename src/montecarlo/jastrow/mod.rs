@@ -1,5 +1,5 @@
-//! Jastrow factors `exp(J)`: J is a sum of functions u(r) of the distances between electrons, by their spins, and of chi(r)
-//! to nuclei.
+//! Jastrow factors `exp(J)`: J is a sum of functions u(r) of the distances between electrons, by their spins, and of
+//! chi(r) to nuclei.
 
 mod factor;
 mod radial;
@@ -98,8 +98,8 @@ impl Jastrow {
         self.factors.is_empty()
     }
 
-    /// The parameters that may be optimised, by name. A name that several factors have gets that of the factor in front, as in
-    /// `pade_b` and `nuclear_b`; factors of one kind are numbered, as in `nuclear_1_b`.
+    /// The parameters that may be optimised, by name. A name that several factors have gets that of the factor in
+    /// front, as in `pade_b` and `nuclear_b`; factors of one kind are numbered, as in `nuclear_1_b`.
     pub fn parameters(&self) -> Vec<(String, f64)> {
         let own: Vec<Vec<(String, f64)>> = self.factors.iter().map(Factor::parameters).collect();
         let shared = |k: usize, name: &str| {

@@ -1,5 +1,5 @@
-//! Wave functions drawn at random, many of their amplitudes zero, against amplitudes by cofactors and exact matrices: local
-//! energies of all configurations, expectation values by enumeration, and where walkers go.
+//! Wave functions drawn at random, many of their amplitudes zero, against amplitudes by cofactors and exact matrices:
+//! local energies of all configurations, expectation values by enumeration, and where walkers go.
 
 use std::collections::HashMap;
 use std::sync::Arc;

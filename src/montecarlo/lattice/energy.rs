@@ -1,7 +1,7 @@
 //! The local energy of an operator sum for electrons: every term becomes hops of electrons between sites.
 //!
-//! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered to
-//! pairs `c^+_a c_b`, which move an electron from b to a without a sign.
+//! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered
+//! to pairs `c^+_a c_b`, which move an electron from b to a without a sign.
 
 use super::state::{Hop, LatticeState, Occupied};
 use super::walkers::LatticeWalkers;
@@ -157,12 +157,12 @@ impl LocalSum {
         known.iter().position(|known| !known)
     }
 
-    /// A sum on `sites` sites of electrons, of spins (which are electrons one a site), or of spinless fermions (which have
-    /// spin up).
+    /// A sum on `sites` sites of electrons, of spins (which are electrons one a site), or of spinless fermions (which
+    /// have spin up).
     ///
     /// # Errors
-    /// For operators that electrons do not have, sites that do not exist, terms that change the number of electrons of a
-    /// spin.
+    /// For operators that electrons do not have, sites that do not exist, terms that change the number of electrons of
+    /// a spin.
     pub fn new(sum: &OpSum, sites: usize) -> Result<LocalSum> {
         let mut terms: Vec<HopProduct> = Vec::new();
         let mut stray: Vec<(Vec<Ladder>, C64, String)> = Vec::new();

@@ -1,5 +1,5 @@
-//! The same walkers on lattices: Fermi seas and pairing functions with Gutzwiller projectors and Jastrow factors, and the
-//! local energies of operator sums.
+//! The same walkers on lattices: Fermi seas and pairing functions with Gutzwiller projectors and Jastrow factors, and
+//! the local energies of operator sums.
 
 #[cfg(test)]
 mod drawn_tests;

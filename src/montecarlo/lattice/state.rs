@@ -1,5 +1,5 @@
-//! Wave functions of electrons on lattice sites: a determinant times a Gutzwiller factor and Jastrow factors of densities and
-//! spins; and the electrons of one walker.
+//! Wave functions of electrons on lattice sites: a determinant times a Gutzwiller factor and Jastrow factors of
+//! densities and spins; and the electrons of one walker.
 
 use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::Amplitude;

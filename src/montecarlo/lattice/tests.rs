@@ -165,8 +165,8 @@ fn spins_along_all_axes() {
     assert!((means[0] + 2.8).abs() < 1e-12 && (variance - 0.01).abs() < 1e-10, "{means:?} {variance}");
 }
 
-/// Local energies of an arbitrary state against the product of the exact matrix with its vector; signs of the site order
-/// of operator sums and of the walkers' order meet here.
+/// Local energies of an arbitrary state against the product of the exact matrix with its vector; signs of the site
+/// order of operator sums and of the walkers' order meet here.
 fn against_exact<S: Amplitude>(state: &LatticeState<S>, sum: &OpSum) {
     let n = state.sites();
     let (up, down) = state.electrons();

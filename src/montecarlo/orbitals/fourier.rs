@@ -1,4 +1,5 @@
-//! Orbitals that are finite sums of plane waves: those of the electron gas, and the Bloch states of a crystal, exact and slow.
+//! Orbitals that are finite sums of plane waves: those of the electron gas, and the Bloch states of a crystal,
+//! exact and slow.
 
 use std::collections::HashMap;
 
@@ -84,9 +85,9 @@ impl Fourier {
         })
     }
 
-    /// The lowest `count` states of one electron in a crystal's potential, by diagonalisation among the plane waves with
-    /// `|k + G|^2/2 <= cutoff` at every k that the crystal's cell folds to its own origin (or to its twist). Without a twist
-    /// they are real: sums of the states at k and -k.
+    /// The lowest `count` states of one electron in a crystal's potential, by diagonalisation among the plane waves
+    /// with `|k + G|^2/2 <= cutoff` at every k that the crystal's cell folds to its own origin (or to its twist).
+    /// Without a twist they are real: sums of the states at k and -k.
     ///
     /// # Errors
     /// Too few waves below the cutoff, too many of them, an interruption.
@@ -290,7 +291,8 @@ impl Problem<'_> {
         Ok(values.into_iter().enumerate().map(state).collect())
     }
 
-    /// The states at a k that is its own mirror, among real functions: sqrt(2) cos(q . r) and sqrt(2) sin(q . r), and 1.
+    /// The states at a k that is its own mirror, among real functions: sqrt(2) cos(q . r) and sqrt(2) sin(q . r),
+    /// and 1.
     fn real(&self) -> Result<Vec<PlaneWaves>> {
         let v = self.potential();
         // Twice the shift is whole: q = n + shift has its mirror at -n - 2 shift.

@@ -1,8 +1,8 @@
 use super::*;
 use crate::montecarlo::{Ion, Potential};
 
-/// On a grid fine enough for all products of waves the mean over its points is the integral over the cell: the states must
-/// be orthonormal there, and the Hamiltonian diagonal among them.
+/// On a grid fine enough for all products of waves the mean over its points is the integral over the cell: the states
+/// must be orthonormal there, and the Hamiltonian diagonal among them.
 fn eigenstates<S: Scalar>(crystal: &Crystal, states: &Fourier, grid: usize) {
     let (n, count) = (grid.pow(3), states.len());
     let points: Vec<[f64; 3]> = (0..n)
@@ -75,7 +75,8 @@ fn a_larger_cell_folds_the_bands_of_the_small_one() {
 
 #[test]
 fn silicon_has_its_gaps() {
-    // Cohen and Bergstresser: 3.4 eV at Gamma between the top of the valence band and the level above, 4.1 eV wide at X.
+    // Cohen and Bergstresser: 3.4 eV at Gamma between the top of the valence band and the level above,
+    // 4.1 eV wide at X.
     let si = Crystal::semiconductor("Si", [1; 3]).unwrap();
     let ev = 27.211386;
     let e = |k: [f64; 3]| Fourier::bands(&si, 6.0, 8, k, &Task::default()).unwrap().energies().to_vec();

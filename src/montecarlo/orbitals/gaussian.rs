@@ -33,8 +33,8 @@ fn not_finite(c: f64) -> Error {
 }
 
 impl Shell {
-    /// A 1s Slater function of exponent `zeta` as `n` = 2 .. 6 Gaussians that come nearest to it (STO-nG; Hehre, Stewart and
-    /// Pople, J. Chem. Phys. 51, 2657, 1969).
+    /// A 1s Slater function of exponent `zeta` as `n` = 2 .. 6 Gaussians that come nearest to it (STO-nG; Hehre,
+    /// Stewart and Pople, J. Chem. Phys. 51, 2657, 1969).
     ///
     /// # Errors
     /// Another number of Gaussians; an exponent that is not positive.

@@ -6,8 +6,8 @@ use crate::task;
 /// The pole of the cubic spline's interpolation filter: the root of z^2 + 4 z + 1 inside the unit circle.
 const POLE: f64 = -0.267_949_192_431_122_7;
 
-/// Values at the points of a periodic line to coefficients: `(c[i-1] + 4 c[i] + c[i+1])/6 = f[i]` (Unser, Aldroubi and Eden's
-/// recursive filters, closed over the period).
+/// Values at the points of a periodic line to coefficients: `(c[i-1] + 4 c[i] + c[i+1])/6 = f[i]` (Unser, Aldroubi and
+/// Eden's recursive filters, closed over the period).
 pub fn periodic(line: &mut [f64]) {
     let n = line.len();
     let closed = 1.0 - POLE.powi(n as i32);

@@ -185,8 +185,8 @@ impl SplineOrbitals {
         self.complex
     }
 
-    /// Evaluates into planes of doubles, which are NaN where the backend fails: an interruption or a lost device is found by
-    /// whoever runs the walkers.
+    /// Evaluates into planes of doubles, which are NaN where the backend fails: an interruption or a lost device is
+    /// found by whoever runs the walkers.
     fn planes(&self, points: &[[f64; 3]], mut planes: Vec<&mut [f64]>) {
         let again = planes.iter_mut().map(|p| &mut **p).collect();
         if self.splines.evaluate(points, Planes::Double(again)).is_err() {

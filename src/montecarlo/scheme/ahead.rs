@@ -1,8 +1,9 @@
 //! Look-ahead: the particle-by-particle scheme, with the orbitals of all trial points of a sweep evaluated in one
 //! batch.
 //!
-//! With `M = Phi(Y) A^-1`, the ratio of electron i is `M_ii`, and accepting it eliminates its row and column from the rows
-//! to come, as in an LU decomposition that skips the rejected ones. At the end all accepted rows enter the inverse at once.
+//! With `M = Phi(Y) A^-1`, the ratio of electron i is `M_ii`, and accepting it eliminates its row and column from the
+//! rows to come, as in an LU decomposition that skips the rejected ones.
+//! At the end all accepted rows enter the inverse at once.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! The random numbers of the Markov chains: Philox at counters that name the walker, the sweep and the electron. So a
 //! chain is the same on any number of threads, and continues where it stopped.
 //!
-//! The recipe: stream `Walkers`, column = number of the walker, element = sweep 2^24 + electron 2^2 + draw. Draws 0 and 1
-//! make the displacement, draw 2 decides. Numbers above those of the electrons decide for groups and shuffle them.
+//! The recipe: stream `Walkers`, column = number of the walker, element = sweep 2^24 + electron 2^2 + draw. Draws 0 and
+//! 1 make the displacement, draw 2 decides. Numbers above those of the electrons decide for groups and shuffle them.
 
 use super::Proposal;
 use crate::number::philox::{Stream, normals, unit, words};

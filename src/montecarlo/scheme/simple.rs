@@ -1,4 +1,5 @@
-//! The schemes that Uejima and Maezono 2012 compares: particle by particle, configuration by configuration, quasi-simultaneous.
+//! The schemes that Uejima and Maezono 2012 compares: particle by particle,
+//! configuration by configuration, quasi-simultaneous.
 
 use super::{Draws, Trial, odds};
 use crate::backend::walkers::on_node;

@@ -1,4 +1,5 @@
-//! Slater-Jastrow wave functions `exp(J) sum_t c_t D_t^up D_t^down`, and the configuration of electrons that one walker is.
+//! Slater-Jastrow wave functions `exp(J) sum_t c_t D_t^up D_t^down`,
+//! and the configuration of electrons that one walker is.
 
 mod moves;
 
@@ -73,7 +74,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
     /// A sum of products of determinants.
     ///
     /// # Errors
-    /// When a product names an orbital that does not exist or twice the same, or the products differ in their electrons.
+    /// When a product names an orbital that does not exist or twice the same,
+    /// or the products differ in their electrons.
     pub fn with_products(
         orbitals: Arc<dyn Orbitals<S>>,
         products: Vec<Product<S>>,

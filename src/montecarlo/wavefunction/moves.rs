@@ -81,8 +81,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
         sum
     }
 
-    /// Moves several electrons, already at their new places, whose orbitals are the rows of theirs in `rows` (`count` an
-    /// electron); `parts` are the ratios of the fillings.
+    /// Moves several electrons, already at their new places, whose orbitals are the rows of theirs in `rows` (`count`
+    /// an electron); `parts` are the ratios of the fillings.
     pub fn accept_many(
         &self,
         walker: &mut Configuration<S>,

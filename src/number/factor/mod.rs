@@ -1,7 +1,8 @@
-//! Factors of sparse Hermitian matrices with a shift, `H - sigma = P L B L^H P^T`, by faer: rows in an order of little fill,
-//! pivots of one and two rows chosen among those of a supernode (Bunch, Kaufman, Math. Comp. 31 (1977) 163). B has as many
-//! negative eigenvalues as H has below sigma (Sylvester's law of inertia). Since pivots are looked for in few places only, factors
-//! may be bad where a shift happens to make the first ones small: whoever uses them measures what a solution leaves.
+//! Factors of sparse Hermitian matrices with a shift, `H - sigma = P L B L^H P^T`, by faer: rows in an order of little
+//! fill, pivots of one and two rows chosen among those of a supernode (Bunch, Kaufman, Math. Comp. 31 (1977) 163). B
+//! has as many negative eigenvalues as H has below sigma (Sylvester's law of inertia). Since pivots are looked for in
+//! few places only, factors may be bad where a shift happens to make the first ones small:
+//! whoever uses them measures what a solution leaves.
 
 mod pairs;
 
@@ -61,8 +62,8 @@ struct Part<T> {
     inverse: Vec<usize>,
 }
 
-/// Columns of two supernodes in one, up to so many whatever zeros that stores, and beyond with such a share of zeros: faer's
-/// own values, but for the first, with which a pair of rows and one more are in one.
+/// Columns of two supernodes in one, up to so many whatever zeros that stores, and beyond with such a share of zeros:
+/// faer's own values, but for the first, with which a pair of rows and one more are in one.
 const RELAXED: [(usize, f64); 4] = [(6, 1.0), (16, 0.8), (48, 0.1), (usize::MAX, 0.05)];
 
 fn symbolic(
@@ -79,8 +80,8 @@ fn symbolic(
 }
 
 impl SparseHermitian {
-    /// The matrix of `n` columns; `below` gives the rows of each from the diagonal on, ascending. `complex`: whether imaginary
-    /// parts count.
+    /// The matrix of `n` columns; `below` gives the rows of each from the diagonal on, ascending. `complex`: whether
+    /// imaginary parts count.
     ///
     /// # Errors
     /// Those of `below`.
@@ -128,8 +129,8 @@ impl SparseHermitian {
         Ok(Plan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Amd)? })
     }
 
-    /// The same with coupled rows in pairs that stand together, so that both are pivots at once: factors are good where diagonal
-    /// entries are small, as at the energy of all sites.
+    /// The same with coupled rows in pairs that stand together, so that both are pivots at once: factors are good where
+    /// diagonal entries are small, as at the energy of all sites.
     ///
     /// # Errors
     /// No memory.

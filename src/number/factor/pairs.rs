@@ -1,4 +1,5 @@
-//! Pairs of rows of a sparse matrix that are coupled: a matching by Karp and Sipser's rule, which leaves few rows alone.
+//! Pairs of rows of a sparse matrix that are coupled: a matching by Karp and Sipser's rule,
+//! which leaves few rows alone.
 
 /// Neighbours of each row of a matrix, of which the lower triangle is given by columns.
 struct Neighbours {

@@ -20,7 +20,8 @@ const LARGE: usize = 1 << 20;
 /// of in turn, until the stack ends.
 const GRACE: i64 = 32 << 20;
 
-/// Bytes from which on a block is wanted in large pages: the first touch of small ones takes longer than what is done with them.
+/// Bytes from which on a block is wanted in large pages: the first touch of small ones takes longer than what is done
+/// with them.
 const PAGED: usize = 8 << 20;
 
 /// More than any machine has: sums of such numbers would overflow.
@@ -61,8 +62,8 @@ thread_local! {
     };
 }
 
-/// The allocator. A refusal is a null pointer, which `try_reserve` turns into an error and everything else into an abort:
-/// a program whose `abort` calls [`unwind_if_refused`] gets a panic with [`Refused`] instead.
+/// The allocator. A refusal is a null pointer, which `try_reserve` turns into an error and everything else into an
+/// abort: a program whose `abort` calls [`unwind_if_refused`] gets a panic with [`Refused`] instead.
 pub struct Watched;
 
 /// The payload of a panic after a refused allocation.
@@ -164,14 +165,15 @@ fn in_large_pages(block: *mut u8, layout: Layout) -> *mut u8 {
         const PAGE: usize = 4096;
         let skipped = block.align_offset(PAGE);
         let rest = (layout.size() - skipped) / PAGE * PAGE;
-        // SAFETY: the pages lie within the block, whose numbers the advice leaves as they are. What is refused stays small.
+        // SAFETY: the pages lie within the block, whose numbers the advice leaves as they are.
+        // What is refused stays small.
         let _ = unsafe { libc::madvise(block.add(skipped).cast(), rest, libc::MADV_HUGEPAGE) };
     }
     block
 }
 
-// SAFETY: all blocks are the system allocator's or `emergency`'s, which are told apart by their addresses; the counting does
-// not touch them and does not allocate.
+// SAFETY: all blocks are the system allocator's or `emergency`'s, which are told apart by their addresses; the counting
+// does not touch them and does not allocate.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !admit(layout.size()) {

@@ -1,5 +1,6 @@
 //! What memory this process may still take: of the machine, of the control groups that containers and batch systems put
-//! it in, and of its address space (`ulimit -v`). Nothing here allocates after the first call, since the allocator asks.
+//! it in, and of its address space (`ulimit -v`). Nothing here allocates after the first call,
+//! since the allocator asks.
 
 use std::fs::File;
 use std::io::Read;
@@ -37,8 +38,8 @@ struct ControlGroup {
     files: &'static str,
 }
 
-/// Bytes that can be allocated now; what was allocated and not yet written to counts as taken. Where the system does not
-/// say, 2^40.
+/// Bytes that can be allocated now; what was allocated and not yet written to counts as taken. Where the system does
+/// not say, 2^40.
 pub fn available() -> u64 {
     free_within(LIMITS.get_or_init(Limits::find), 0)
 }
@@ -53,8 +54,8 @@ pub(super) fn reserve() -> u64 {
     LIMITS.get_or_init(Limits::find).reserve()
 }
 
-/// [`available`], when so many addresses more are taken, and [`reserve`], for the allocator; nothing before the first call
-/// of either.
+/// [`available`], when so many addresses more are taken, and [`reserve`], for the allocator; nothing before the first
+/// call of either.
 pub(super) fn known(addresses: u64) -> Option<(u64, u64)> {
     LIMITS.get().map(|limits| (free_within(limits, addresses), limits.reserve()))
 }

@@ -21,8 +21,8 @@ const OVERFLOW: &str = "capacity overflow";
 const UNWRAPPED: &str = "called `Result::unwrap()` on an `Err` value: AllocError";
 const UNWRAPPED_SIZE: &str = "called `Result::unwrap()` on an `Err` value: CapacityOverflow";
 
-/// Begins to watch the memory: finds out how much there is, from when on the allocator refuses more. Called by programs and
-/// libraries whose allocator is [`Watched`], before they run scripts.
+/// Begins to watch the memory: finds out how much there is, from when on the allocator refuses more. Called by programs
+/// and libraries whose allocator is [`Watched`], before they run scripts.
 pub fn watch() {
     available();
     let before = std::panic::take_hook();

@@ -40,7 +40,8 @@ pub fn append(path: &Path, content: &[u8]) -> Result<()> {
         let mut file = File::options().append(true).create(true).open(path)?;
         let before = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
         file.write_all(content).inspect_err(|_| {
-            // A disk that is full takes a part. If that cannot be taken back, there is nothing better to say than why it was full.
+            // A disk that is full takes a part. If that cannot be taken back,
+            // there is nothing better to say than why it was full.
             let _ = before.map(|length| file.set_len(length));
         })
     };
@@ -48,7 +49,8 @@ pub fn append(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// Runs `fill` on a new file that takes the name `path` if all went well. Otherwise the older file of that name
-/// is still there. Devices and pipes are written directly. Of several ranks one writes, and `fill` asks nothing of the others.
+/// is still there. Devices and pipes are written directly. Of several ranks one writes,
+/// and `fill` asks nothing of the others.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
     confine::check(path)?;
     ranks::once(|| write_here(path, fill))
@@ -85,8 +87,8 @@ fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<(
     let written = (|| {
         let mut out = BufWriter::new(Polled(file));
         fill(&mut out)?;
-        // The disk may turn out to be full as late as this, so errors must be known before the file is renamed. Where much
-        // else waits to be written it takes minutes, and nobody has to wait for that after Ctrl-C.
+        // The disk may turn out to be full as late as this, so errors must be known before the file is renamed. Where
+        // much else waits to be written it takes minutes, and nobody has to wait for that after Ctrl-C.
         let file = out.into_inner()?.0;
         task::apart(move || Ok(file.sync_all())).map_err(std::io::Error::other)??;
         fs::rename(&beside, &target)

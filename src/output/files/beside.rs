@@ -1,5 +1,5 @@
-//! What stands beside a CSV or TSV file: where it came from and what columns cannot express, as `NAME-metadata.json`, the name
-//! that the W3C has given to such descriptions (CSV on the Web). Ours is among its `notes`.
+//! What stands beside a CSV or TSV file: where it came from and what columns cannot express, as `NAME-metadata.json`,
+//! the name that the W3C has given to such descriptions (CSV on the Web). Ours is among its `notes`.
 
 use std::path::{Path, PathBuf};
 

@@ -11,8 +11,8 @@ use crate::number::C64;
 use crate::operator::Operator;
 use crate::output::Manifest;
 
-/// Saves the entries of an operator in coordinate layout; real where the operator is. What knows no entries, like a sign
-/// function, is multiplied out, which only small operators allow.
+/// Saves the entries of an operator in coordinate layout; real where the operator is. What knows no entries, like a
+/// sign function, is multiplied out, which only small operators allow.
 ///
 /// # Errors
 /// When the extension is not `.mtx`, the file cannot be written, or a lazy operator is too large to multiply out.

@@ -91,7 +91,8 @@ pub fn load_npy(path: &Path) -> Result<Data> {
     shaped(&shape, data)
 }
 
-/// Reads an archive: what [`save_npz`] wrote, or arrays of others. Where those cannot be the columns of one table, each is on its own.
+/// Reads an archive: what [`save_npz`] wrote, or arrays of others. Where those cannot be the columns of one table,
+/// each is on its own.
 pub fn load_npz(path: &Path) -> Result<Contents> {
     let mut archive = Archive::open(path)?;
     let about = archive.about().clone();

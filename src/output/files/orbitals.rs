@@ -1,5 +1,5 @@
-//! Spline orbitals as an NPZ archive: `coefficients` [ix, iy, iz, l] in their own precision, `cell` (three vectors as rows,
-//! bohr), `twist` (fractions of the reciprocal vectors) and, where they are known, `energies` (hartree).
+//! Spline orbitals as an NPZ archive: `coefficients` [ix, iy, iz, l] in their own precision, `cell` (three vectors as
+//! rows, bohr), `twist` (fractions of the reciprocal vectors) and, where they are known, `energies` (hartree).
 
 use std::io::Write;
 use std::path::Path;

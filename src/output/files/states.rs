@@ -1,5 +1,5 @@
-//! Matrix product states as NPZ archives: an array for each block of each tensor, and what says where it stands. `manifest.json` holds
-//! what makes the state of them again; every array has its checksum in the archive.
+//! Matrix product states as NPZ archives: an array for each block of each tensor, and what says where it stands.
+//! `manifest.json` holds what makes the state of them again; every array has its checksum in the archive.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! CSV, TSV and aligned text. CSV and TSV hold names and rows alone, so that every program reads them; the manifest and what
-//! columns cannot express stand beside them (`beside.rs`). In aligned text they are comment lines, `# key: value`, behind the
-//! line of names, which `numpy.genfromtxt(names=True)` looks for in the first one.
+//! CSV, TSV and aligned text. CSV and TSV hold names and rows alone, so that every program reads them; the manifest and
+//! what columns cannot express stand beside them (`beside.rs`). In aligned text they are comment lines, `# key: value`,
+//! behind the line of names, which `numpy.genfromtxt(names=True)` looks for in the first one.
 
 use std::io::Write;
 use std::path::Path;
@@ -108,7 +108,8 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Separ
     let mut sum = String::new();
     super::write_atomically(path, |out| {
         let mut out = Summed::new(out);
-        // Without quotes a name that begins with `#` would make a comment of the line, and one with a byte-order mark lose it.
+        // Without quotes a name that begins with `#` would make a comment of the line,
+        // and one with a byte-order mark lose it.
         let comment = columns
             .iter()
             .any(|(name, _)| name.trim_start().starts_with('#') || name.starts_with('\u{feff}'));
@@ -327,7 +328,8 @@ fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
 }
 
 impl Head {
-    /// Empty columns for the first row of a file: texts where the head says so, of another program's where there is no number.
+    /// Empty columns for the first row of a file: texts where the head says so,
+    /// of another program's where there is no number.
     fn kinds<'a>(&self, names: &[String], row: impl Iterator<Item = &'a str>) -> Vec<Written> {
         let ours = !self.kind.is_empty();
         let kind = |(j, cell): (usize, &str)| {

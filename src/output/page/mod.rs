@@ -1,7 +1,7 @@
-//! Pages of HTML that people work with in a browser: plots to zoom and to point at, long tables to scroll, sort and filter. A page
-//! is one file with its numbers, its style and its script; it asks no other place for anything. Tests here look at structure and
-//! numbers. What the scripts do was tried in Chromium 156: after a change drive a page again, for which `window.umklapp.panels`
-//! gives the panels of a plot.
+//! Pages of HTML that people work with in a browser: plots to zoom and to point at, long tables to scroll, sort and
+//! filter. A page is one file with its numbers, its style and its script; it asks no other place for anything. Tests
+//! here look at structure and numbers. What the scripts do was tried in Chromium 156: after a change drive a page
+//! again, for which `window.umklapp.panels` gives the panels of a plot.
 
 mod still;
 
@@ -17,7 +17,8 @@ pub(super) enum PageContent {
     Table,
 }
 
-/// The page of that title over these data. `otherwise` is markup for readers that run no scripts; `made` says how the data were made.
+/// The page of that title over these data. `otherwise` is markup for readers that run no scripts;
+/// `made` says how the data were made.
 pub(super) fn whole(
     kind: &PageContent,
     title: &str,

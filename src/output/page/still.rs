@@ -1,4 +1,5 @@
-//! Tables and matrices as HTML that stands still, for notebooks: cut to what a page holds, numbers to the right, texts to the left.
+//! Tables and matrices as HTML that stands still, for notebooks: cut to what a page holds, numbers to the right,
+//! texts to the left.
 
 use std::fmt::Write;
 

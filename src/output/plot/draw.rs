@@ -42,8 +42,8 @@ impl Plot {
         super::pdf::document(&self.tidy().scene(self.size)?, self.serif)
     }
 
-    /// The plot with texts of one line without control characters, which neither XML nor terminals can have, and with marks
-    /// around what stands above and below the line.
+    /// The plot with texts of one line without control characters, which neither XML nor terminals can have, and with
+    /// marks around what stands above and below the line.
     pub(super) fn tidy(&self) -> Plot {
         self.labelled(label::marked)
     }
@@ -196,7 +196,8 @@ impl Plot {
         Ok((left, right))
     }
 
-    /// The colour of a curve. More curves than colours that no legend names, such as the bands of a ribbon, have one colour.
+    /// The colour of a curve. More curves than colours that no legend names, such as the bands of a ribbon,
+    /// have one colour.
     pub(super) fn colour(&self, i: usize) -> &'static str {
         let many = matches!(&self.content, Content::Curves(curves) if curves.len() > COLOURS.len());
         if many && !self.has_legend() { COLOURS[0] } else { COLOURS[i % COLOURS.len()] }
@@ -315,8 +316,8 @@ impl Plot {
             .with_y_axis_max(high)
             .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(|_| String::new())))
             .with_show_grid(false);
-        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate. The exact place
-        // follows when the axis is known (`name_points`).
+        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate. The
+        // exact place follows when the axis is known (`name_points`).
         let part = -BELOW / (height - 90.0).max(60.0);
         let logarithmic = self.log_y && matches!(self.content, Content::Curves(_));
         let below = if logarithmic { low * (high / low).powf(part) } else { low + part * (high - low) };
@@ -395,7 +396,8 @@ impl Plot {
     }
 
     /// The stretches of a curve that the axes can show, with no more points than pixels: a line does not bridge a gap
-    /// where there is no number, or none with a logarithm. It ends at the border that it goes on behind, where no mark stands.
+    /// where there is no number, or none with a logarithm. It ends at the border that it goes on behind,
+    /// where no mark stands.
     pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
         match self.to_borders(curve) {
             None => self.stretches(curve),
@@ -408,7 +410,8 @@ impl Plot {
         }
     }
 
-    /// A line with the points where it meets the ends of the abscissa's range between two others; nothing where it does not.
+    /// A line with the points where it meets the ends of the abscissa's range between two others;
+    /// nothing where it does not.
     fn to_borders(&self, curve: &Curve) -> Option<Curve> {
         let (low, high) = self.x_range.filter(|_| curve.style != Style::Points)?;
         let scaled = |x: f64, logarithmic: bool| if logarithmic { x.ln() } else { x };
@@ -547,8 +550,8 @@ pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
 }
 
-/// How an axis writes its numbers, which have been multiplied by this power of ten: a logarithmic one in powers of ten where it is far
-/// from 1.
+/// How an axis writes its numbers, which have been multiplied by this power of ten: a logarithmic one in powers of ten
+/// where it is far from 1.
 fn ticks_of(logarithmic: bool, digits: usize, scaled: i32) -> TickFormat {
     TickFormat::Custom(std::sync::Arc::new(move |x| {
         let power = x.abs().log10().round();

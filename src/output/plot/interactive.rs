@@ -1,5 +1,5 @@
-//! A described plot as a page of HTML that zooms and shows the values under the pointer. The page's script draws from the numbers
-//! in it, with the colours, labels and ranges of the SVG.
+//! A described plot as a page of HTML that zooms and shows the values under the pointer. The page's script draws from
+//! the numbers in it, with the colours, labels and ranges of the SVG.
 
 use kuva::prelude::ColorMap;
 use serde_json::{Map as Object, Value, json};

@@ -1,5 +1,6 @@
-//! Labels as people write them: Greek letters and signs by the names that LaTeX has for them, parts that stand above or below
-//! the line, one in another. They travel through a drawing as text with marks, which every kind of picture reads in its way.
+//! Labels as people write them: Greek letters and signs by the names that LaTeX has for them, parts that stand above or
+//! below the line, one in another. They travel through a drawing as text with marks,
+//! which every kind of picture reads in its way.
 
 use std::iter::Peekable;
 use std::str::Chars;

@@ -1,5 +1,5 @@
-//! Letters above and below the line; and widths of the letters of the fonts that every reader of PDF has (Adobe, Core 14 AFM files),
-//! in thousandths of the size, with the letters of the font Symbol.
+//! Letters above and below the line; and widths of the letters of the fonts that every reader of PDF has (Adobe, Core
+//! 14 AFM files), in thousandths of the size, with the letters of the font Symbol.
 
 const PLAIN: &str = "0123456789+-=()niaehjklmoprstuvx";
 const UP: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ";

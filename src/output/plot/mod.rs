@@ -1,5 +1,6 @@
-//! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `map.rs`, `panels.rs`, `pdf.rs`,
-//! `picture.rs`, `terminal.rs` and, for its colours, `interactive.rs` know the library that draws.
+//! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `map.rs`,
+//! `panels.rs`, `pdf.rs`, `picture.rs`, `terminal.rs` and, for its colours,
+//! `interactive.rs` know the library that draws.
 
 mod draw;
 mod interactive;
@@ -70,7 +71,8 @@ pub struct Picture {
     pub sites: Vec<[f64; 2]>,
     pub kinds: Vec<usize>,
     pub names: Vec<String>,
-    /// From where to where, and how strong the line is, up to 1. A bond that leaves the sample is half as long and half as strong.
+    /// From where to where, and how strong the line is, up to 1. A bond that leaves the sample is half as long and half
+    /// as strong.
     pub bonds: Vec<([f64; 2], [f64; 2], f64)>,
     /// Sites of leads, and how strong they are, up to 1.
     pub paler: Vec<([f64; 2], f64)>,
@@ -83,6 +85,7 @@ pub struct Picture {
     pub arrows: Vec<([f64; 2], [f64; 2], f64)>,
 }
 
+/// What a plot shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Curves over one abscissa.
@@ -118,8 +121,8 @@ pub struct Plot {
     pub x_range: Option<(f64, f64)>,
     /// The range of the ordinate; by default that of the data.
     pub y_range: Option<(f64, f64)>,
-    /// Points of the abscissa that have names, as those of a path in momentum space: they stand below the axis in place of
-    /// numbers.
+    /// Points of the abscissa that have names, as those of a path in momentum space: they stand below the axis in place
+    /// of numbers.
     pub ticks: Vec<(f64, String)>,
     /// Texts in place of an abscissa, at 1, 2, ...; none where it has numbers.
     pub categories: Vec<String>,
@@ -164,8 +167,8 @@ impl Plot {
         }
     }
 
-    /// The first column is the abscissa, numbers or texts, every other one a curve; a column `error` or `NAME_error` is the error of the
-    /// curve before it. A table that is a grid becomes a map.
+    /// The first column is the abscissa, numbers or texts, every other one a curve; a column `error` or `NAME_error` is
+    /// the error of the curve before it. A table that is a grid becomes a map.
     pub fn from_table(table: &Table) -> Result<Plot> {
         let mut plot = match table.grid() {
             Some((nx, ny)) => Plot::of_grid(table, nx, ny)?,

@@ -1,5 +1,5 @@
-//! A drawn scene as a PDF page: lines and shapes as they are, texts as texts in the fonts that every reader has, so that other
-//! programs can change them.
+//! A drawn scene as a PDF page: lines and shapes as they are, texts as texts in the fonts that every reader has, so
+//! that other programs can change them.
 
 use std::io::Write as _;
 

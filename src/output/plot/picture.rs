@@ -1,5 +1,5 @@
-//! A picture of a lattice: sites as discs, bonds as lines, currents as arrows, to one scale in both directions. The library draws the
-//! axes around it, the legend or the bar of colours.
+//! A picture of a lattice: sites as discs, bonds as lines, currents as arrows, to one scale in both directions. The
+//! library draws the axes around it, the legend or the bar of colours.
 
 use std::sync::Arc;
 
@@ -180,7 +180,8 @@ impl Plot {
             let frame = Frame::of(&scene, x, y).ok_or_else(|| Error::internal("a plot without a frame"))?;
             Ok((scene, frame))
         };
-        // The numbers of the axes take room: the frame is known when they are drawn, then the scale, and then other numbers.
+        // The numbers of the axes take room: the frame is known when they are drawn, then the scale,
+        // and then other numbers.
         let (mut scene, mut frame) = drawn(x, y)?;
         for _ in 0..MOST_PASSES {
             let scale = (frame.width / (x.1 - x.0)).min(frame.height / (y.1 - y.0));

@@ -1,5 +1,5 @@
-//! Numbers that the drawing library cannot tell apart: it takes logarithms down to 1e-10 only, spans of 1e-16 for none, and sums
-//! of 1e308 overflow. Such data are drawn in units of a power of ten, which the numbers of the axes undo.
+//! Numbers that the drawing library cannot tell apart: it takes logarithms down to 1e-10 only, spans of 1e-16 for none,
+//! and sums of 1e308 overflow. Such data are drawn in units of a power of ten, which the numbers of the axes undo.
 
 use super::{Content, Plot};
 

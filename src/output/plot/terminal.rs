@@ -40,7 +40,8 @@ impl Plot {
     }
 }
 
-/// The text without its colours; in a map they become shades, darker where the colour is, and a dot where there is no number.
+/// The text without its colours; in a map they become shades, darker where the colour is,
+/// and a dot where there is no number.
 fn plain(text: &str, map: bool) -> String {
     const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
     let mut out = String::with_capacity(text.len());

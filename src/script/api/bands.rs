@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, momentum, sublattice_of};
 use super::model::ScriptModel;
-use super::values::{as_number, to_dynamic, type_of};
+use super::values::{as_number, numbered, to_dynamic, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::{self, BandOptions, DensityOptions, Plane};
@@ -54,9 +54,7 @@ fn groups(o: &Options, bloch: &Bloch) -> Result<Vec<(String, Vec<usize>)>> {
         .map(|(name, value)| {
             let rows = match value.read_lock::<Array>() {
                 Some(rows) => {
-                    let row = |&r: &i64| {
-                        usize::try_from(r).map_err(|_| Error::input(format!("row {r} of `{name}`")))
-                    };
+                    let row = |&r: &i64| numbered(r, &format!("`{name}`: row"));
                     ints(&rows, "a group of rows")?.iter().map(row).collect::<Result<Vec<usize>>>()?
                 }
                 None => {
@@ -91,9 +89,10 @@ fn others(o: &Options, count: usize) -> Result<Vec<f64>> {
 
 #[export_module(root = "crate::script::native")]
 mod band_functions {
-    /// The Bloch Hamiltonian at a momentum: a Hermitian Matrix of one cell, `H(k) = sum over cells R of <0|H|R> exp(2 pi i k.R)`.
-    /// `k` is in units of the reciprocal vectors, one number for every periodic direction; open directions belong to the cell.
-    /// Phases of boundaries have no part in it. Where terms differ from cell to cell (disorder, flux, removed sites), the whole sample is the cell.
+    /// The Bloch Hamiltonian at a momentum: a Hermitian Matrix of one cell,
+    /// `H(k) = sum over cells R of <0|H|R> exp(2 pi i k.R)`. `k` is in units of the reciprocal vectors, one number for
+    /// every periodic direction; open directions belong to the cell. Phases of boundaries have no part in it. Where
+    /// terms differ from cell to cell (disorder, flux, removed sites), the whole sample is the cell.
     ///
     /// # Example
     /// ```rhai
@@ -107,8 +106,8 @@ mod band_functions {
         Ok(bloch(m)?.hamiltonian(&momentum(&k)?)?)
     }
 
-    /// The derivative of the Bloch Hamiltonian along a Cartesian axis (hbar = 1, lengths in lattice constants): its elements
-    /// between eigenvectors of `bloch(k)` are velocities.
+    /// The derivative of the Bloch Hamiltonian along a Cartesian axis (hbar = 1, lengths in lattice constants): its
+    /// elements between eigenvectors of `bloch(k)` are velocities.
     ///
     /// # Example
     /// ```rhai
@@ -118,8 +117,7 @@ mod band_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn bloch_velocity(m: &mut ScriptModel, k: Dynamic, axis: INT) -> Fallible<Matrix> {
-        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis}")))?;
-        Ok(bloch(m)?.velocity(&momentum(&k)?, axis)?)
+        Ok(bloch(m)?.velocity(&momentum(&k)?, numbered(axis, "axis")?)?)
     }
 
     /// Bands along a path: a Table of `k` (length of the path in inverse lattice constants) and `band1`, `band2`, ...,
@@ -129,8 +127,9 @@ mod band_functions {
     /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors, and a text
     ///   `"|"` between two corners where the path breaks.
     /// - `points` (int >= 1, 200): steps of the whole path; corners are among its points.
-    /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }` or
-    ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ... States of one energy share the mean of their weights.
+    /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }`
+    ///   or `#{ a: "A" }` for a sublattice: columns `band1_up`, ... States of one energy share the mean of their
+    ///   weights.
     /// - `velocities` (false): columns `velocity1`, ..., the derivatives of the bands along the path.
     /// - `progress` (true): show a bar.
     ///
@@ -154,8 +153,9 @@ mod band_functions {
         Ok(method::bands(&bloch, &options, &o.task()?)?)
     }
 
-    /// The density of states of the bands by linear interpolation in tetrahedra (triangles, segments): a Table of `energy`,
-    /// `density` per energy and state, which integrates to one, and `states`, the part of all states below the energy.
+    /// The density of states of the bands by linear interpolation in tetrahedra (triangles, segments): a Table of
+    /// `energy`, `density` per energy and state, which integrates to one, and `states`,
+    /// the part of all states below the energy.
     ///
     /// # Options
     /// - `grid` (int >= 1, 48): momenta in each direction.
@@ -177,8 +177,8 @@ mod band_functions {
         Ok(method::band_density(&bloch(&m)?, &options, &o.task()?)?)
     }
 
-    /// The mean of a function of the momentum over the Brillouin zone, on a grid that begins at zero. The function takes `k` in
-    /// units of the reciprocal vectors and gives a number, a Series or a Matrix.
+    /// The mean of a function of the momentum over the Brillouin zone, on a grid that begins at zero. The function
+    /// takes `k` in units of the reciprocal vectors and gives a number, a Series or a Matrix.
     ///
     /// # Options
     /// - `grid` (int >= 1 or array, 24): momenta in each direction, one number or one a direction.
@@ -251,8 +251,9 @@ mod band_functions {
         Ok(method::chern_number(&bloch, o.count("filled")?, &plane, grid, &o.task()?)?)
     }
 
-    /// The Berry curvature of the `filled` lowest bands on a grid: a Table of `k1`, `k2` (units of the reciprocal vectors) and
-    /// `curvature` (squared lattice constants), which plots as a map. Its integral over the zone is 2 pi times the Chern number.
+    /// The Berry curvature of the `filled` lowest bands on a grid: a Table of `k1`, `k2` (units of the reciprocal
+    /// vectors) and `curvature` (squared lattice constants), which plots as a map.
+    /// Its integral over the zone is 2 pi times the Chern number.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
@@ -277,9 +278,9 @@ mod band_functions {
         Ok(method::berry_curvature(&bloch, o.count("filled")?, &plane, o.count("grid")?, &o.task()?)?)
     }
 
-    /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2 pi times
-    /// the centres of the Wannier functions along that lattice vector, to 1e-7. Sums over finitely many steps, which
-    /// other programs give, differ by about the inverse square of their number.
+    /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2
+    /// pi times the centres of the Wannier functions along that lattice vector, to 1e-7. Sums over finitely many steps,
+    /// which other programs give, differ by about the inverse square of their number.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
@@ -306,8 +307,8 @@ mod band_functions {
         Ok(Series::Real(phases))
     }
 
-    /// The Z2 invariant of the `filled` lowest bands of a model with spin and time reversal: 1 for a topological insulator, 0
-    /// for a trivial one (Fu, Kane 2006). In three directions that of a plane, with `at` 0.0 or 0.5.
+    /// The Z2 invariant of the `filled` lowest bands of a model with spin and time reversal: 1 for a topological
+    /// insulator, 0 for a trivial one (Fu, Kane 2006). In three directions that of a plane, with `at` 0.0 or 0.5.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap, spins counted.
@@ -338,8 +339,8 @@ mod band_functions {
 
 #[export_module(root = "crate::script::native")]
 mod grids {
-    /// The momenta of a grid for a model, an array of arrays that begins at zero; `grid` has one number for all directions, or one
-    /// for each.
+    /// The momenta of a grid for a model, an array of arrays that begins at zero; `grid` has one number for all
+    /// directions, or one for each.
     ///
     /// # Example
     /// ```rhai

@@ -1,5 +1,5 @@
-//! Blocks of vectors as tall matrices: their Gram matrix, and their columns combined. What subspace methods of one's own are
-//! made of.
+//! Blocks of vectors as tall matrices: their Gram matrix, and their columns combined. What subspace methods of one's
+//! own are made of.
 
 use std::rc::Rc;
 
@@ -57,8 +57,8 @@ fn combined(v: &Vector, m: &Matrix) -> Result<Vector> {
 
 #[export_module(root = "crate::script::native")]
 mod block_functions {
-    /// The Gram matrix <v_i|w_j> of the columns of two blocks: a Matrix of as many rows as `v` has columns, as many columns as
-    /// `w`. One pass over the vectors.
+    /// The Gram matrix <v_i|w_j> of the columns of two blocks: a Matrix of as many rows as `v` has columns, as many
+    /// columns as `w`. One pass over the vectors.
     ///
     /// # Example
     /// ```rhai
@@ -101,8 +101,5 @@ mod block_functions {
 fn joined(v: &Vector, w: &Vector) -> Result<Vector> {
     let dtype = v.block.dtype().join(w.block.dtype());
     let (left, right) = (like(v, v, dtype)?, like(w, v, dtype)?);
-    let mut both = v.device.zeros(dtype, left.rows(), left.columns() + right.columns())?;
-    v.device.set_columns(&mut both, 0, &left)?;
-    v.device.set_columns(&mut both, left.columns(), &right)?;
-    Ok(Vector::new(&v.device, both))
+    Ok(Vector::new(&v.device, v.device.side_by_side(&[&left, &right])?))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, FnPtr, INT, Map};
 
-use super::values::type_of;
+use super::values::{count, type_of};
 use super::vector::Vector;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -74,8 +74,10 @@ mod chebyshev_functions {
     /// The window that holds the spectrum of a Hermitian operator: `center`, `half_width`, `lower`, `upper`.
     ///
     /// # Options
-    /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto" takes Gershgorin's where entries are known.
-    /// - `margin` (0 <= float < 10, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
+    /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto"
+    ///   takes Gershgorin's where entries are known.
+    /// - `margin` (0 <= float < 10, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found,
+    ///   as a fraction.
     /// - `steps` (int >= 2, 60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
     /// - `seed` (int or string, the session's): of Lanczos' starting vector; only with `method: "lanczos"`,
     ///   `method: "auto"`.
@@ -168,7 +170,7 @@ mod chebyshev_functions {
     #[rhai_fn(global, pure, return_raw)]
     pub fn run(r: &mut Recurrence, n: INT, o: Options) -> Fallible<Recurrence> {
         let task = o.task()?;
-        let n = usize::try_from(n).map_err(|_| Error::input(format!("{n} steps")))?;
+        let n = count(n, "steps")?;
         r.0.borrow_mut().run(n, &task)?;
         Ok(r.clone())
     }
@@ -225,8 +227,9 @@ mod chebyshev_functions {
         Ok(value.ok_or_else(|| Error::input(format!("moment {n} of {}", mu.len())))?)
     }
 
-    /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The series is
-    /// compared with the function between its points: what is narrower than some 1/4000 of the window may still be missed.
+    /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The
+    /// series is compared with the function between its points: what is narrower than some 1/4000 of the window may
+    /// still be missed.
     ///
     /// # Options
     /// - `terms` (int >= 1, as many as it takes): number of terms.
@@ -281,9 +284,9 @@ mod chebyshev_functions {
         Ok(if series.is_real() { z.re.into() } else { Dynamic::from(z) })
     }
 
-    /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window. Where the result
-    /// is so much smaller than the terms of the series that few of its digits are right, as with exp(-tau e) of large tau, a note
-    /// on standard error says so; `kpm::evolve` takes such a function in steps.
+    /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window.
+    /// Where the result is so much smaller than the terms of the series that few of its digits are right, as with
+    /// exp(-tau e) of large tau, a note on standard error says so; `kpm::evolve` takes such a function in steps.
     ///
     /// # Example
     /// ```rhai
@@ -349,9 +352,9 @@ mod chebyshev_functions {
 
 #[export_module(root = "crate::script::native")]
 mod evolution {
-    /// exp(-i t H) of the columns of a block, at norm one, for real, imaginary and complex times: a map of `state` and `log_norm`,
-    /// the logarithms of the norms they have. With the option `normalise: false` the columns as they are; a norm that is no number is
-    /// an error then.
+    /// exp(-i t H) of the columns of a block, at norm one, for real, imaginary and complex times: a map of `state` and
+    /// `log_norm`, the logarithms of the norms they have. With the option `normalise: false` the columns as they are; a
+    /// norm that is no number is an error then.
     ///
     /// # Options
     /// - `tolerance` (1e-14): where the expansion of a step ends.
@@ -387,8 +390,8 @@ mod evolution {
         Ok(map.into())
     }
 
-    /// How many steps `kpm::evolve` takes over a time, for energies in a window. Times after which the rounding of the energies has
-    /// turned phases are refused, and those of too many steps.
+    /// How many steps `kpm::evolve` takes over a time, for energies in a window. Times after which the rounding of the
+    /// energies has turned phases are refused, and those of too many steps.
     ///
     /// # Example
     /// ```rhai

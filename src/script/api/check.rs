@@ -142,9 +142,9 @@ mod check_functions {
         Ok(merge(given, defaults)?)
     }
 
-    /// The options of the function of a script that it stands in, as the section `# Options` of the function's doc comment
-    /// declares them: those given, the defaults of the others, and `()` where there is none. A key that is not declared is an
-    /// error, and so is a value of another kind; `check` finds both.
+    /// The options of the function of a script that it stands in, as the section `# Options` of the function's doc
+    /// comment declares them: those given, the defaults of the others, and `()` where there is none. A key that is not
+    /// declared is an error, and so is a value of another kind; `check` finds both.
     ///
     /// # Example
     /// ```rhai
@@ -182,8 +182,8 @@ mod check_functions {
         Ok(declared.pick(ctx.engine(), o))
     }
 
-    /// As `options(given, defaults)`, for options that are given to be of the kinds named: "int", "float" (whole numbers
-    /// count), "bool", "string", "array", or a type as `type_of` names it. `()` stands for an option not given.
+    /// As `options(given, defaults)`, for options that are given to be of the kinds named: "int", "float" (whole
+    /// numbers count), "bool", "string", "array", or a type as `type_of` names it. `()` stands for an option not given.
     ///
     /// # Example
     /// ```rhai
@@ -280,8 +280,8 @@ mod check_functions {
         session()?.on(backend, threads, weights.as_deref(), || work.call_within_context(&ctx, ()))?
     }
 
-    /// Ends the script; the program ends with this exit code, from 0 (all went well) to 255. A session at the terminal is left,
-    /// unless `%run` runs the script.
+    /// Ends the script; the program ends with this exit code, from 0 (all went well) to 255. A session at the terminal
+    /// is left, unless `%run` runs the script.
     ///
     /// # Example
     /// ```rhai
@@ -316,11 +316,11 @@ mod check_functions {
         Ok(())
     }
 
-    /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`), and of one made of several the
-    /// `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows. `ranks` is the number of
-    /// processes that run this script together (`umklapp --ranks 4`), 1 where there are none, and `rank` that of this one:
-    /// the only value that differs from rank to rank; a script must do the same on all of them. `sums` counts the sums over
-    /// all ranks so far.
+    /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`), and of one made of several
+    /// the `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows. `ranks` is the
+    /// number of processes that run this script together (`umklapp --ranks 4`), 1 where there are none, and `rank` that
+    /// of this one: the only value that differs from rank to rank; a script must do the same on all of them. `sums`
+    /// counts the sums over all ranks so far.
     ///
     /// # Example
     /// ```rhai

@@ -24,8 +24,8 @@ pub struct FileHold(#[allow(dead_code)] Rc<files::HeldFile>);
 
 #[export_module(root = "crate::script::native")]
 mod checkpoint_files {
-    /// Refuses the name of a checkpoint before a run begins: one that promises another format than that of values of type `kind`,
-    /// and one where nothing can be written.
+    /// Refuses the name of a checkpoint before a run begins: one that promises another format than that of values of
+    /// type `kind`, and one where nothing can be written.
     ///
     /// # Example
     /// ```rhai
@@ -56,8 +56,8 @@ mod checkpoint_files {
         Ok(())
     }
 
-    /// Says on standard error that a run goes on from a checkpoint; where a batch system has begun the job anew and there is no checkpoint
-    /// yet, that the run begins anew, too.
+    /// Says on standard error that a run goes on from a checkpoint; where a batch system has begun the job anew and
+    /// there is no checkpoint yet, that the run begins anew, too.
     ///
     /// # Example
     /// ```rhai
@@ -80,8 +80,8 @@ mod checkpoint_files {
         Ok(())
     }
 
-    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
-    /// not write one checkpoint. The lock ends with the program, however that ends.
+    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two
+    /// do not write one checkpoint. The lock ends with the program, however that ends.
     ///
     /// # Example
     /// ```rhai

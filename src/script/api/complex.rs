@@ -33,7 +33,8 @@ pub(crate) fn show(z: C64) -> String {
 }
 
 fn arithmetic(engine: &mut Engine) {
-    // A real number has no imaginary part, not one of zero: zeros keep their signs, and infinite parts stay on their own.
+    // A real number has no imaginary part, not one of zero: zeros keep their signs,
+    // and infinite parts stay on their own.
     engine.register_fn("+", |a: C64, b: C64| a + b);
     engine.register_fn("-", |a: C64, b: C64| a - b);
     engine.register_fn("*", |a: C64, b: C64| a * b);
@@ -203,7 +204,8 @@ mod complex_functions {
         z.norm()
     }
 
-    /// A number as text, rounded to so many significant digits; with a power of ten where they do not reach to the point.
+    /// A number as text, rounded to so many significant digits; with a power of ten where they do not reach to the
+    /// point.
     ///
     /// # Example
     /// ```rhai

@@ -138,9 +138,9 @@ mod crystal_module {
         semiconductor("Sn", n)
     }
 
-    /// One of the semiconductors of diamond or zinc-blende structure that Cohen and Bergstresser fitted to optical spectra
-    /// (1966): "Si", "Ge", "Sn", "GaP", "GaAs", "AlSb", "InP", "GaSb", "InAs", "InSb", "ZnS", "ZnSe", "ZnTe", "CdTe"; `n`
-    /// primitive cells along each vector.
+    /// One of the semiconductors of diamond or zinc-blende structure that Cohen and Bergstresser fitted to optical
+    /// spectra (1966): "Si", "Ge", "Sn", "GaP", "GaAs", "AlSb", "InP", "GaSb", "InAs", "InSb", "ZnS", "ZnSe", "ZnTe",
+    /// "CdTe"; `n` primitive cells along each vector.
     ///
     /// # Example
     /// ```rhai
@@ -309,8 +309,8 @@ mod crystal_functions {
         Series::Real(c.ions().iter().map(|ion| ion.charge).collect())
     }
 
-    /// The potential of one charge's images and of its neutralising background at the charge, by Ewald's sum: xi, hartree
-    /// for unit charge.
+    /// The potential of one charge's images and of its neutralising background at the charge, by Ewald's sum: xi,
+    /// hartree for unit charge.
     ///
     /// # Example
     /// ```rhai

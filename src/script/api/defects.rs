@@ -188,8 +188,8 @@ fn places_of(value: &Dynamic) -> Result<Places> {
 
 #[export_module(root = "crate::script::native")]
 mod defect_functions {
-    /// Puts a defect into the model, at many places: a vacancy with its reconstructed bonds, a substitutional atom with changed
-    /// neighbours, a rotated bond, an atom on top or between others. Gives how many there are.
+    /// Puts a defect into the model, at many places: a vacancy with its reconstructed bonds, a substitutional atom with
+    /// changed neighbours, a rotated bond, an atom on top or between others. Gives how many there are.
     ///
     /// A defect is a map of what it changes: `remove` (sites that go), `add` (`[name, position]`: sites that come, at a
     /// position in the cell like those of the lattice's own), `move` (`[site, displacement]`), `onsite`
@@ -198,21 +198,21 @@ mod defect_functions {
     /// the defect's own cell, like `"A"`, or that of another beside it, `[[1, 0], "A"]`, or the name of one that comes.
     /// Given an array of defects, each place gets one of them at random: orientations, or signs of a moment.
     ///
-    /// A site that moves keeps its terms and hoppings, but for what the defect says; its sublattice is then that of its name
-    /// with a stroke, `"A'"`. Sites that come have nothing but what the defect gives them; they are numbered among the sites
-    /// of their cells, after those that were there.
+    /// A site that moves keeps its terms and hoppings, but for what the defect says; its sublattice is then that of its
+    /// name with a stroke, `"A'"`. Sites that come have nothing but what the defect gives them; they are numbered among
+    /// the sites of their cells, after those that were there.
     ///
-    /// `places` is a number like 0.01, the probability of each cell, a whole number, how many there are in all, or an array of
-    /// cells. A defect lies only where all sites that it names are there. Defects act on the hoppings added before; those added later come on top. Changes on-site, diagonal in the
-    /// orbitals, leave an operator matrix-free.
+    /// `places` is a number like 0.01, the probability of each cell, a whole number, how many there are in all, or an
+    /// array of cells. A defect lies only where all sites that it names are there. Defects act on the hoppings added
+    /// before; those added later come on top. Changes on-site, diagonal in the orbitals, leave an operator matrix-free.
     ///
-    /// Cells are taken in the order of their random numbers: cell `c` has `u` from Philox (seed; stream "defects", element `c`),
-    /// so that a larger fraction has the defects of a smaller one and more. Each call draws numbers of its own, with the same
-    /// seed too.
+    /// Cells are taken in the order of their random numbers: cell `c` has `u` from Philox (seed; stream "defects",
+    /// element `c`), so that a larger fraction has the defects of a smaller one and more. Each call draws numbers of
+    /// its own, with the same seed too.
     ///
     /// # Options
-    /// - `overlap` (true): whether defects of one call may share sites, which those that move some never do; else a place is left out where they would, and there are
-    ///   fewer than the fraction says.
+    /// - `overlap` (true): whether defects of one call may share sites, which those that move some never do; else a
+    ///   place is left out where they would, and there are fewer than the fraction says.
     /// - `seed` (int or string, the session's): of the random numbers.
     ///
     /// # Example

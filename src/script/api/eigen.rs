@@ -107,23 +107,25 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
 
 #[export_module(root = "crate::script::native")]
 mod eigen_functions {
-    /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts: exact diagonalisation of
-    /// large sparse Hamiltonians.
+    /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts: exact
+    /// diagonalisation of large sparse Hamiltonians.
     ///
-    /// Gives an Eigen with `values` (ascending), `vectors` (a column each), `residuals` (norms of H x - E x), `iterations`,
-    /// `products`, `converged` and `ended`. Degenerate eigenvalues come with their multiplicity. The search begins with random
-    /// vectors; what it finds from a `start` or with an own preconditioner, or in very few iterations, is looked at a second
-    /// time, by a search from random vectors orthogonal to it, before it is called converged.
+    /// Gives an Eigen with `values` (ascending), `vectors` (a column each), `residuals` (norms of H x - E x),
+    /// `iterations`, `products`, `converged` and `ended`. Degenerate eigenvalues come with their multiplicity. The
+    /// search begins with random vectors; what it finds from a `start` or with an own preconditioner, or in very few
+    /// iterations, is looked at a second time, by a search from random vectors orthogonal to it,
+    /// before it is called converged.
     ///
     /// # Options
     /// - `count` (int >= 1, 1): how many.
-    /// - `tol` (float > 0, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near its size) where
-    ///   that is below 0.01 or above 1e4.
+    /// - `tol` (float > 0, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near
+    ///   its size) where that is below 0.01 or above 1e4.
     /// - `which` ("lowest" or "highest"): of the levels.
     /// - `basis` (int >= 2, 20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (int >= 1, 1000): most expansions of the basis.
     /// - `start` (BlockVector): a BlockVector to start from.
-    /// - `trust_start` (false): improve the start and no more: no second look for states below that it does not overlap with.
+    /// - `trust_start` (false): improve the start and no more: no second look for states below that it does not overlap
+    ///   with.
     /// - `orthogonal_to` (BlockVector): vectors to stay orthogonal to.
     /// - `preconditioner` (function, the diagonal): a function of (residuals, energies) that gives corrections.
     /// - `seed` (int or string, the session's): of the random starting vectors.
@@ -159,14 +161,15 @@ mod eigen_functions {
         find(&ctx, h, o, true)
     }
 
-    /// The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate gradients with
-    /// deflation, in cycles with exact diagonalisation of the span (Kalkreuter, Simma 1996), or a Chebyshev filter.
+    /// The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate
+    /// gradients with deflation, in cycles with exact diagonalisation of the span (Kalkreuter, Simma 1996),
+    /// or a Chebyshev filter.
     ///
     /// # Options
     /// - `count` (int >= 1, 1): how many.
     /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
-    /// - `method` ("gradient" or "chebyshev"): gradients, or subspace iteration with a Chebyshev filter, which ends by gradients
-    ///   where the filter stalls.
+    /// - `method` ("gradient" or "chebyshev"): gradients, or subspace iteration with a Chebyshev filter, which ends by
+    ///   gradients where the filter stalls.
     /// - `products` (int >= 1, 1000000): most products of the operator with single vectors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
@@ -225,15 +228,15 @@ mod eigen_functions {
         e.0.products as INT
     }
 
-    /// Whether every residual is below the tolerance, and no lower state was missed as far as a search from random vectors can
-    /// tell.
+    /// Whether every residual is below the tolerance, and no lower state was missed as far as a search from random
+    /// vectors can tell.
     #[rhai_fn(global, get = "converged", pure)]
     pub fn converged(e: &mut Pairs) -> bool {
         e.0.converged()
     }
 
-    /// Why the search ended: "converged"; "limit", where iterations or products were used up; "stalled", where rounding keeps
-    /// the residuals above the tolerance.
+    /// Why the search ended: "converged"; "limit", where iterations or products were used up; "stalled", where rounding
+    /// keeps the residuals above the tolerance.
     ///
     /// # Example
     /// ```rhai

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::manybody::{by_sector, sector_of};
+use super::manybody::{by_sector, sector_of, state_name};
 use super::model::{single_precision, storage_format};
-use super::values::type_of;
+use super::values::{numbered, type_of};
 use super::vector::{Vector, row_numbers};
 use crate::backend::Rows;
 use crate::error::{Error, Result};
@@ -30,8 +30,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod errors {
-    /// By how much the standard error of a mean of so many independent values grows, so that it holds the true one two times out
-    /// of three (Student).
+    /// By how much the standard error of a mean of so many independent values grows, so that it holds the true one two
+    /// times out of three (Student).
     ///
     /// # Example
     /// ```rhai
@@ -104,7 +104,8 @@ fn operator_of(
     symmetric::operator(&session()?.device(), sum, spaces, wanted, task)?.in_range()
 }
 
-/// The operator of a sector of total spin, if the map names one: products of both halves of the chain, nothing truncated.
+/// The operator of a sector of total spin, if the map names one: products of both halves of the chain,
+/// nothing truncated.
 fn multiplets(
     sum: &OpSum,
     sites: &Sites,
@@ -192,8 +193,7 @@ mod basis_functions {
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn state(basis: &mut Subspace, number: INT) -> Fallible<Array> {
-        let number = usize::try_from(number).map_err(|_| Error::input(format!("state {number}")));
-        let states = number.and_then(|n| basis.state(n))?;
+        let states = basis.state(numbered(number, "state")?)?;
         let name = |(site, s): (&Arc<Site>, &u8)| Dynamic::from(site.states()[*s as usize].clone());
         Ok(basis.sites().iter().zip(&states).map(name).collect())
     }
@@ -212,12 +212,13 @@ mod basis_functions {
             return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())).into());
         }
         let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
-            let name = name.clone().into_string();
-            site.state(&name.map_err(|_| Error::input("local states are given by name"))?).map(|s| s as u8)
+            site.state(&state_name(name)?).map(|s| s as u8)
         };
         let states = basis.sites().iter().zip(&states).map(local).collect::<Result<Vec<_>>>()?;
         let number = basis.number(&states)?;
-        Ok(number.map(|n| n as INT).ok_or_else(|| Error::input("the state lies outside the sector"))?)
+        Ok(number.map(|n| n as INT).ok_or_else(|| {
+            Error::input("the state lies outside the sector").hint("its numbers are others than the sector's")
+        })?)
     }
 }
 
@@ -225,8 +226,8 @@ mod basis_functions {
 mod exact_module {
     /// The matrix of a sum of operators on all states of the sites with given conserved numbers, as an operator.
     ///
-    /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; what it does not name is free. Row numbers
-    /// are those of `exact::basis`. Its `symmetries` divide it further: an array of `exact::translation`,
+    /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; what it does not name is free.
+    /// Row numbers are those of `exact::basis`. Its `symmetries` divide it further: an array of `exact::translation`,
     /// `exact::reflection`, `exact::rotation`, `exact::spin_flip` and `exact::permutation` with their quantum numbers.
     /// The group of all their products may be any that has a state with these numbers; a sum that it changes is
     /// refused. States are then orbits of product states (Sandvik 2010), numbers real unless a quantum number is not.
@@ -235,9 +236,10 @@ mod exact_module {
     /// density wave: of the sum's terms what ends in `to`. Both have the same symmetries with any quantum numbers, or
     /// `to` none.
     ///
-    /// `#{ S: 1 }`, for electrons `#{ N: 6, S: 0 }`, is a sector of total spin, with one state for each multiplet of 2 S + 1: of
-    /// sums that all rotations of the spins leave as they are, Hermitian ones. Products are then made of two halves of
-    /// the chain, and no matrix is kept; `dmrg::state(h, v, #{})` is a vector of it as a DmrgState, which measures.
+    /// `#{ S: 1 }`, for electrons `#{ N: 6, S: 0 }`, is a sector of total spin, with one state for each multiplet of 2
+    /// S + 1: of sums that all rotations of the spins leave as they are, Hermitian ones. Products are then made of two
+    /// halves of the chain, and no matrix is kept; `dmrg::state(h, v, #{})` is a vector of it as a DmrgState,
+    /// which measures.
     ///
     /// # Options
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
@@ -306,9 +308,10 @@ mod exact_module {
     /// of the operators' rows. Making it once saves finding the orbits for every operator; every rank finds all of
     /// them.
     ///
-    /// There is no basis of total spin `S`: the rows of `exact::operator(h, chain, #{ S: 0 })` are multiplets that many product
-    /// states make up, so that none of them has a number. The operator's `dim` counts them, and `dmrg::state(h, v, #{}).component(m)` is a
-    /// vector of theirs as a state with Sz = m, which measures and overlaps with product states.
+    /// There is no basis of total spin `S`: the rows of `exact::operator(h, chain, #{ S: 0 })` are multiplets that many
+    /// product states make up, so that none of them has a number. The operator's `dim` counts them, and
+    /// `dmrg::state(h, v, #{}).component(m)` is a vector of theirs as a state with Sz = m,
+    /// which measures and overlaps with product states.
     ///
     /// # Example
     /// ```rhai

@@ -55,9 +55,10 @@ fn series_at(window: Window, mu: &[C64], energies: &Series, o: Options) -> Falli
 
 #[export_module(root = "crate::script::native")]
 mod green_functions {
-    /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
-    /// no kernel damps the series, which is right where it has as many moments as `kpm::green_moments` says; a note on standard
-    /// error tells of fewer. Inside the window a kernel broadens every level by `broadening`, beside the spectrum and in its gaps too.
+    /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere
+    /// with `eta`, no kernel damps the series, which is right where it has as many moments as `kpm::green_moments`
+    /// says; a note on standard error tells of fewer. Inside the window a kernel broadens every level by `broadening`,
+    /// beside the spectrum and in its gaps too.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
@@ -75,8 +76,8 @@ mod green_functions {
         series_at(mu.window, &values, &energies, o)
     }
 
-    /// The standard errors of `green` over the vectors, Student's for few of them: that of the real part and, as imaginary part,
-    /// that of the imaginary part. NaN for a single vector.
+    /// The standard errors of `green` over the vectors, Student's for few of them: that of the real part and, as
+    /// imaginary part, that of the imaginary part. NaN for a single vector.
     ///
     /// # Options
     /// - those of `green`.
@@ -94,7 +95,8 @@ mod green_functions {
         Ok(Series::Complex(errors))
     }
 
-    /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors, a Matrix with a column a pair for blocks.
+    /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors,
+    /// a Matrix with a column a pair for blocks.
     ///
     /// # Example
     /// ```rhai

@@ -8,6 +8,7 @@ use rhai::{Array, Dynamic, INT};
 use super::lattice::{boundaries_of, reals};
 use super::model::{ScriptModel, single_precision, storage_format};
 use super::table::manifest;
+use super::values::numbered;
 use crate::confine;
 use crate::error::{Error, Result};
 use crate::lattice::{
@@ -174,12 +175,12 @@ mod wannier_functions {
     /// # Options
     /// - `cells` (three counts, [1, 1, 1]): cells in the three directions.
     /// - `boundary` (string or Boundary or array, "periodic"): boundary conditions, one or an array.
-    /// - `vectors` (array, those of the files, or the cube's): Bravais vectors, for positions; in angstrom, if centres are read
-    ///   from a file.
-    /// - `centres` (array or string, those of the files): positions of the Wannier functions, in the unit of `vectors`; an array,
-    ///   or the name of a `_centres.xyz` or `.wout` file, or "none" for all on one point.
-    /// - `nearest` (string, the file `_wsvec.dat` beside): the file with the nearest images of Wannier functions, or "none" for the
-    ///   elements as they stand.
+    /// - `vectors` (array, those of the files, or the cube's): Bravais vectors, for positions; in angstrom, if centres
+    ///   are read from a file.
+    /// - `centres` (array or string, those of the files): positions of the Wannier functions, in the unit of `vectors`;
+    ///   an array, or the name of a `_centres.xyz` or `.wout` file, or "none" for all on one point.
+    /// - `nearest` (string, the file `_wsvec.dat` beside): the file with the nearest images of Wannier functions, or
+    ///   "none" for the elements as they stand.
     /// - `cutoff` (0.0): matrix elements smaller than this are left out.
     /// - `fermi` (0.0): the energy that becomes zero.
     ///
@@ -205,12 +206,14 @@ mod wannier_functions {
         Ok(ScriptModel::new(model))
     }
 
-    /// The matrix elements (their Hermitian part) of a Cartesian coordinate (axis 0, 1 or 2) between Wannier functions in a
-    /// `_tb.dat` file, less their centres, as a model on the lattice of `lattice::wannier90`; angstrom. With it, velocities know that Wannier functions
-    /// overlap: `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B 74, 195118, eq. 31).
+    /// The matrix elements (their Hermitian part) of a Cartesian coordinate (axis 0, 1 or 2) between Wannier functions
+    /// in a `_tb.dat` file, less their centres, as a model on the lattice of `lattice::wannier90`; angstrom. With it,
+    /// velocities know that Wannier functions overlap: `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt,
+    /// Phys. Rev. B 74, 195118, eq. 31).
     ///
     /// # Options
-    /// - `cells`, `boundary`, `vectors`, `centres`, `nearest`, `cutoff`: as for `lattice::wannier90`; `cutoff` in angstrom.
+    /// - `cells`, `boundary`, `vectors`, `centres`, `nearest`, `cutoff`: as for `lattice::wannier90`;
+    ///   `cutoff` in angstrom.
     /// - `fermi` (0.0): not used here; a map of options made for `lattice::wannier90` may hold it.
     ///
     /// # Example
@@ -227,12 +230,13 @@ mod wannier_functions {
     pub fn wannier90_position(file: &str, axis: INT, o: Options) -> Fallible<ScriptModel> {
         let path = session()?.input_path(file)?;
         let wanted = wannier_options(&o, &path)?;
-        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} of a coordinate")))?;
+        let axis = numbered(axis, "axis")?;
         Ok(ScriptModel::new(read_wannier90_position(&path, axis, &wanted)?))
     }
 
-    /// The block `kpoint_path` of a `.win` file of Wannier90 as a path for `bands`: pairs of a name and a momentum in units of the
-    /// reciprocal vectors, and a text `"|"` where a line of the block does not begin where the last one ends.
+    /// The block `kpoint_path` of a `.win` file of Wannier90 as a path for `bands`: pairs of a name and a momentum in
+    /// units of the reciprocal vectors, and a text `"|"` where a line of the block does not begin where the last one
+    /// ends.
     ///
     /// # Example
     /// ```rhai

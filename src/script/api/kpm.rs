@@ -69,7 +69,9 @@ fn accumulation(name: &str) -> Result<Accumulation> {
 pub(super) fn some_of(first: INT, count: INT) -> Result<std::ops::Range<usize>> {
     let (from, many) = (usize::try_from(first), usize::try_from(count));
     let range = from.ok().zip(many.ok()).map(|(from, many)| from..from.saturating_add(many));
-    range.ok_or_else(|| Error::input(format!("{count} vectors from number {first} on")))
+    range.ok_or_else(|| {
+        Error::input(format!("{count} vectors from number {first} on")).hint("neither is less than 0")
+    })
 }
 
 pub(super) fn orders(n: INT) -> Result<usize> {
@@ -131,8 +133,9 @@ mod kpm_functions {
         mu.dim as f64 * mu.vectors() as f64 * mu.len() as f64 / mu.seconds.max(1e-9)
     }
 
-    /// The energy width that these moments resolve with a kernel, at the window's middle, of half width a: lambda a/M of
-    /// "lorentz", the half width at half maximum of a level; pi a/M of the others, of "jackson" the standard deviation.
+    /// The energy width that these moments resolve with a kernel, at the window's middle, of half width a: lambda a/M
+    /// of "lorentz", the half width at half maximum of a level; pi a/M of the others,
+    /// of "jackson" the standard deviation.
     ///
     /// # Options
     /// - `kernel`, `parameter`: as for `kpm::dos`.
@@ -141,8 +144,8 @@ mod kpm_functions {
         Ok(kernel(&o).map(|k| k.broadening(mu.len(), &mu.window))?)
     }
 
-    /// Moments of more vectors of the same operator and window, averaged with these. Those of other operators and of vectors that both
-    /// have are refused.
+    /// Moments of more vectors of the same operator and window, averaged with these. Those of other operators and of
+    /// vectors that both have are refused.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge(a: SharedMoments, b: SharedMoments) -> Fallible<SharedMoments> {
         Ok(a.merge(&b).map(Rc::new)?)
@@ -167,8 +170,8 @@ mod kpm_functions {
         Ok(some_of(first, count).and_then(|range| mu.select(range)).map(Rc::new)?)
     }
 
-    /// The density per energy and state at `energies`. Its integral over the window is one. At the window's ends it can grow as
-    /// 1/sqrt(1 - x^2), of which few equally spaced energies miss a part.
+    /// The density per energy and state at `energies`. Its integral over the window is one. At the window's ends it can
+    /// grow as 1/sqrt(1 - x^2), of which few equally spaced energies miss a part.
     ///
     /// # Options
     /// - `kernel`, `parameter`: as for `kpm::dos`.
@@ -236,11 +239,12 @@ mod kpm_functions {
         Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(_, error)| error)?)
     }
 
-    /// The first `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",
-    /// "divided" (one moment a product each) or "fused" (two).
+    /// The first `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map",
+    /// "sliding-window", "divided" (one moment a product each) or "fused" (two).
     ///
     /// # Options
-    /// - `overwrite` (true): T_n r takes the place of T_(n-2) r, which the paper calls OMAP; otherwise it has a vector of its own.
+    /// - `overwrite` (true): T_n r takes the place of T_(n-2) r, which the paper calls OMAP;
+    ///   otherwise it has a vector of its own.
     ///
     /// # Example
     /// ```rhai
@@ -282,14 +286,15 @@ mod kpm_functions {
         Ok(accumulation(how)?.bytes(&v.block, orders(count)?, o.flag("overwrite")?) as INT)
     }
 
-    /// The Fermi function 1/(exp((E - potential)/temperature) + 1) as a Chebyshev series, for `clenshaw` and `kpm::polynomial`: of an
-    /// operator H it is the matrix of <c_j^dagger c_i>. Above zero temperature it has as many terms as it takes, some 10 a/T in a
-    /// window of half width a; a step at zero temperature is damped by a kernel.
+    /// The Fermi function 1/(exp((E - potential)/temperature) + 1) as a Chebyshev series, for `clenshaw` and
+    /// `kpm::polynomial`: of an operator H it is the matrix of <c_j^dagger c_i>. Above zero temperature it has as many
+    /// terms as it takes, some 10 a/T in a window of half width a; a step at zero temperature is damped by a kernel.
     ///
     /// # Options
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
-    /// - `moments` (2 <= int <= 1073741824, 256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
+    /// - `moments` (2 <= int <= 1073741824, 256): terms of the series at zero temperature; its step is
+    ///   `kpm::moments_for`'s broadening wide.
     /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
@@ -309,8 +314,8 @@ mod kpm_functions {
         Ok(method::fermi_series(window, potential, temperature, terms, kernel).map(Rc::new)?)
     }
 
-    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum
-    /// must lie in the window of the series.
+    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes.
+    /// The spectrum must lie in the window of the series.
     ///
     /// # Example
     /// ```rhai
@@ -328,7 +333,8 @@ mod kpm_functions {
 
 #[export_module(root = "crate::script::native")]
 mod passes {
-    /// Vector by vector, (1 - weight) of moments and weight of others: what differs between momenta is no error of random vectors.
+    /// Vector by vector, (1 - weight) of moments and weight of others:
+    /// what differs between momenta is no error of random vectors.
     ///
     /// # Example
     /// ```rhai

@@ -82,8 +82,8 @@ mod kubo_functions {
         Ok(Rc::new(mu.on(volume, o.maybe_text("label")?.unwrap_or_default())))
     }
 
-    /// Moments of more vectors between the same operators, averaged with these. Those of other operators and of vectors that both
-    /// have are refused.
+    /// Moments of more vectors between the same operators, averaged with these. Those of other operators and of vectors
+    /// that both have are refused.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge_double(a: SharedDouble, b: SharedDouble) -> Fallible<SharedDouble> {
         Ok(a.merge(&b).map(Rc::new)?)
@@ -183,8 +183,8 @@ mod kubo_functions {
         both(mu, &potentials, o).map(|(_, error)| Series::Real(error))
     }
 
-    /// The absorptive part of the optical conductivity by Kubo's and Greenwood's formula from moments of two velocities, in
-    /// e^2/h times lattice constant^(2 - d), at the frequencies given (energies above zero, hbar = 1).
+    /// The absorptive part of the optical conductivity by Kubo's and Greenwood's formula from moments of two
+    /// velocities, in e^2/h times lattice constant^(2 - d), at the frequencies given (energies above zero, hbar = 1).
     ///
     /// # Options
     /// - `potential` (0.0): the chemical potential.
@@ -206,8 +206,8 @@ mod kubo_functions {
         Ok(Series::Real(mu.optical(frequencies.as_real("frequencies")?, &at)?))
     }
 
-    /// The standard error of `optical` over the vectors, Student's for few of them; NaN for a single vector. Of more than 32
-    /// vectors averages of neighbours are compared.
+    /// The standard error of `optical` over the vectors, Student's for few of them; NaN for a single vector. Of more
+    /// than 32 vectors averages of neighbours are compared.
     ///
     /// # Options
     /// - those of `optical`.

@@ -23,7 +23,8 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(load_functions).into());
 }
 
-/// The first bytes of a file, as many as tell what it holds; none of a file that cannot be read, which its reader reports.
+/// The first bytes of a file, as many as tell what it holds; none of a file that cannot be read,
+/// which its reader reports.
 fn head(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok(file) = memory::open(path) {
@@ -139,18 +140,18 @@ fn of_table(table: Table) -> Result<Dynamic> {
 mod load_functions {
     /// Reads a file of this program or of another, and gives what it holds:
     ///
-    /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any size, byte order
-    ///   and array order), HDF5 (numbers, complex numbers as h5py has them, texts);
+    /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any
+    ///   size, byte order and array order), HDF5 (numbers, complex numbers as h5py has them, texts);
     /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file of arrays that are not all columns of
     ///   one length; a dataset in a group is called by its path, `x["group/name"]`;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
     /// - a DmrgState or UniformState, as `.dmrg` or `.npz`;
-    /// - Links, a gauge field: NERSC archives, ILDG and SciDAC (lime) files. Checksums are verified, and a note tells of a lime
-    ///   file without one. Links of 32 bits are projected onto SU(3), links of 64 bits where they need it, with a note; links
-    ///   that are off by more than 1e-6 are refused;
-    /// - Orbitals on splines: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps `twist` and
-    ///   `energies`, or the text `bwfn.data` of CASINO;
+    /// - Links, a gauge field: NERSC archives, ILDG and SciDAC (lime) files. Checksums are verified, and a note tells
+    ///   of a lime file without one. Links of 32 bits are projected onto SU(3), links of 64 bits where they need it,
+    ///   with a note; links that are off by more than 1e-6 are refused;
+    /// - Orbitals on splines: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps
+    ///   `twist` and `energies`, or the text `bwfn.data` of CASINO;
     /// - an Operator: a Matrix Market file (`.mtx`), coordinate or array layout, all kinds of entries and symmetries;
     /// - Walkers: a map of `walk` and of `about`, what was saved beside them.
     ///

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::lattice::reals;
-use super::values::{real, type_of};
+use super::values::{numbered, real, type_of};
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Site, Sites, Tail};
 use crate::number::{C64, Matrix, Series};
@@ -27,7 +27,8 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("models", exported_module!(own_sites));
 }
 
-/// Products of a sum with numbers, in either order, quotients, and sums, where a number stands for its multiple of the identity.
+/// Products of a sum with numbers, in either order, quotients, and sums,
+/// where a number stands for its multiple of the identity.
 fn multiples(engine: &mut Engine) {
     macro_rules! with {
         ($number:ty, $complex:expr) => {
@@ -76,11 +77,18 @@ fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result
     let factor = |pair: &[Dynamic]| -> Result<(String, usize)> {
         let name = pair[0].clone().into_string().map_err(|_| wrong())?;
         let site = pair[1].as_int().map_err(|_| wrong())?;
-        let site = usize::try_from(site)
-            .map_err(|_| Error::input(format!("site {site} of operator `{name}` is negative")))?;
+        let site = numbered(site, &format!("`{name}`: site"))?;
         Ok((name, site))
     };
     sum.add(coefficient, pairs.chunks(2).map(factor).collect::<Result<_>>()?)
+}
+
+/// The name of a local state.
+pub(super) fn state_name(value: &Dynamic) -> Result<String> {
+    value.clone().into_string().map_err(|t| {
+        Error::input(format!("a local state is given by its name, not by a value of type {t}"))
+            .hint("like \"Up\"; a site's `states` are all its names")
+    })
 }
 
 /// A kind of site by its name, or one made by `models::site`.
@@ -88,7 +96,10 @@ pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>>
     if let Some(site) = value.clone().try_cast::<Arc<Site>>() {
         return match nmax {
             None => Ok(site),
-            Some(_) => Err(Error::input("option `nmax` is for bosons")),
+            Some(_) => {
+                Err(Error::input("option `nmax` is for bosons")
+                    .hint("leave it out: the site is made already"))
+            }
         };
     }
     let name = value.clone().into_string().map_err(|t| {
@@ -122,7 +133,8 @@ pub(super) fn by_sector(all: Vec<(Sector, Vec<f64>)>) -> Array {
 fn chain(kind: &Dynamic, n: INT, o: &Options) -> Result<Sites> {
     let site = site_of(kind, o.maybe_count("nmax")?)?;
     let n = usize::try_from(n).ok().filter(|&n| n > 0);
-    let n = n.ok_or_else(|| Error::input("a chain has at least one site"))?;
+    let n =
+        n.ok_or_else(|| Error::input("a chain has at least one site").hint("raise the number of sites"))?;
     Sites::uniform((*site).clone(), n)
 }
 
@@ -212,12 +224,13 @@ fn own_site(o: &Options) -> Result<Site> {
 mod manybody_functions {
     /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "tJ" (no
     /// double occupation), "SU(n)" (n flavours of fermions, those of a spin (n - 1)/2), "Boson".
-    /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup",
-    /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1",
-    /// "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz
-    /// (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of fermions modulo
-    /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field. `dmrg::finite` and `exact::operator` take
-    /// sectors of S, the total spin of spins, electrons and both, with or without N.
+    /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup",
+    /// "Cdagup", "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on
+    /// bosons; "C1", "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve
+    /// Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place
+    /// of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of
+    /// fermions modulo 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field. `dmrg::finite`
+    /// and `exact::operator` take sectors of S, the total spin of spins, electrons and both, with or without N.
     ///
     /// # Options
     /// - `nmax` (int >= 1, none): largest number of bosons on a site.
@@ -301,8 +314,7 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(global, name = "operator", return_raw, pure)]
     pub fn local_operator(sites: &mut Sites, name: &str, site: INT) -> Fallible<Matrix> {
-        let at = usize::try_from(site).map_err(|_| Error::input(format!("site {site} is negative")))?;
-        let site = sites.site(at)?;
+        let site = sites.site(numbered(site, "site")?)?;
         let elements = site.operator(name)?.matrix.clone();
         let real = elements.iter().all(|z| z.im == 0.0);
         let matrix = Matrix::new(site.dim(), site.dim(), elements)?;
@@ -322,8 +334,8 @@ mod manybody_functions {
         OpSum::new()
     }
 
-    /// Adds a term to a sum: a coefficient, real or complex, and any number of operators by name and site. The operators
-    /// multiply in the order written; fermionic ones carry their signs.
+    /// Adds a term to a sum: a coefficient, real or complex, and any number of operators by name and site. The
+    /// operators multiply in the order written; fermionic ones carry their signs.
     ///
     /// # Example
     /// ```rhai
@@ -367,9 +379,10 @@ mod manybody_functions {
         Ok(add_term(sum, &coefficient, &operators)?)
     }
 
-    /// Adds a coupling that decays exponentially with the distance: the sum over k = 1, 2, ... of `coefficient ratio^k A_i B_(i + k)`.
-    /// On a finite chain it ends with the chain, on an infinite one (`dmrg::uniform`) it never does; either automaton carries one
-    /// operator for it. Several with different ratios make other laws (`models::exponentials`).
+    /// Adds a coupling that decays exponentially with the distance: the sum over k = 1, 2, ... of
+    /// `coefficient ratio^k A_i B_(i + k)`. On a finite chain it ends with the chain, on an infinite one
+    /// (`dmrg::uniform`) it never does; either automaton carries one operator for it. Several with different ratios
+    /// make other laws (`models::exponentials`).
     ///
     /// # Options
     /// - `step` (int >= 1, 1): sites from one partner to the next: B stands on the sites i + k step.
@@ -413,9 +426,9 @@ mod manybody_functions {
         })?)
     }
 
-    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain with open ends
-    /// that begin on its first `n` sites. A sum with an `order` of its sites, as of a cylinder, counts them along it. Terms that do
-    /// not repeat are refused, and so is a constant.
+    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain
+    /// with open ends that begin on its first `n` sites. A sum with an `order` of its sites, as of a cylinder, counts
+    /// them along it. Terms that do not repeat are refused, and so is a constant.
     ///
     /// # Example
     /// ```rhai
@@ -443,8 +456,8 @@ mod manybody_functions {
         }
     }
 
-    /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of sites, or
-    /// that put two electrons on sites "tJ", then refuse it. It changes no term.
+    /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of
+    /// sites, or that put two electrons on sites "tJ", then refuse it. It changes no term.
     ///
     /// # Example
     /// ```rhai
@@ -459,7 +472,8 @@ mod manybody_functions {
         sum.meant_for(&sites);
     }
 
-    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated, operators adjoint and in reverse order.
+    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated,
+    /// operators adjoint and in reverse order.
     ///
     /// # Example
     /// ```rhai
@@ -522,7 +536,8 @@ mod own_sites {
     ///
     /// # Options
     /// - `operators` (map, required): a map from name to Matrix; all of one size, the number of states.
-    /// - `charges` (map, none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
+    /// - `charges` (map, none): a map from the name of a conserved number to its value for each state,
+    ///   multiples of 1/2.
     /// - `modulo` (map, none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
     /// - `fermionic` (array, none): names of the operators that anticommute with those on other sites.
     /// - `odd` (array, none): 1 for each state with an odd number of fermions, 0 for the others.

@@ -348,8 +348,8 @@ mod matrix_functions {
         Ok(long(m, Matrix::eigvals)?)
     }
 
-    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`, and `defective`: whether
-    /// the matrix has no full set of eigenvectors, so that columns come twice.
+    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`, and
+    /// `defective`: whether the matrix has no full set of eigenvectors, so that columns come twice.
     ///
     /// # Example
     /// ```rhai

@@ -188,7 +188,8 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
     calls.finish(added)
 }
 
-/// Adds an on-site term that is a value, a Series with one for each site, or a script's function of position and number.
+/// Adds an on-site term that is a value, a Series with one for each site,
+/// or a script's function of position and number.
 pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
     if let Some(energies) = value.read_lock::<Series>() {
         return Ok(model.onsite_each(energies.as_real("on-site energies")?.to_vec())?);
@@ -263,13 +264,13 @@ mod model_functions {
         Ok(Model::new(lattice, 1).map(ScriptModel::new)?)
     }
 
-    /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, a function of the site's position (and of its number)
-    /// that returns one, or a Series with an energy for each site. A function that is a formula can be called `at_once`, which
-    /// takes seconds for ten million sites instead of a minute.
+    /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, a function of the site's position (and of
+    /// its number) that returns one, or a Series with an energy for each site. A function that is a formula can be
+    /// called `at_once`, which takes seconds for ten million sites instead of a minute.
     ///
     /// # Options
-    /// - `at_once` (false): call the function once, with an array of Series, the coordinates of all sites along each axis (and
-    ///   a Series of their numbers); it returns a Series of energies, or one number for all.
+    /// - `at_once` (false): call the function once, with an array of Series, the coordinates of all sites along each
+    ///   axis (and a Series of their numbers); it returns a Series of energies, or one number for all.
     ///
     /// # Example
     /// ```rhai
@@ -294,8 +295,9 @@ mod model_functions {
         add_onsite(&ctx, &mut model.model, &term)
     }
 
-    /// Adds a hopping `<r + step| H |r>` from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added
-    /// too. The hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the position left, or of the positions left and reached.
+    /// Adds a hopping `<r + step| H |r>` from every cell `r` to cell `r + step`, on each sublattice; the Hermitian
+    /// conjugate is added too. The hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the
+    /// position left, or of the positions left and reached.
     ///
     /// # Example
     /// ```rhai
@@ -314,8 +316,8 @@ mod model_functions {
         add_hop(&ctx, &mut model.model, &step, None, &hopping)
     }
 
-    /// Adds a hopping `<r + step, to| H |r, from>` from site `from` of every cell `r` to site `to` of cell `r + step`, sublattices by
-    /// number or name; the Hermitian conjugate is added too.
+    /// Adds a hopping `<r + step, to| H |r, from>` from site `from` of every cell `r` to site `to` of cell `r + step`,
+    /// sublattices by number or name; the Hermitian conjugate is added too.
     ///
     /// # Example
     /// ```rhai
@@ -367,9 +369,9 @@ mod model_functions {
         Ok(model.model.sublattice(s, &block)?)
     }
 
-    /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge), or of the
-    /// directions `a` and `b` of `m.flux(alpha, a, b)`. The vector potential points along the second of them, and grows along the
-    /// first; so `m.flux(-alpha, 1, 0)` is the field of `m.flux(alpha, 0, 1)` in another gauge.
+    /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge),
+    /// or of the directions `a` and `b` of `m.flux(alpha, a, b)`. The vector potential points along the second of them,
+    /// and grows along the first; so `m.flux(-alpha, 1, 0)` is the field of `m.flux(alpha, 0, 1)` in another gauge.
     ///
     /// # Example
     /// ```rhai
@@ -391,14 +393,15 @@ mod model_functions {
         Ok(model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?)?)
     }
 
-    /// Strains the lattice: `map` moves positions, and every hopping, whenever added, is multiplied by `factor` of the new
-    /// bond length, or of the new and the old. Velocities and the volume are those of the strained lattice; plane waves keep to
-    /// the positions before. The volume is the sum over the cells, mapped at their corners and linearly between them.
+    /// Strains the lattice: `map` moves positions, and every hopping, whenever added, is multiplied by `factor` of the
+    /// new bond length, or of the new and the old. Velocities and the volume are those of the strained lattice; plane
+    /// waves keep to the positions before. The volume is the sum over the cells,
+    /// mapped at their corners and linearly between them.
     ///
     /// # Options
-    /// - `at_once` (false): call both functions with many positions or bonds at a time: `r[0]` is a Series of x, and the map returns
-    ///   an array of Series (or numbers, the same for all); lengths are Series, and so are the factors. Formulas need no other
-    ///   change, and take seconds for ten million sites instead of a minute.
+    /// - `at_once` (false): call both functions with many positions or bonds at a time: `r[0]` is a Series of x, and
+    ///   the map returns an array of Series (or numbers, the same for all); lengths are Series, and so are the factors.
+    ///   Formulas need no other change, and take seconds for ten million sites instead of a minute.
     ///
     /// # Example
     /// ```rhai
@@ -417,8 +420,9 @@ mod model_functions {
         Ok(())
     }
 
-    /// Puts the orbitals of every site beside it: an array with one displacement for each orbital, in lattice constants, or one for
-    /// each sublattice and orbital, sublattice by sublattice. Velocities and the phases of a flux follow the orbitals.
+    /// Puts the orbitals of every site beside it: an array with one displacement for each orbital, in lattice
+    /// constants, or one for each sublattice and orbital, sublattice by sublattice.
+    /// Velocities and the phases of a flux follow the orbitals.
     ///
     /// # Example
     /// ```rhai
@@ -481,15 +485,15 @@ mod model_functions {
     /// The operator of the model.
     ///
     /// # Options
-    /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" is without a matrix; "auto" is a stencil where all but the
-    ///   diagonal is translation invariant, compressed rows otherwise.
+    /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" is without a matrix; "auto"
+    ///   is a stencil where all but the diagonal is translation invariant, compressed rows otherwise.
     /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
-    /// - `sigma` (int >= 1, 64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is the part
-    ///   that is no padding.
+    /// - `sigma` (int >= 1, 64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is
+    ///   the part that is no padding.
     /// - `precision` ("double" or "single"): of the numbers.
-    /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
-    ///   reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own phase: "antiperiodic"
-    ///   without it is `k: 0.5`.
+    /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the
+    ///   sample's reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own
+    ///   phase: "antiperiodic" without it is `k: 0.5`.
     ///
     /// # Example
     /// ```rhai

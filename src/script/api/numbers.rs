@@ -1,5 +1,5 @@
-//! Numbers and texts of the language itself, where Rhai's own functions make a number of what is none (`max`, `min`, `to_int`,
-//! `sort`) or ask nobody for memory (`pad`).
+//! Numbers and texts of the language itself, where Rhai's own functions make a number of what is none (`max`, `min`,
+//! `to_int`, `sort`) or ask nobody for memory (`pad`).
 
 use std::cmp::Ordering;
 
@@ -130,7 +130,8 @@ fn digits(blob: &[u8]) -> Fallible<String> {
 
 #[export_module(root = "crate::script::native")]
 mod number_functions {
-    /// Lengthens a text to `length` characters, by a character or a text that is repeated. Longer texts stay as they are.
+    /// Lengthens a text to `length` characters, by a character or a text that is repeated.
+    /// Longer texts stay as they are.
     ///
     /// # Example
     /// ```rhai
@@ -218,8 +219,8 @@ mod number_functions {
         smaller(x, y as FLOAT)
     }
 
-    /// The whole number between zero and a float that is nearest to the float. NaN, infinities and what has no place among
-    /// whole numbers (from -2^63 up to 2^63) are refused.
+    /// The whole number between zero and a float that is nearest to the float. NaN, infinities and what has no place
+    /// among whole numbers (from -2^63 up to 2^63) are refused.
     ///
     /// # Example
     /// ```rhai

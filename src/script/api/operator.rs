@@ -97,8 +97,8 @@ mod operator_functions {
         h.reason().unwrap_or("made of other operators").to_string()
     }
 
-    /// Bytes that the operator holds on the device; those of all ranks and backends together, with what each keeps of the
-    /// others' rows.
+    /// Bytes that the operator holds on the device; those of all ranks and backends together, with what each keeps of
+    /// the others' rows.
     #[rhai_fn(global, get = "bytes", pure)]
     pub fn bytes(h: &mut Operator) -> INT {
         h.info().bytes as INT
@@ -116,7 +116,8 @@ mod operator_functions {
         h.info().entries as INT
     }
 
-    /// Entries over the places that the format keeps for them, 1 where nothing is padded: what papers on SELL-C-sigma call beta.
+    /// Entries over the places that the format keeps for them, 1 where nothing is padded:
+    /// what papers on SELL-C-sigma call beta.
     ///
     /// # Example
     /// ```rhai
@@ -139,7 +140,8 @@ mod operator_functions {
     pub fn to_matrix(h: &mut Operator) -> Fallible<Matrix> {
         let mut entries = h.to_dense()?;
         let n = h.dim();
-        // What rounding leaves of products need not be Hermitian, though the operator is: where all else cancels, it is all there is.
+        // What rounding leaves of products need not be Hermitian, though the operator is: where all else cancels,
+        // it is all there is.
         let computed = n == h.cols() && !h.row(0, &mut Vec::new());
         let mirrored = |entries: &[C64], i: usize, j: usize| entries[j * n + i].conj();
         let differ = |k: usize| entries[k] != mirrored(&entries, k / n, k % n);
@@ -171,8 +173,8 @@ mod operator_functions {
         Ok(h.diagonal().map(series).ok_or_else(unknown)?)
     }
 
-    /// The entries of an operator as one stored matrix. A sum or a product of others takes a pass over memory for each of them;
-    /// written out it takes one. With an `order`, row `order[k]` becomes row k, and columns follow.
+    /// The entries of an operator as one stored matrix. A sum or a product of others takes a pass over memory for each
+    /// of them; written out it takes one. With an `order`, row `order[k]` becomes row k, and columns follow.
     ///
     /// # Options
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
@@ -194,8 +196,9 @@ mod operator_functions {
         Ok(h.stored(format, order.as_deref())?)
     }
 
-    /// The order of rows in which coupled ones stand near each other (Cuthill and McKee, reversed), as a Series: the row for
-    /// each place. Sites that were numbered at random lie together in memory in this order, which makes products faster.
+    /// The order of rows in which coupled ones stand near each other (Cuthill and McKee, reversed), as a Series: the
+    /// row for each place. Sites that were numbered at random lie together in memory in this order,
+    /// which makes products faster.
     ///
     /// # Example
     /// ```rhai

@@ -154,8 +154,9 @@ mod overlap_functions {
 
     /// How a sign function was made and how well it is known, as a map.
     ///
-    /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum; `gap`
-    /// (the smallest |Q|, known roughly where there are no modes), `rest` (where |Q| begins beyond the modes), `bound` (on
+    /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum;
+    /// `gap` (the smallest |Q|, known roughly where there are no modes),
+    /// `rest` (where |Q| begins beyond the modes), `bound` (on
     /// |X - sign(Q)|: delta, the modes' errors and rounding; 2 where there are `doubtful` modes), `doubtful` (modes nearer to
     /// zero than they are known, whose sign is not known).
     ///
@@ -213,9 +214,9 @@ mod overlap_functions {
         Ok(Series::Real(sign_of(h)?.low_values().to_vec()))
     }
 
-    /// D^+ D of an overlap operator among spinors of a chirality, 1 or -1, where it takes one sign function instead of two:
-    /// 2 A (A + m)(1 + c sign(Q)) + m^2 with A = 1 + s - m/2. Spinors of the other chirality lie above its spectrum, so that a
-    /// search for low modes finds none among them.
+    /// D^+ D of an overlap operator among spinors of a chirality, 1 or -1, where it takes one sign function instead of
+    /// two: 2 A (A + m)(1 + c sign(Q)) + m^2 with A = 1 + s - m/2. Spinors of the other chirality lie above its
+    /// spectrum, so that a search for low modes finds none among them.
     ///
     /// # Example
     /// ```rhai
@@ -306,8 +307,8 @@ mod overlap_functions {
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
     /// - `iterations` (int >= 1, 10000): most iterations.
-    /// - `adaptive` (true): relax the sign function as the residual falls, within the accuracy that the lowest eigenvalue of
-    ///   D^+ D allows: m^2, or the lowest one that is not zero where `zero_modes` is given.
+    /// - `adaptive` (true): relax the sign function as the residual falls, within the accuracy that the lowest
+    ///   eigenvalue of D^+ D allows: m^2, or the lowest one that is not zero where `zero_modes` is given.
     /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///
@@ -334,8 +335,8 @@ mod overlap_functions {
 
 #[export_module(root = "crate::script::native")]
 mod overlap_parts {
-    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s), or that
-    /// of another overlap operator.
+    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s),
+    /// or that of another overlap operator.
     ///
     /// # Options
     /// - `s` (float, that of the kernel): refused where the kernel has another.

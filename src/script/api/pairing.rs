@@ -42,25 +42,29 @@ fn add_bonds(
 
 #[export_module(root = "crate::script::native")]
 mod pairing_functions {
-    /// Superconductivity: adds `sum D c^dagger c^dagger + h.c.` to a model, whose operator is then that of Bogoliubov and de Gennes,
-    /// [[H, D], [D^dagger, -H^*]]. A site has the rows of its electrons and after them as many of holes; all other terms, whenever
-    /// added, act on both and are given for electrons alone. Whatever takes operators and models takes these: `kpm::ldos` (orbital
-    /// 0 is the first electron), `eigs`, `bands`, `transport`. `pairing(0.0)` makes the holes and no pairs, for a normal lead.
+    /// Superconductivity: adds `sum D c^dagger c^dagger + h.c.` to a model, whose operator is then that of Bogoliubov
+    /// and de Gennes, [[H, D], [D^dagger, -H^*]]. A site has the rows of its electrons and after them as many of holes;
+    /// all other terms, whenever added, act on both and are given for electrons alone. Whatever takes operators and
+    /// models takes these: `kpm::ldos` (orbital 0 is the first electron), `eigs`, `bands`, `transport`. `pairing(0.0)`
+    /// makes the holes and no pairs, for a normal lead.
     ///
-    /// Opposite spins pair by default. The electrons are those of spin up and the holes those of spin down, for which the model is
-    /// the same but for `m.zeeman`: `H = sum h (c_up^dagger c_up + c_down^dagger c_down) + sum D_ij c_i,up^dagger c_j,down^dagger + h.c.`
-    /// With `spin: "none"` orbitals pair as they are, spins of their own among them:
-    /// `H = sum h c^dagger c + 1/2 sum D_ij c_i^dagger c_j^dagger + h.c.`: every level comes with its opposite, and both are one.
+    /// Opposite spins pair by default. The electrons are those of spin up and the holes those of spin down, for which
+    /// the model is the same but for `m.zeeman`:
+    /// `H = sum h (c_up^dagger c_up + c_down^dagger c_down) + sum D_ij c_i,up^dagger c_j,down^dagger + h.c.` With
+    /// `spin: "none"` orbitals pair as they are, spins of their own among them:
+    /// `H = sum h c^dagger c + 1/2 sum D_ij c_i^dagger c_j^dagger + h.c.`: every level comes with its opposite,
+    /// and both are one.
     ///
-    /// `pairing(D)` pairs on each site: a number, a Matrix of the orbitals, a Series (complex ones too) with one for each site, or a
-    /// function of the position (and of the site's number). `pairing(step, D)` pairs every cell `r` with cell `r + step`, on each
-    /// sublattice, and `pairing(step, from, to, D)` two sublattices: `D_ij` of i arrived at and j left, a number, a Matrix or a
-    /// function as for `hop`; `D_ji` follows. A flux puts no phase on pairs, and strains leave them as they are. Velocities are
-    /// those of the quasiparticles; the conductivities made of them are not those of charge.
+    /// `pairing(D)` pairs on each site: a number, a Matrix of the orbitals, a Series (complex ones too) with one for
+    /// each site, or a function of the position (and of the site's number). `pairing(step, D)` pairs every cell `r`
+    /// with cell `r + step`, on each sublattice, and `pairing(step, from, to, D)` two sublattices: `D_ij` of i arrived
+    /// at and j left, a number, a Matrix or a function as for `hop`; `D_ji` follows. A flux puts no phase on pairs, and
+    /// strains leave them as they are. Velocities are those of the quasiparticles;
+    /// the conductivities made of them are not those of charge.
     ///
     /// # Options
-    /// - `spin` ("singlet" or "triplet" or "none"): "singlet" (`D_ij = D_ji`: s and d waves), "triplet" (opposite spins, `D_ij = -D_ji`) or "none" (orbitals
-    ///   as they are, `D_ij = -D_ji`: p waves, Kitaev's chain).
+    /// - `spin` ("singlet" or "triplet" or "none"): "singlet" (`D_ij = D_ji`: s and d waves), "triplet" (opposite
+    ///   spins, `D_ij = -D_ji`) or "none" (orbitals as they are, `D_ij = -D_ji`: p waves, Kitaev's chain).
     ///
     /// # Example
     /// ```rhai
@@ -115,9 +119,9 @@ mod pairing_functions {
         add_bonds(&ctx, m, &step, &[pair_of], &term, pair(&o)?)
     }
 
-    /// Adds an energy to the electrons of spin up and subtracts it from those of spin down, in a model whose opposite spins pair: a
-    /// number, a Hermitian Matrix of the orbitals, a Series with one for each site, or a function of the position (and of the
-    /// site's number), for magnetic fields and magnetic impurities.
+    /// Adds an energy to the electrons of spin up and subtracts it from those of spin down, in a model whose opposite
+    /// spins pair: a number, a Hermitian Matrix of the orbitals, a Series with one for each site, or a function of the
+    /// position (and of the site's number), for magnetic fields and magnetic impurities.
     ///
     /// # Example
     /// ```rhai

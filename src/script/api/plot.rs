@@ -175,21 +175,24 @@ fn ticks(o: &Options) -> Result<Option<Vec<(f64, String)>>> {
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
-    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file, `.svg`, `.png`,
-    /// `.pdf`, or `.html`: one file that any browser shows without a network. There the wheel zooms, dragging moves, the values
-    /// stand under the pointer, and a click on a name hides its curve. Colours are those of Okabe and Ito, which readers with any colour vision tell apart, in maps inferno. A first column of texts names places of the axis.
+    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file,
+    /// `.svg`, `.png`, `.pdf`, or `.html`: one file that any browser shows without a network. There the wheel zooms,
+    /// dragging moves, the values stand under the pointer, and a click on a name hides its curve. Colours are those of
+    /// Okabe and Ito, which readers with any colour vision tell apart, in maps inferno.
+    /// A first column of texts names places of the axis.
     ///
-    /// Labels, names of curves and titles read what LaTeX writes: `^{..}` and `_{..}` raise and lower, one in another if need be; behind a
-    /// sign, between `$` and after a single letter (`E_F`) also without braces. Signs are `\alpha` .. `\omega`, `\Gamma` .. `\Omega`,
-    /// `\hbar`, `\ell`, `\partial`, `\nabla`, `\infty`, `\int`, `\sum`, `\prod`, `\pm`, `\times`, `\cdot`, `\dagger`, `\circ`, `\prime`,
-    /// `\le`, `\ge`, `\ne`, `\approx`, `\equiv`, `\sim`, `\propto`, `\in`, `\subset`, `\cup`, `\cap`, `\oplus`, `\otimes`, `\perp`, `\angle`,
-    /// `\langle`, `\rangle`, `\to`, `\leftarrow`, `\uparrow`, `\downarrow`, `\Rightarrow`, `\ldots`, `\Re`, `\Im`, `\AA`; `\sqrt{..}`,
-    /// `\frac{..}{..}` and `\mathrm{..}` stand on one line. In a text between `"` a backslash is written twice, between back-ticks once. A
-    /// terminal has no small letters: what no alphabet raises or lowers stays behind `^` or `_`.
+    /// Labels, names of curves and titles read what LaTeX writes: `^{..}` and `_{..}` raise and lower, one in another
+    /// if need be; behind a sign, between `$` and after a single letter (`E_F`) also without braces. Signs are `\alpha`
+    /// .. `\omega`, `\Gamma` .. `\Omega`, `\hbar`, `\ell`, `\partial`, `\nabla`, `\infty`, `\int`, `\sum`, `\prod`,
+    /// `\pm`, `\times`, `\cdot`, `\dagger`, `\circ`, `\prime`, `\le`, `\ge`, `\ne`, `\approx`, `\equiv`, `\sim`,
+    /// `\propto`, `\in`, `\subset`, `\cup`, `\cap`, `\oplus`, `\otimes`, `\perp`, `\angle`, `\langle`, `\rangle`,
+    /// `\to`, `\leftarrow`, `\uparrow`, `\downarrow`, `\Rightarrow`, `\ldots`, `\Re`, `\Im`, `\AA`; `\sqrt{..}`,
+    /// `\frac{..}{..}` and `\mathrm{..}` stand on one line. In a text between `"` a backslash is written twice, between
+    /// back-ticks once. A terminal has no small letters: what no alphabet raises or lowers stays behind `^` or `_`.
     ///
-    /// A Lattice, a Model or a sample of `transport::system` becomes a picture of its sites and bonds, with a colour for each sublattice;
-    /// bonds across a periodic boundary end half-way, and leads go on in paler cells. `values` and `sizes` show a number for each
-    /// site, such as a density, `currents` the arrows of `s.currents(from, energy)`.
+    /// A Lattice, a Model or a sample of `transport::system` becomes a picture of its sites and bonds, with a colour
+    /// for each sublattice; bonds across a periodic boundary end half-way, and leads go on in paler cells. `values` and
+    /// `sizes` show a number for each site, such as a density, `currents` the arrows of `s.currents(from, energy)`.
     ///
     /// # Options
     /// - `file` (string, the terminal or notebook): where the picture goes; a notebook shows it as well.
@@ -256,8 +259,8 @@ mod plot_functions {
         dressed(describe(&value, &o), &o).map(Panel)
     }
 
-    /// Several plots in one picture: an array of rows, each an array of what `panel` has made, or of Tables, Series and Matrices. They are
-    /// lettered (a), (b), ..
+    /// Several plots in one picture: an array of rows, each an array of what `panel` has made, or of Tables, Series and
+    /// Matrices. They are lettered (a), (b), ..
     ///
     /// # Options
     /// - `file`, `cm`, `font`, `font_size`: as for `plot`; of the whole picture.

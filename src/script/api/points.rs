@@ -20,8 +20,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod point_functions {
-    /// A finite set of sites at any places, Cartesian: no unit cell, no bonds of its own (`hop_within` makes them by distance).
-    /// Its volume is that of the box around the points.
+    /// A finite set of sites at any places, Cartesian: no unit cell, no bonds of its own (`hop_within` makes them by
+    /// distance). Its volume is that of the box around the points.
     ///
     /// # Example
     /// ```rhai
@@ -37,9 +37,9 @@ mod point_functions {
 
 #[export_module(root = "crate::script::native")]
 mod bond_functions {
-    /// Adds a hopping between every pair of sites at most `cutoff` apart (in lattice constants), across periodic boundaries as
-    /// well, and its conjugate: a number, a Matrix of the orbitals, a function of the two positions, or `lattice::slater_koster(..)`. Returns the number of bonds
-    /// of a unit cell.
+    /// Adds a hopping between every pair of sites at most `cutoff` apart (in lattice constants), across periodic
+    /// boundaries as well, and its conjugate: a number, a Matrix of the orbitals, a function of the two positions, or
+    /// `lattice::slater_koster(..)`. Returns the number of bonds of a unit cell.
     ///
     /// # Example
     /// ```rhai

@@ -84,14 +84,16 @@ fn weights(o: &Options, items: usize) -> Result<Option<Vec<f64>>> {
         return Err(Error::input("complex weights").hint("weights are real numbers, 0 or larger"));
     };
     if weights.len() != items {
-        return Err(Error::input(format!("{} weights for {items} elements", weights.len())));
+        return Err(
+            Error::input(format!("{} weights for {items} elements", weights.len())).hint("give one for each")
+        );
     }
     if let Some(wrong) = weights.iter().find(|w| !(**w >= 0.0 && w.is_finite())) {
         return Err(Error::input(format!("a weight of {wrong}")).hint("weights are 0 or larger, and finite"));
     }
     let sum: f64 = weights.iter().sum();
     if !(sum > 0.0 && sum.is_finite()) {
-        return Err(Error::input(format!("weights that add up to {sum}")));
+        return Err(Error::input(format!("weights that add up to {sum}")).hint("one at least is above 0"));
     }
     Ok(Some(weights))
 }
@@ -105,7 +107,7 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
         return Ok(Vec::new());
     }
     if items == 0 {
-        return Err(Error::input("a choice from nothing"));
+        return Err(Error::input("a choice from nothing").hint("give one element at least"));
     }
     // The weights were checked before. Only those that differ too much for the library's sums can fail here.
     let refused = |_| Error::input("weights that differ too much to choose by");
@@ -131,8 +133,8 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
             .hint("with `replace: true` an element can be chosen again"));
     }
     Ok(match weights {
-        // One after the other, each by the weights of those that are left: they come as clocks ring that run at the rates of their
-        // weights (Efraimidis and Spirakis, Inf. Proc. Lett. 97 (2006) 181).
+        // One after the other, each by the weights of those that are left: they come as clocks ring that run at the
+        // rates of their weights (Efraimidis and Spirakis, Inf. Proc. Lett. 97 (2006) 181).
         Some(weights) => {
             let largest = weights.iter().copied().fold(0.0, f64::max);
             let rates = weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
@@ -151,16 +153,16 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
 
 #[export_module(root = "crate::script::native")]
 mod random_functions {
-    /// `n` random numbers. Without `seed` and `first` every call goes on where the last one ended, in a sequence that belongs to the
-    /// seed of the session and is the same in every run (`set_seed(n)` begins another). With a `seed` of its own a call gives the
-    /// same numbers every time.
+    /// `n` random numbers. Without `seed` and `first` every call goes on where the last one ended, in a sequence that
+    /// belongs to the seed of the session and is the same in every run (`set_seed(n)` begins another). With a `seed` of
+    /// its own a call gives the same numbers every time.
     ///
     /// # Options
-    /// - `distribution` ("uniform" or "gaussian" or "exponential" or "lorentzian"): uniform between 0 and 1; "gaussian", of mean 0 and variance 1; "exponential", of mean 1;
-    ///   "lorentzian", of density 1/(pi (1 + x^2)).
+    /// - `distribution` ("uniform" or "gaussian" or "exponential" or "lorentzian"): uniform between 0 and 1;
+    ///   "gaussian", of mean 0 and variance 1; "exponential", of mean 1; "lorentzian", of density 1/(pi (1 + x^2)).
     /// - `seed` (int or string): the key of the random numbers (default: the session's).
-    /// - `first` (int >= 0): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0
-    ///   with a `seed`, else where the last call ended).
+    /// - `first` (int >= 0): the number of the first one in the sequence of the seed: `first: 10` leaves out ten
+    ///   (default: 0 with a `seed`, else where the last call ended).
     ///
     /// # Example
     /// ```rhai
@@ -198,9 +200,9 @@ mod random_functions {
         Ok(Series::generate(n, |i| draw(words(first.wrapping_add(i as u64))))?)
     }
 
-    /// An element chosen at random from an array or a Series, or a number from 0 to n - 1 for an integer n. With `count`
-    /// so many of them: a Series of a Series, else an array. Calls without a `seed` go on in the session's sequence, as
-    /// those of `random_numbers` do.
+    /// An element chosen at random from an array or a Series, or a number from 0 to n - 1 for an integer n. With
+    /// `count` so many of them: a Series of a Series, else an array. Calls without a `seed` go on in the session's
+    /// sequence, as those of `random_numbers` do.
     ///
     /// # Options
     /// - `count` (int >= 0): how many.

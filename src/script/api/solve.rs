@@ -151,7 +151,10 @@ fn shifts_of(value: &Dynamic) -> Result<Vec<f64>> {
     if let Some(series) = value.clone().try_cast::<Series>() {
         return Ok(series.as_real("shifts")?.to_vec());
     }
-    let wrong = || Error::input("shifts are given as an array or a Series of numbers");
+    let wrong = || {
+        Error::input("shifts are given as an array or a Series of numbers")
+            .hint("like `[0.0, 0.1]`; they are real")
+    };
     let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
     array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
 }
@@ -184,8 +187,9 @@ fn fit<T>(
 
 #[export_module(root = "crate::script::native")]
 mod solve_functions {
-    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): no spectral window is needed, and few
-    /// products where `z` times the width of the spectrum is small. `z` is any number: `-I * t` for a time, `-tau` for an imaginary one.
+    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): no spectral
+    /// window is needed, and few products where `z` times the width of the spectrum is small. `z` is any number:
+    /// `-I * t` for a time, `-tau` for an imaginary one.
     ///
     /// # Options
     /// - `tol` (float > 0, 1e-12): error of all of it, relative to the norm of the result.
@@ -210,8 +214,8 @@ mod solve_functions {
     }
 
     /// Solves A x = b by conjugate gradients, for a Hermitian positive operator: a Solution with `x`, `residuals`,
-    /// `iterations`, `converged`. Columns of `b` are solved side by side. With `even_odd`, A may be a Wilson operator, of
-    /// which the normal equations on the even sites are solved.
+    /// `iterations`, `converged`. Columns of `b` are solved side by side. With `even_odd`, A may be a Wilson operator,
+    /// of which the normal equations on the even sites are solved.
     ///
     /// # Options
     /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|.
@@ -306,9 +310,9 @@ mod solve_functions {
         format!("Solution: {} iterations, residual {worst:.1e}{state}", s.0.iterations)
     }
 
-    /// The minmax polynomial P of 1/sqrt(y) on [eps, 1], with the smallest largest |1 - sqrt(y) P(y)|, by the algorithm of
-    /// Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)). Beyond degree 1500 it is
-    /// the polynomial through the Chebyshev nodes, whose deviation is at most twice the best.
+    /// The minmax polynomial P of 1/sqrt(y) on [eps, 1], with the smallest largest |1 - sqrt(y) P(y)|, by the algorithm
+    /// of Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)). Beyond
+    /// degree 1500 it is the polynomial through the Chebyshev nodes, whose deviation is at most twice the best.
     ///
     /// # Options
     /// - `error` (float > 0, 1e-10): the deviation allowed; the degree is the smallest that keeps it.
@@ -400,8 +404,8 @@ mod solve_functions {
 
 #[export_module(root = "crate::script::native")]
 mod rational_fits {
-    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k), with
-    /// `poles`, `deviation`, `shifts`, `residues`.
+    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k),
+    /// with `poles`, `deviation`, `shifts`, `residues`.
     ///
     /// # Options
     /// - `error` (float > 0, 1e-10): the deviation allowed; the number of poles is the smallest that keeps it.

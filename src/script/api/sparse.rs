@@ -6,6 +6,7 @@ use rhai::{Array, Dynamic, Engine};
 use super::chebyshev::as_complex;
 use super::lattice::ints;
 use super::model::{single_precision, storage_format};
+use super::values::numbered;
 use crate::error::{Error, Result};
 use crate::lattice::sparse::from_triplets;
 use crate::number::{C64, Series};
@@ -18,10 +19,7 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// Indices from an array of whole numbers, a Series of them, or a range.
 pub(super) fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
-    let whole = |x: i64| {
-        usize::try_from(x)
-            .map_err(|_| Error::input(format!("{what} {x} is negative")).hint("they count from 0"))
-    };
+    let whole = |x: i64| numbered(x, what);
     if let Some(range) = value.clone().try_cast::<std::ops::Range<i64>>() {
         return range.map(whole).collect();
     }
@@ -30,14 +28,15 @@ pub(super) fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
             if x.fract() == 0.0 {
                 whole(*x as i64)
             } else {
-                Err(Error::input(format!("{what} {x} is not whole")).hint("they count from 0"))
+                Err(Error::input(format!("{what} {x} is not whole")).hint("they are numbered from 0"))
             }
         };
         return series.as_real("indices of entries")?.iter().map(int).collect();
     }
     match value.try_cast::<Array>() {
         Some(array) => ints(&array, &format!("the list of {what}s"))?.into_iter().map(whole).collect(),
-        None => Err(Error::input(format!("the {what}s are an array of whole numbers"))),
+        None => Err(Error::input(format!("the {what}s are an array of whole numbers"))
+            .hint("a Series or a range of them does too")),
     }
 }
 

@@ -114,7 +114,8 @@ fn clocked(x: f64) -> Result<String> {
 #[export_module(root = "crate::script::native")]
 mod table_functions {
     /// A table from a map of columns (in the order of their names), or, to choose the order, from an array of
-    /// `[name, numbers]` pairs. `t.name` is a column. A column may hold texts, as `["csr", "ell"]`; then `t.name` is an array.
+    /// `[name, numbers]` pairs. `t.name` is a column. A column may hold texts, as `["csr", "ell"]`;
+    /// then `t.name` is an array.
     ///
     /// # Example
     /// ```rhai
@@ -282,8 +283,8 @@ mod table_functions {
         t.report().iter().map(|(key, value)| (key.into(), report_value(value))).collect()
     }
 
-    /// Adds entries to the report. The language comes here too where a method is called on something inside a report, which it
-    /// gives back: what is there stays.
+    /// Adds entries to the report. The language comes here too where a method is called on something inside a report,
+    /// which it gives back: what is there stays.
     #[rhai_fn(global, set = "report", pure)]
     pub fn set_report(t: &mut Table, entries: Map) {
         if rhai::format_map_as_json(&entries) != rhai::format_map_as_json(&report(t)) {
@@ -310,9 +311,9 @@ mod table_functions {
     /// `.npy`, `.h5` (HDF5). The file says how it was made (version, seeds, options, backend): in texts in lines before
     /// the table that begin with `#` (`pandas.read_csv(name, comment="#")`), in `.npz` and `.h5` as the entry
     /// `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in names and texts become `_`; `.npy`
-    /// has no names: a Table comes back from it as a Matrix. `.html` is a page for people, one file that any browser shows without
-    /// a network: long tables scroll, a click on a name sorts, and the fields below the names filter (`>0`, `<=1e-3`, `1..2`,
-    /// `!=0`, a part of a text). It is not read back.
+    /// has no names: a Table comes back from it as a Matrix. `.html` is a page for people, one file that any browser
+    /// shows without a network: long tables scroll, a click on a name sorts, and the fields below the names filter
+    /// (`>0`, `<=1e-3`, `1..2`, `!=0`, a part of a text). It is not read back.
     ///
     /// # Example
     /// ```rhai
@@ -380,8 +381,8 @@ mod table_functions {
         Ok(t.whole(o.count("digits")?.min(17))?)
     }
 
-    /// The table with the numbers of some columns, which a clock made, as texts of three digits; `measured(x)` does it with one number.
-    /// Golden tests show `~` in their place, since they differ from run to run.
+    /// The table with the numbers of some columns, which a clock made, as texts of three digits; `measured(x)` does it
+    /// with one number. Golden tests show `~` in their place, since they differ from run to run.
     ///
     /// # Example
     /// ```rhai

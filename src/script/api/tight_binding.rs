@@ -38,9 +38,10 @@ mod tight_binding_functions {
     /// The operator of one orbital a site with nearest-neighbour hopping; `model` makes richer ones.
     ///
     /// # Options
-    /// - `hopping` (float or Complex or Matrix or function, -1.0): a number, or a function of the positions a hopping joins.
-    /// - `onsite` (float or Complex or Matrix or Series or function, 0.0): a number, a Series with one for each site, or a function of
-    ///   the site's position.
+    /// - `hopping` (float or Complex or Matrix or function, -1.0): a number,
+    ///   or a function of the positions a hopping joins.
+    /// - `onsite` (float or Complex or Matrix or Series or function, 0.0): a number, a Series with one for each site,
+    ///   or a function of the site's position.
     /// - `sublattice` (array or map, none): on-site energies by sublattice, as an array or a map from name to energy.
     /// - `disorder` (float >= 0, 0.0): width W of on-site energies uniform in [-W/2, W/2].
     /// - `vacancies` (0 <= float <= 1, 0.0): probability that a site is missing.

@@ -80,8 +80,8 @@ impl Energies {
         .hint("give one energy, or a list of them"))
     }
 
-    /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a note tells
-    /// where; an error where there is none at all.
+    /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a
+    /// note tells where; an error where there is none at all.
     fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
             Energies::One(x) => Ok(Dynamic::from_float(f(x)?)),
@@ -140,10 +140,10 @@ mod transport_functions {
     /// 1e-8 of the coupling between cells are refused as well, inside and at their edges; below 1e-13 they are not
     /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
-    /// A model that is periodic across as well makes a lead that is closed around: a tube of as many cells as the model has across, at a
-    /// sample that is periodic there too. One cell across with the boundary `lattice::twisted(2.0 * PI * k)` is the part of
-    /// an infinitely wide lead, or sample, with momentum k across, in units of the reciprocal vector as in `bands`; the
-    /// sum over n momenta j / n is what a tube of n cells has.
+    /// A model that is periodic across as well makes a lead that is closed around: a tube of as many cells as the model
+    /// has across, at a sample that is periodic there too. One cell across with the boundary
+    /// `lattice::twisted(2.0 * PI * k)` is the part of an infinitely wide lead, or sample, with momentum k across, in
+    /// units of the reciprocal vector as in `bands`; the sum over n momenta j / n is what a tube of n cells has.
     ///
     /// # Options
     /// - `side` (1 or -1, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
@@ -219,7 +219,8 @@ mod transport_functions {
         Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?), Rc::new(m.model)))
     }
 
-    /// How many channels of the lead are open at an energy. At an energy where bands touch, it is the number just below and just above.
+    /// How many channels of the lead are open at an energy. At an energy where bands touch,
+    /// it is the number just below and just above.
     ///
     /// # Example
     /// ```rhai
@@ -249,9 +250,10 @@ mod transport_functions {
     /// a pair behind, and the conductance at an energy is e^2/h times the channels of electrons, less those
     /// that come back, plus the holes that do (Blonder, Tinkham, Klapwijk 1982).
     ///
-    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0) or begin, the transmission is the
-    /// limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there. Where the sides
-    /// differ it is not defined: an error for one energy, and for several NaN, a gap in a plot, with a note that names the energies.
+    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0) or begin, the transmission
+    /// is the limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there.
+    /// Where the sides differ it is not defined: an error for one energy, and for several NaN, a gap in a plot, with a
+    /// note that names the energies.
     ///
     /// # Options
     /// - `sends` ("any" or "electron" or "hole"): what comes in.
@@ -287,16 +289,16 @@ mod transport_functions {
         }
     }
 
-    /// The waves that propagate in a lead at an energy: a table with a row for each of `direction` ("in" towards the sample or
-    /// "out"), `momentum` in units of the reciprocal vector, as in `bands` of the lead's model, and `velocity`, the derivative of
-    /// the energy by a momentum in inverse lattice constants, positive along the model's periodic direction. A lead beside a
-    /// superconductor with a pairing of zero has a column `particle` ("electron" or "hole") as well, electrons first. Waves that
-    /// decay are left out.
+    /// The waves that propagate in a lead at an energy: a table with a row for each of `direction` ("in" towards the
+    /// sample or "out"), `momentum` in units of the reciprocal vector, as in `bands` of the lead's model, and
+    /// `velocity`, the derivative of the energy by a momentum in inverse lattice constants, positive along the model's
+    /// periodic direction. A lead beside a superconductor with a pairing of zero has a column `particle` ("electron" or
+    /// "hole") as well, electrons first. Waves that decay are left out.
     ///
-    /// The waves that come in stand first. Those that move along the periodic direction are in the order of rising momentum, those
-    /// against it in that of falling momentum, those of one momentum in the order of their speed. So a wave and the same one reversed
-    /// in time, and in a clean sample what comes in and what goes out at the other end, have the same number. Where a field is on,
-    /// momenta are those of the lead's gauge.
+    /// The waves that come in stand first. Those that move along the periodic direction are in the order of rising
+    /// momentum, those against it in that of falling momentum, those of one momentum in the order of their speed. So a
+    /// wave and the same one reversed in time, and in a clean sample what comes in and what goes out at the other end,
+    /// have the same number. Where a field is on, momenta are those of the lead's gauge.
     ///
     /// # Example
     /// ```rhai
@@ -314,11 +316,11 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.table()?)
     }
 
-    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead, a column each: a Matrix. Each
-    /// carries a current of 1. The cell is the one that the lead has in common with the sample; a cell of the model farther along
-    /// its periodic direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of one momentum are orthogonal, also
-    /// those of one velocity, and separate where nothing joins them: spins, or chains side by side.
-    /// The largest amplitude of a wave is real and positive.
+    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead, a column each: a
+    /// Matrix. Each carries a current of 1. The cell is the one that the lead has in common with the sample; a cell of
+    /// the model farther along its periodic direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of
+    /// one momentum are orthogonal, also those of one velocity, and separate where nothing joins them: spins, or chains
+    /// side by side. The largest amplitude of a wave is real and positive.
     ///
     /// # Example
     /// ```rhai
@@ -333,10 +335,11 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.waves())
     }
 
-    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and a column for
-    /// each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and `incoming` tell which they
-    /// are: tables of `lead`, `momentum` and `velocity`, and `particle` where a lead tells electrons from holes. In each lead the
-    /// waves are those of `lead.modes(energy)`. So |s|^2 is the probability to go from wave to wave, from valley to valley.
+    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and a
+    /// column for each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and `incoming`
+    /// tell which they are: tables of `lead`, `momentum` and `velocity`, and `particle` where a lead tells electrons
+    /// from holes. In each lead the waves are those of `lead.modes(energy)`. So |s|^2 is the probability to go from
+    /// wave to wave, from valley to valley.
     ///
     /// # Example
     /// ```rhai
@@ -366,9 +369,9 @@ mod transport_functions {
         Ok(map)
     }
 
-    /// The wave functions in the sample of what comes in through a lead: a Matrix with a row for each row of the sample and a column for
-    /// each wave of the lead that comes in, in the order of `lead.modes(energy)`. The wave that comes in carries a current of 1;
-    /// what comes back and what decays is there as well. `psi.column(j)` is a Series.
+    /// The wave functions in the sample of what comes in through a lead: a Matrix with a row for each row of the sample
+    /// and a column for each wave of the lead that comes in, in the order of `lead.modes(energy)`. The wave that comes
+    /// in carries a current of 1; what comes back and what decays is there as well. `psi.column(j)` is a Series.
     ///
     /// # Example
     /// ```rhai
@@ -390,7 +393,8 @@ mod transport_functions {
     }
 
     /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
-    /// all leads it is the local density of states, but for levels that no lead reaches; the very energy of one is refused.
+    /// all leads it is the local density of states, but for levels that no lead reaches;
+    /// the very energy of one is refused.
     ///
     /// # Example
     /// ```rhai

@@ -200,11 +200,12 @@ mod two_centre_functions {
     /// I). The result stands wherever a hopping can: `m.hop_within(cutoff, sk)`, `m.nearest(sk)`, `m.hop(step, sk)`;
     /// `sk.hopping(a, b)` is the Matrix itself, from the atom at `a` to that at `b`, for functions of two positions.
     ///
-    /// The orbitals are "s", "s*" (an excited one), "px", "py", "pz", "dxy", "dyz", "dzx", "dx2-y2", "dz2", in the order of the
-    /// model's. The integrals are named by shells and bond: `ss_sigma`, `sp_sigma`, `pp_sigma`, `pp_pi`, `sd_sigma`, `pd_sigma`,
-    /// `pd_pi`, `dd_sigma`, `dd_pi`, `dd_delta`, and in quotes `"s*p_sigma"`; those that are left out are zero. Each is a number,
-    /// `[V, distance, length]` for V exp(-(r - distance)/length), or a function of the distance `r`. Between unlike atoms
-    /// `sp_sigma` has its s on the atom left and `ps_sigma` on the one reached; without the latter both are one.
+    /// The orbitals are "s", "s*" (an excited one), "px", "py", "pz", "dxy", "dyz", "dzx", "dx2-y2", "dz2", in the
+    /// order of the model's. The integrals are named by shells and bond: `ss_sigma`, `sp_sigma`, `pp_sigma`, `pp_pi`,
+    /// `sd_sigma`, `pd_sigma`, `pd_pi`, `dd_sigma`, `dd_pi`, `dd_delta`, and in quotes `"s*p_sigma"`; those that are
+    /// left out are zero. Each is a number, `[V, distance, length]` for V exp(-(r - distance)/length), or a function of
+    /// the distance `r`. Between unlike atoms `sp_sigma` has its s on the atom left and `ps_sigma` on the one reached;
+    /// without the latter both are one.
     ///
     /// # Options
     /// - `spin` (false): every orbital with spin up and spin down, in this order, as `lattice::spin_orbit` has them.
@@ -247,8 +248,8 @@ mod two_centre_functions {
         Ok(SlaterKoster { orbitals: orbitals.into(), names: names.into(), integrals: table.into(), spin })
     }
 
-    /// The hopping from the orbitals of an atom at `a` to those of one at `b`, a Matrix: a row for each orbital reached, a column
-    /// for each orbital left.
+    /// The hopping from the orbitals of an atom at `a` to those of one at `b`, a Matrix: a row for each orbital
+    /// reached, a column for each orbital left.
     ///
     /// # Example
     /// ```rhai
@@ -276,9 +277,9 @@ mod two_centre_functions {
         format!("SlaterKoster of {}: {} integrals{spin}", sk.names.join(", "), sk.integrals.len())
     }
 
-    /// The spin-orbit coupling lambda L.S (hbar = 1) of atomic orbitals, a Matrix for `m.onsite`: every orbital with spin up and
-    /// spin down. `strength` is lambda of the p and d shells, or a map of both, `#{ p: 0.1, d: 0.02 }`. Levels of a whole shell are
-    /// at lambda l/2 and -lambda (l + 1)/2.
+    /// The spin-orbit coupling lambda L.S (hbar = 1) of atomic orbitals, a Matrix for `m.onsite`: every orbital with
+    /// spin up and spin down. `strength` is lambda of the p and d shells, or a map of both, `#{ p: 0.1, d: 0.02 }`.
+    /// Levels of a whole shell are at lambda l/2 and -lambda (l + 1)/2.
     ///
     /// # Example
     /// ```rhai
@@ -311,15 +312,16 @@ mod two_centre_functions {
 
 #[export_module(root = "crate::script::native")]
 mod atom_functions {
-    /// The atoms in a file of molecular dynamics: a data file of LAMMPS (styles atomic, charge, bond, angle, molecular and full,
-    /// boxes with tilts), a dump of it, or an XYZ file, plain or extended (`Lattice=".."`). A map: `lattice` is one cell, the box, with
-    /// a site for each atom (`m.hop_within` makes bonds by distance), `types` the atom types or symbols, a value for each site, `ids` the
-    /// atoms' numbers, and `charges` a Series, or () where the file has none. Lengths are in units of the file. Sites are in the order
-    /// of the atoms' numbers. A box repeats in all directions, but for a dump or an XYZ file that says otherwise; `.boundary(..)`
-    /// changes that.
+    /// The atoms in a file of molecular dynamics: a data file of LAMMPS (styles atomic, charge, bond, angle, molecular
+    /// and full, boxes with tilts), a dump of it, or an XYZ file, plain or extended (`Lattice=".."`). A map: `lattice`
+    /// is one cell, the box, with a site for each atom (`m.hop_within` makes bonds by distance), `types` the atom types
+    /// or symbols, a value for each site, `ids` the atoms' numbers, and `charges` a Series, or () where the file has
+    /// none. Lengths are in units of the file. Sites are in the order of the atoms' numbers. A box repeats in all
+    /// directions, but for a dump or an XYZ file that says otherwise; `.boundary(..)` changes that.
     ///
     /// # Options
-    /// - `style` (string, as the line `Atoms # style` says, or as the number of columns tells): of the atoms in a data file.
+    /// - `style` (string, as the line `Atoms # style` says, or as the number of columns tells):
+    ///   of the atoms in a data file.
     /// - `frame` (-1): which snapshot of several, from 0, or from the end.
     ///
     /// # Example

@@ -134,6 +134,12 @@ fn whole(from: INT, to: INT) -> Result<Series> {
     Series::linspace(from as f64, (to - 1) as f64, n as usize)
 }
 
+/// The number of something that is numbered from 0, such as "site" or "axis".
+pub(crate) fn numbered(n: INT, what: &str) -> Result<usize> {
+    usize::try_from(n)
+        .map_err(|_| Error::input(format!("{what} {n} is negative")).hint("they are numbered from 0"))
+}
+
 /// A count: not negative.
 pub(crate) fn count(n: INT, what: &str) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::input(format!("{n} {what}")).hint("a count is zero or more"))

@@ -12,6 +12,7 @@ use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series, root};
 use crate::operator::Operator;
+use crate::script::api::values::numbered;
 use crate::script::{Fallible, Options};
 
 /// The script's handle to a block vector and the device it lives on.
@@ -89,11 +90,7 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// Rows, or whatever `what` is, named by an array of ints, a range, or one int.
 pub(crate) fn row_numbers(rows: Dynamic, what: &str) -> Result<Vec<usize>> {
-    let whole = |i: INT| {
-        usize::try_from(i).map_err(|_| {
-            Error::input(format!("{what} {i} is negative")).hint(format!("{what}s are numbered from 0"))
-        })
-    };
+    let whole = |i: INT| numbered(i, what);
     if let Ok(i) = rows.as_int() {
         return Ok(vec![whole(i)?]);
     }
@@ -104,11 +101,15 @@ pub(crate) fn row_numbers(rows: Dynamic, what: &str) -> Result<Vec<usize>> {
         return range.map(whole).collect();
     }
     if let Some(array) = rows.try_cast::<Array>() {
-        let int =
-            |x: Dynamic| x.as_int().map_err(|t| Error::input(format!("a {what} number is an int, not {t}")));
+        let int = |x: Dynamic| {
+            x.as_int().map_err(|t| {
+                Error::input(format!("a {what} number is an int, not {t}")).hint("they are numbered from 0")
+            })
+        };
         return array.into_iter().map(|x| int(x).and_then(whole)).collect();
     }
-    Err(Error::input(format!("{what}s are given as an int, a range or an array of ints")))
+    Err(Error::input(format!("{what}s are given as an int, a range or an array of ints"))
+        .hint("like `3`, `0..4` or `[0, 2]`"))
 }
 
 fn column_count(columns: INT) -> Result<usize> {
@@ -198,7 +199,8 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and "phase" of complex ones.
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and
+    ///   "phase" of complex ones.
     /// - `first` (int >= 0, 0): the number of the first column; columns of the same number and seed are equal.
     ///
     /// # Example

@@ -76,8 +76,8 @@ mod vector_value_functions {
         Ok(Matrix::new(v.block.rows().global, v.block.columns(), numbers(v)?)?)
     }
 
-    /// A block of given numbers, fit for operator `h`: a Series or an array makes one column, a Matrix its columns. It has the
-    /// operator's precision, and is complex where the operator or the numbers are.
+    /// A block of given numbers, fit for operator `h`: a Series or an array makes one column, a Matrix its columns. It
+    /// has the operator's precision, and is complex where the operator or the numbers are.
     ///
     /// # Example
     /// ```rhai

@@ -1,9 +1,10 @@
-//! The vectors and operators that spectra need of a lattice: plane waves, paths in momentum space, rows of sites, velocities.
+//! The vectors and operators that spectra need of a lattice: plane waves, paths in momentum space,
+//! rows of sites, velocities.
 
 use rhai::plugin::*;
 use rhai::{Array, FLOAT, INT, Map};
 
-use super::values::real;
+use super::values::{numbered, real};
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method;
@@ -29,8 +30,9 @@ fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
 
 #[export_module(root = "crate::script::native")]
 mod wave_functions {
-    /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital. Positions
-    /// are those of the orbitals (the sites, unless `place_orbitals` put them elsewhere) before a strain.
+    /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and
+    /// orbital. Positions are those of the orbitals (the sites, unless `place_orbitals` put them elsewhere) before a
+    /// strain.
     ///
     /// # Options
     /// - `layer` (int >= 0, all): the cells of which index along `direction` carry the wave.
@@ -53,8 +55,8 @@ mod wave_functions {
         Ok(Vector::new(h.device(), waves))
     }
 
-    /// Which momenta the operator's lattice has, an array of true and false: those whose waves exp(i k r) go on across the periodic
-    /// boundaries, multiples of 2 pi over the length of the sample where they are not twisted.
+    /// Which momenta the operator's lattice has, an array of true and false: those whose waves exp(i k r) go on across
+    /// the periodic boundaries, multiples of 2 pi over the length of the sample where they are not twisted.
     ///
     /// # Options
     /// - `layer` (int >= 0, none): waves on one layer may have any momentum along `direction`.
@@ -74,8 +76,8 @@ mod wave_functions {
         Ok(fit.into_iter().map(Dynamic::from).collect())
     }
 
-    /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
-    /// the path each lies, in `length`.
+    /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far
+    /// along the path each lies, in `length`.
     ///
     /// # Example
     /// ```rhai
@@ -88,7 +90,9 @@ mod wave_functions {
         let corners = momenta(&path)?;
         let space = corners.first().map_or(0, Vec::len);
         if corners.len() < 2 || space == 0 || corners.iter().any(|k| k.len() != space) {
-            return Err(Error::input("a path has two corners at least, all of one dimension").into());
+            return Err(Error::input("a path has two corners at least, all of one dimension")
+                .hint("like `[[0.0, 0.0], [PI, PI]]`")
+                .into());
         }
         let points = usize::try_from(points).ok().filter(|n| (2..=1 << 24).contains(n));
         let points = points.ok_or_else(|| {
@@ -139,9 +143,10 @@ mod wave_functions {
             .collect::<Result<Array>>()?)
     }
 
-    /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1), in energies times lattice constants: each hopping times
-    /// i and its own displacement from the site it leaves to the one it reaches, across boundaries and as strained. Sums, multiples
-    /// and products of operators have velocities if all their parts have. The velocity of a velocity is i [v, x].
+    /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1), in energies times lattice constants: each
+    /// hopping times i and its own displacement from the site it leaves to the one it reaches, across boundaries and as
+    /// strained. Sums, multiples and products of operators have velocities if all their parts have.
+    /// The velocity of a velocity is i [v, x].
     ///
     /// # Example
     /// ```rhai
@@ -152,7 +157,6 @@ mod wave_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn velocity(h: &mut Operator, axis: INT) -> Fallible<Operator> {
-        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} is negative")))?;
-        Ok(h.velocity(axis)?)
+        Ok(h.velocity(numbered(axis, "axis")?)?)
     }
 }

@@ -53,8 +53,9 @@ pub(super) fn grid(value: &Dynamic) -> Result<Grid> {
 
 #[export_module(root = "crate::script::native")]
 mod wilson_module {
-    /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on spinor
-    /// fields of 12 rows a site: row = 12 site + 3 spin + colour. The gamma matrices are those of DeGrand and Rossi.
+    /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on
+    /// spinor fields of 12 rows a site: row = 12 site + 3 spin + colour.
+    /// The gamma matrices are those of DeGrand and Rossi.
     ///
     /// # Options
     /// - `mass` (0.0): the bare mass, in units of 1/a.
@@ -134,8 +135,9 @@ mod wilson_module {
         }
     }
 
-    /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts are
-    /// 2 u - 1, where u is the first output of SplitMix64 for seed stream 2^40 + 2 row and the next, taken to [0, 1).
+    /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts
+    /// are 2 u - 1, where u is the first output of SplitMix64 for seed stream 2^40 + 2 row and the next,
+    /// taken to [0, 1).
     ///
     /// # Example
     /// ```rhai
@@ -175,8 +177,8 @@ mod wilson_module {
         Ok(Vector::new(&device, v))
     }
 
-    /// Point sources at a site, given by its number or its four coordinates: twelve columns, one for each spin and colour,
-    /// column = 3 spin + colour.
+    /// Point sources at a site, given by its number or its four coordinates: twelve columns, one for each spin and
+    /// colour, column = 3 spin + colour.
     ///
     /// # Example
     /// ```rhai
@@ -196,9 +198,9 @@ mod wilson_module {
         Ok(Vector::new(&device, v))
     }
 
-    /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of a
-    /// propagator, the correlator of the pion. The slice of time 0 comes first, or that of a site, given by its number or its
-    /// four coordinates.
+    /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of
+    /// a propagator, the correlator of the pion. The slice of time 0 comes first, or that of a site, given by its
+    /// number or its four coordinates.
     ///
     /// # Example
     /// ```rhai

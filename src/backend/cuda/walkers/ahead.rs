@@ -8,7 +8,8 @@ use crate::backend::cuda::card::{Buffer, Card};
 use crate::backend::walkers::Radial;
 use crate::error::Result;
 
-/// Electrons of a panel at most: M and B learn of them together. More make deeper products, and more work within panels.
+/// Electrons of a panel at most: M and B learn of them together. More make deeper products,
+/// and more work within panels.
 const WIDEST: u32 = 256;
 
 /// Intervals of the table of pair functions and coefficients of each, as in the kernels; and how far it may be off.
@@ -154,7 +155,8 @@ impl CudaWalkers {
         let (n, first, wide) = (spin.n, spin.first, wide(spin.n));
         let tiles = (n - panel).min(wide).div_ceil(EDGE);
         let matrices = self.matrices(spin);
-        // SAFETY: of all launches, the kernel's arguments; matrices are n x n, strips 64 x `wide`, of every filling and walker.
+        // SAFETY: of all launches, the kernel's arguments; matrices are n x n, strips 64 x `wide`,
+        // of every filling and walker.
         unsafe {
             if spin.fillings == 1 {
                 let arguments = arguments![walk, m, n, first, begin, panel, inner, state, chosen];

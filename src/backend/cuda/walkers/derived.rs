@@ -1,5 +1,5 @@
-//! Orbitals with their derivatives, for energies and drifts: of some walkers at a time, so that many of them with many orbitals
-//! do not exhaust the memory.
+//! Orbitals with their derivatives, for energies and drifts: of some walkers at a time, so that many of them with many
+//! orbitals do not exhaust the memory.
 
 use super::layout::Walk;
 use super::{CudaWalkers, THREADS, WARPS, arguments};
@@ -40,7 +40,8 @@ impl CudaWalkers {
         Ok(())
     }
 
-    /// The first walker of every pass, and the walkers in it. All are as long: the last may repeat what another has done.
+    /// The first walker of every pass, and the walkers in it. All are as long:
+    /// the last may repeat what another has done.
     pub(super) fn passes(&self, derived: &Derived) -> impl Iterator<Item = (u32, Walk)> {
         let (walk, pass, points) = (self.walk, derived.pass, derived.planes.points());
         (0..walk.walkers).step_by(pass as usize).map(move |from| {

@@ -29,7 +29,8 @@ pub(super) struct EnergyRoom {
     external: Option<Sums>,
     images: Option<Buffer>,
     waves: Option<Sums>,
-    /// Inverse matrices of both spins in a pass of walkers and the sum of determinants, where energies have a table of their own.
+    /// Inverse matrices of both spins in a pass of walkers and the sum of determinants,
+    /// where energies have a table of their own.
     exact: Option<(Expanded, [Buffer; 2])>,
     terms: Buffer,
     partial: Buffer,

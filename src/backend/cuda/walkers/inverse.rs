@@ -59,8 +59,8 @@ impl CudaWalkers {
         self.weighed()
     }
 
-    /// `(A^-1)^T` of a spin's electrons in every filling and walker of `walk`, from orbitals that have been evaluated; to a
-    /// buffer, the logarithm and the phase of the determinants to where they belong.
+    /// `(A^-1)^T` of a spin's electrons in every filling and walker of `walk`, from orbitals that have been evaluated;
+    /// to a buffer, the logarithm and the phase of the determinants to where they belong.
     pub(super) fn invert(
         &self,
         from: &dyn Evaluation,

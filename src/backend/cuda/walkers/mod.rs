@@ -117,7 +117,8 @@ struct CudaWalkers {
     energy_room: Option<EnergyRoom>,
     /// Whether the determinants are known, as sweeps of whole configurations keep them.
     settled: bool,
-    /// Sweeps as recorded, with or without drift; the first of a kind is queued launch by launch, which loads its kernels.
+    /// Sweeps as recorded, with or without drift; the first of a kind is queued launch by launch,
+    /// which loads its kernels.
     graphs: HashMap<SweepKey, Option<Graph>>,
 }
 
@@ -314,7 +315,8 @@ impl CudaWalkers {
         unsafe { self.card.launch("walk_places", (blocks, 1), THREADS, &arguments![walk, trial]) }
     }
 
-    /// Orbitals of `count` electrons of a spin from `own` on at the points of `walk`, as rows (or as columns) of every matrix.
+    /// Orbitals of `count` electrons of a spin from `own` on at the points of `walk`,
+    /// as rows (or as columns) of every matrix.
     #[expect(clippy::too_many_arguments, reason = "the kernel's")]
     fn rows(
         &self,

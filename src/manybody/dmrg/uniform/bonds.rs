@@ -1,4 +1,5 @@
-//! Matrices on a bond of an infinite chain, between the state and its conjugate: past whole cells, as vectors of eigensolvers.
+//! Matrices on a bond of an infinite chain, between the state and its conjugate: past whole cells,
+//! as vectors of eigensolvers.
 
 use faer::Mat;
 
@@ -91,7 +92,8 @@ impl BlockLayout {
     }
 }
 
-/// The fixed point of the right side of tensors that are isometries from the left, near `start`: Hermitian, of trace one.
+/// The fixed point of the right side of tensors that are isometries from the left, near `start`: Hermitian,
+/// of trace one.
 ///
 /// # Errors
 /// When it does not converge; interruption.

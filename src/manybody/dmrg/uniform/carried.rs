@@ -1,5 +1,5 @@
-//! Operators of the automaton carried along an infinite chain between two states, a matrix for each operator of a bond. What the
-//! surroundings of single sites hold as blocks stands here between any two states, shifted by a charge or not.
+//! Operators of the automaton carried along an infinite chain between two states, a matrix for each operator of a bond.
+//! What the surroundings of single sites hold as blocks stands here between any two states, shifted by a charge or not.
 
 use faer::Mat;
 
@@ -103,9 +103,9 @@ impl Chain<'_> {
         })
     }
 
-    /// The solution of `x = phase (T x + source)`, where T carries past a cell of the chain, among the matrices of a layout.
-    /// Between a state and itself T has a fixed point, which is taken out: `same` has the operators that this concerns, the
-    /// fixed point, and that of the other side.
+    /// The solution of `x = phase (T x + source)`, where T carries past a cell of the chain, among the matrices of a
+    /// layout. Between a state and itself T has a fixed point, which is taken out: `same` has the operators that this
+    /// concerns, the fixed point, and that of the other side.
     ///
     /// # Errors
     /// When it does not converge, as between states that are the same but were not said to be.
@@ -150,7 +150,8 @@ impl Chain<'_> {
 pub(super) struct RowLayout(Vec<Option<BlockLayout>>);
 
 impl RowLayout {
-    /// Between a bra and a ket, but for the operator `without`. The label of the bra is that of the ket and the operator's.
+    /// Between a bra and a ket, but for the operator `without`. The label of the bra is that of the ket and the
+    /// operator's.
     pub fn new(
         symmetry: &Symmetry,
         side: Side,

@@ -1,5 +1,5 @@
-//! Steps along the energy's gradient near the minimum: quasi-Newton steps over isometries (L-BFGS), in the metric of the state's own
-//! overlap (Hauru, Van Damme, Haegeman, SciPost Phys. 10, 040 (2021)).
+//! Steps along the energy's gradient near the minimum: quasi-Newton steps over isometries (L-BFGS), in the metric of
+//! the state's own overlap (Hauru, Van Damme, Haegeman, SciPost Phys. 10, 040 (2021)).
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub(super) type Change<T> = Vec<Vec<Mat<T>>>;
 /// The most steps that are remembered, and the most bytes that they take.
 const REMEMBERED: usize = 20;
 const BYTES: usize = 1 << 30;
-/// The part of the expected gain that a step has to bring, the part of the slope that may be left, and what is rounding in an
-/// energy.
+/// The part of the expected gain that a step has to bring, the part of the slope that may be left, and what is rounding
+/// in an energy.
 const GAIN: f64 = 1e-4;
 const SLOPE: f64 = 0.9;
 const ROUNDING: f64 = 1e-13;

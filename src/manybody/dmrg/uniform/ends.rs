@@ -1,4 +1,5 @@
-//! Tensors between any two bases of a bond, whose sectors need not all be reached, and the infinite state that they make.
+//! Tensors between any two bases of a bond, whose sectors need not all be reached,
+//! and the infinite state that they make.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

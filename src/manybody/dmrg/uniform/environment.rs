@@ -1,5 +1,6 @@
-//! What lies left and right of each bond of an infinite chain, as blocks that carry the operators of the automaton. Terms
-//! that are complete are a geometric sum over all cells; what grows with their number, the energy, is taken out of it.
+//! What lies left and right of each bond of an infinite chain, as blocks that carry the operators of the automaton.
+//! Terms that are complete are a geometric sum over all cells; what grows with their number, the energy,
+//! is taken out of it.
 
 use std::sync::Arc;
 
@@ -180,8 +181,8 @@ impl<'a, T: Element> HalfChain<'a, T> {
         open.map(|k| (k, BlockLayout::new(symmetry, &self.space, &charge(k)))).collect()
     }
 
-    /// What is carried at the cell's edge, but for complete terms: exact after as many cells as terms reach; what decays
-    /// without end is the solution of a linear system.
+    /// What is carried at the cell's edge, but for complete terms: exact after as many cells as terms reach; what
+    /// decays without end is the solution of a linear system.
     fn open_terms(&self, known: Option<&[Carried<T>]>, tol: f64) -> Result<Vec<Carried<T>>> {
         let fresh = || vec![Carried::Nothing; self.h.mpo.bond(0).charges.len()];
         let known = known.filter(|_| self.h.decays).map_or_else(fresh, <[Carried<T>]>::to_vec);
@@ -312,8 +313,8 @@ pub(super) fn numbers_carried(h: &Repeated, spaces: &[Space]) -> u128 {
     numbers
 }
 
-/// Asks for the memory of what lies around the sites of a cell: the operators on both sides of its bonds, and the vectors of
-/// linear systems. `vectors` more are of two sites.
+/// Asks for the memory of what lies around the sites of a cell: the operators on both sides of its bonds, and the
+/// vectors of linear systems. `vectors` more are of two sites.
 pub(super) fn need_memory<T>(h: &Repeated, spaces: &[Space], vectors: usize) -> Result<()> {
     let square = |space: &Space| space.dims().iter().map(|&d| (d * d) as u128).sum::<u128>();
     let widest = spaces.iter().map(square).max().unwrap_or(0);

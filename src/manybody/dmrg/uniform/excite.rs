@@ -1,6 +1,6 @@
-//! Excitations of an infinite chain by the quasi-particle ansatz (Haegeman, Pirvu, Weir, Cirac, Osborne, Verschelde, Verstraete,
-//! Phys. Rev. B 85, 100408 (2012)): one site's matrices changed, in a superposition of all cells with a momentum. Between two
-//! ground states the excitation is a kink.
+//! Excitations of an infinite chain by the quasi-particle ansatz (Haegeman, Pirvu, Weir, Cirac, Osborne, Verschelde,
+//! Verstraete, Phys. Rev. B 85, 100408 (2012)): one site's matrices changed, in a superposition of all cells with a
+//! momentum. Between two ground states the excitation is a kink.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Canonical forms: the same state by isometries from the left and from the right, and bonds cut to the largest weights.
+//! Canonical forms: the same state by isometries from the left and from the right,
+//! and bonds cut to the largest weights.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,8 +123,8 @@ impl<T: Element> Uniform<T> {
         Uniform::from_left_form(cell, spaces, left, &identity(&spaces[0]))
     }
 
-    /// The same state with its right form and the matrices on the bonds found anew from its left form, so that all belong to
-    /// one state; those on the bonds are diagonal.
+    /// The same state with its right form and the matrices on the bonds found anew from its left form, so that all
+    /// belong to one state; those on the bonds are diagonal.
     ///
     /// # Errors
     /// When a fixed point or decomposition does not converge.

@@ -1,6 +1,6 @@
-//! A chain that grows from its middle until a cell more changes nothing: infinite-size DMRG with a prediction of the cell to
-//! come (McCulloch, arXiv:0804.2509 (2008)). A cell goes in, two of its sites at a time find their ground state between the
-//! blocks on both sides, and its halves join these. The next cell goes in where the halves were parted.
+//! A chain that grows from its middle until a cell more changes nothing: infinite-size DMRG with a prediction of the
+//! cell to come (McCulloch, arXiv:0804.2509 (2008)). A cell goes in, two of its sites at a time find their ground state
+//! between the blocks on both sides, and its halves join these. The next cell goes in where the halves were parted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,7 +70,8 @@ pub struct Growth<T> {
     bond: usize,
     left: Arc<Block<T>>,
     right: Arc<Block<T>>,
-    /// The predicted sites: isometries from the left, one that holds the weights, at `middle - 1`, isometries from the right.
+    /// The predicted sites: isometries from the left, one that holds the weights, at `middle - 1`,
+    /// isometries from the right.
     sites: Vec<Tensor<T>>,
     middle: usize,
     /// The Schmidt values that the blocks have been parted at.
@@ -212,7 +213,8 @@ impl<T: Element> Two<'_, T> {
         let sum: f64 = all.iter().map(|a| a.0).sum();
         let weights: Vec<f64> = all.iter().map(|a| a.0 / sum).collect();
         let cut = Truncation { states: Some(how.states), ..Truncation::default() };
-        // Weights below the square of what the search leaves are its noise: ends of the chain that are degenerate would mix by it.
+        // Weights below the square of what the search leaves are its noise:
+        // ends of the chain that are degenerate would mix by it.
         let kept = count(&weights, &cut, how.cutoff.max(tol * tol).max(1e-30))?;
         let mut dims = vec![0; parts.len()];
         all[..kept].iter().for_each(|a| dims[a.1] += 1);
@@ -237,8 +239,8 @@ impl<T: Element> Two<'_, T> {
     }
 }
 
-/// The tensor whose isometries from the right have rows by the label before; columns are in the basis of a right block with the
-/// site, whose product is `fusion`.
+/// The tensor whose isometries from the right have rows by the label before; columns are in the basis of a right block
+/// with the site, whose product is `fusion`.
 fn right_tensor<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],
@@ -408,8 +410,8 @@ impl<T: Element> Growth<T> {
         self.predicted(left, right, sites, &last, lost)
     }
 
-    /// The chain with another cell in its middle, and what is to come next: the halves of this one in the other order, with their
-    /// weights moved to the outside, and divided by those that are there already.
+    /// The chain with another cell in its middle, and what is to come next: the halves of this one in the other order,
+    /// with their weights moved to the outside, and divided by those that are there already.
     fn predicted(
         &self,
         left: Arc<Block<T>>,
@@ -461,7 +463,8 @@ impl<T: Element> Growth<T> {
         &cell.states[(self.bond + k) % cell.count()]
     }
 
-    /// The sites of the right half as isometries from the left, and the weights of the middle that are left over behind them.
+    /// The sites of the right half as isometries from the left, and the weights of the middle that are left over behind
+    /// them.
     fn pushed_out_right(
         &self,
         sites: &[Tensor<T>],
@@ -488,8 +491,8 @@ impl<T: Element> Growth<T> {
         Ok((next, labelled(&space, &carry)))
     }
 
-    /// The sites of the left half as isometries from the right, the weights of the middle that are left over before them, and
-    /// the basis there.
+    /// The sites of the left half as isometries from the right, the weights of the middle that are left over before
+    /// them, and the basis there.
     fn pushed_out_left(
         &self,
         sites: &[Tensor<T>],

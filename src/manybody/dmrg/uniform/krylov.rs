@@ -121,8 +121,8 @@ pub(super) struct Eigenpair {
     pub residual: f64,
 }
 
-/// The `count` eigenvalues of the largest moduli of a map, descending, by a Krylov space of at most `most` vectors; fewer
-/// if the space from `start` has fewer.
+/// The `count` eigenvalues of the largest moduli of a map, descending, by a Krylov space of at most `most` vectors;
+/// fewer if the space from `start` has fewer.
 ///
 /// # Errors
 /// Those of the map; interruption; when the small problem does not converge.
@@ -174,8 +174,9 @@ pub(super) fn largest<T: Element>(
     }
 }
 
-/// The `count` lowest eigenvalues of a Hermitian map, ascending, with vectors and the norms of their residuals, by Krylov spaces of at
-/// most `most` vectors (Lanczos 1950, orthogonalised in full). Further spaces orthogonal to what was found look for equal ones.
+/// The `count` lowest eigenvalues of a Hermitian map, ascending, with vectors and the norms of their residuals, by
+/// Krylov spaces of at most `most` vectors (Lanczos 1950, orthogonalised in full). Further spaces orthogonal to what
+/// was found look for equal ones.
 ///
 /// # Errors
 /// Those of the map; interruption; when the small problem does not converge.

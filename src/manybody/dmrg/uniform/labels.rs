@@ -70,7 +70,8 @@ fn copies(large: &UnitCell, small: &UnitCell) -> Result<usize> {
 }
 
 impl<T: Element> Uniform<T> {
-    /// The state whose bond `b` and site `b` are those that `from` says of this one, with labels larger by `by`, one for each bond.
+    /// The state whose bond `b` and site `b` are those that `from` says of this one, with labels larger by `by`,
+    /// one for each bond.
     fn arranged(&self, from: &[usize], by: &[Label]) -> Result<Uniform<T>> {
         let n = self.count();
         let symmetry = &self.cell.symmetry;
@@ -151,8 +152,8 @@ impl<T: Element> Uniform<T> {
         Ok(Uniform { cell: cell.clone(), spaces, left, right, centre })
     }
 
-    /// The same state in a shorter cell, of which this one is several copies, and how well that cell can hold it: 1 where all
-    /// copies are alike, less where the state repeats itself only after all of them.
+    /// The same state in a shorter cell, of which this one is several copies, and how well that cell can hold it: 1
+    /// where all copies are alike, less where the state repeats itself only after all of them.
     ///
     /// # Errors
     /// When this cell is none of copies of the other; when a decomposition does not converge.

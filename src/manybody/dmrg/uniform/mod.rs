@@ -1,5 +1,5 @@
-//! Infinite chains: a cell of sites that repeats, states of it as uniform matrix product states, and the way to its ground
-//! state.
+//! Infinite chains: a cell of sites that repeats, states of it as uniform matrix product states, and the way to its
+//! ground state.
 
 mod automaton;
 mod bonds;

@@ -114,7 +114,8 @@ impl<T: Element> UniformSearch<T> {
         UniformSearch { h: self.h.clone(), psi, known: None, found: self.found, near: None, due, moved: 0 }
     }
 
-    /// With bonds of at most `states` states, and weights of no less than `least`; and the largest weight that was lost.
+    /// With bonds of at most `states` states, and weights of no less than `least`;
+    /// and the largest weight that was lost.
     ///
     /// # Errors
     /// When a decomposition does not converge.
@@ -123,9 +124,9 @@ impl<T: Element> UniformSearch<T> {
         Ok((self.of(psi, 0), lost))
     }
 
-    /// With its states moved to the sectors, and to the kinds of states within them, where the ground state of two sites has more
-    /// weight: `most` has the most states of a bond, the least weight, and how many times its own the weight has to be for which a
-    /// state gives way.
+    /// With its states moved to the sectors, and to the kinds of states within them, where the ground state of two
+    /// sites has more weight: `most` has the most states of a bond, the least weight, and how many times its own the
+    /// weight has to be for which a state gives way.
     ///
     /// # Errors
     /// As [`UniformSearch::step`].
@@ -142,9 +143,9 @@ impl<T: Element> UniformSearch<T> {
         Ok(UniformSearch { moved, ..self.of(psi, NEW) })
     }
 
-    /// The state in its canonical forms with what is known of it: energy and gradient, and the variance of the energy a site as
-    /// far as two neighbouring sites show it, which is all of it where terms reach no further (Hubig, Haegeman, Schollwöck,
-    /// Phys. Rev. B 97, 045125 (2018)).
+    /// The state in its canonical forms with what is known of it: energy and gradient, and the variance of the energy a
+    /// site as far as two neighbouring sites show it, which is all of it where terms reach no further (Hubig, Haegeman,
+    /// Schollwöck, Phys. Rev. B 97, 045125 (2018)).
     ///
     /// # Errors
     /// As [`UniformSearch::step`].

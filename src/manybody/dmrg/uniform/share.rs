@@ -1,5 +1,6 @@
-//! Which sectors of a bond get its states: bonds that grow by what the Hamiltonian adds to two neighbouring sites, bonds cut to
-//! the largest weights, and states moved to the sectors where the ground state of two sites has more weight.
+//! Which sectors of a bond get its states: bonds that grow by what the Hamiltonian adds to two neighbouring sites,
+//! bonds cut to the largest weights, and states moved to the sectors where the ground state of two sites has more
+//! weight.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -203,8 +204,8 @@ impl<T: Element> Uniform<T> {
         Ok(Exchange { own, found })
     }
 
-    /// The state with its states moved to the sectors where the ground state of two sites has more weight, and how many have
-    /// moved.
+    /// The state with its states moved to the sectors where the ground state of two sites has more weight, and how many
+    /// have moved.
     ///
     /// # Errors
     /// When a search, linear system or decomposition fails; interruption.
@@ -321,8 +322,8 @@ impl<T: Element> Uniform<T> {
         Ok(Uniform { cell: self.cell.clone(), spaces, left, right, centre })
     }
 
-    /// The state with at most `states` states at each bond, those of the largest weights, and of no less than `least` of
-    /// all; and the largest weight that a bond has lost.
+    /// The state with at most `states` states at each bond, those of the largest weights, and of no less than `least`
+    /// of all; and the largest weight that a bond has lost.
     ///
     /// # Errors
     /// When a decomposition does not converge.
@@ -353,7 +354,8 @@ impl<T: Element> Uniform<T> {
         }
         self.fitting(&mut dims);
         if dims.iter().any(|of_bond| of_bond.iter().all(|d| *d == 0)) {
-            // The largest weights of the bonds belong to several states, as those of classical chains may: one of them stays.
+            // The largest weights of the bonds belong to several states, as those of classical chains may:
+            // one of them stays.
             let largest = |p: &(Mat<T>, Vec<f64>, Mat<T>)| p.1.first().copied().unwrap_or(0.0);
             let weights: Vec<Vec<f64>> = bases.iter().map(|b| b.iter().map(largest).collect()).collect();
             dims = self.heaviest(&weights);
@@ -380,8 +382,8 @@ impl<T: Element> Uniform<T> {
         Uniform::canonical(&self.cell, &spaces, &tensors)
     }
 
-    /// One state at each bond, in the sectors that the cell leads through and back to the first: of all such ways the one whose
-    /// weights have the largest product. No state where there is no way.
+    /// One state at each bond, in the sectors that the cell leads through and back to the first: of all such ways the
+    /// one whose weights have the largest product. No state where there is no way.
     fn heaviest(&self, weights: &[Vec<f64>]) -> Vec<Vec<usize>> {
         let n = self.count();
         let mut best = (0.0, Vec::new());
@@ -460,8 +462,8 @@ struct Exchange<T> {
 }
 
 impl<T> Exchange<T> {
-    /// How many states of each sector stay, and how many come: the largest weights of both, `states` in all and none below
-    /// `least`. A state gives way to one of `gain` times its weight.
+    /// How many states of each sector stay, and how many come: the largest weights of both, `states` in all and none
+    /// below `least`. A state gives way to one of `gain` times its weight.
     fn moves(&self, old: Dims, (states, least, gain): (usize, f64, f64)) -> (Dims, Dims) {
         let mut stay = old;
         let mut come = Dims::new();
@@ -491,8 +493,8 @@ impl<T> Exchange<T> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// The tensor between larger bases, in whose sectors the old states come first, and what `extra` adds to the matrix of
-    /// a row of the new product.
+    /// The tensor between larger bases, in whose sectors the old states come first, and what `extra` adds to the matrix
+    /// of a row of the new product.
     fn padded(
         &self,
         symmetry: &super::super::space::Symmetry,

@@ -31,8 +31,8 @@ struct Diagonal {
     sites: Vec<(usize, Vec<C64>)>,
 }
 
-/// The local states of a product state of low energy with the numbers of the cell. Of several with the lowest expectation
-/// value it is the one that the Hamiltonian changes most.
+/// The local states of a product state of low energy with the numbers of the cell. Of several with the lowest
+/// expectation value it is the one that the Hamiltonian changes most.
 ///
 /// # Errors
 /// When the sum does not fit the cell.
@@ -134,8 +134,8 @@ fn within(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
 }
 
 impl<T: Element> Uniform<T> {
-    /// A state of random numbers, from number `first` of a seed on, of some states at each bond, with the labels around those
-    /// of a product state.
+    /// A state of random numbers, from number `first` of a seed on, of some states at each bond, with the labels around
+    /// those of a product state.
     ///
     /// # Errors
     /// When the product is none of the cell; when a decomposition does not converge.

@@ -1,5 +1,6 @@
-//! A state of an infinite chain: the matrices of one cell, in the left and the right canonical form, and the matrices on
-//! the bonds between them (Zauner-Stauber, Vanderstraeten, Fishman, Verstraete, Haegeman, Phys. Rev. B 97, 045145 (2018)).
+//! A state of an infinite chain: the matrices of one cell, in the left and the right canonical form, and the matrices
+//! on the bonds between them (Zauner-Stauber, Vanderstraeten, Fishman, Verstraete, Haegeman, Phys. Rev. B 97,
+//! 045145 (2018)).
 
 use std::sync::Arc;
 

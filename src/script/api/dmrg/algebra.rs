@@ -125,10 +125,7 @@ fn combined(list: &Array, o: &Options) -> Result<Held> {
         return Err(Error::input("a sum of no states").hint("like `dmrg::combine([[2.0, a], [-1.0, b]])`"));
     };
     for (_, other) in &parts {
-        if other.order()? != first.order()? {
-            let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find all with the same `order`"));
-        }
+        first.must_stand_as(other)?;
     }
     let real = parts.iter().all(|(z, s)| z.im == 0.0 && matches!(s.state, Either::Real(_)));
     let (state, discarded) = if real {
@@ -217,7 +214,8 @@ mod algebra_functions {
         Ok(psi.applied(sum, &o)?)
     }
 
-    /// A sum of states of one sector, as an array of coefficients and states; the weight that was cut off is its `discarded`, as of `dmrg::apply`.
+    /// A sum of states of one sector, as an array of coefficients and states; the weight that was cut off is its
+    /// `discarded`, as of `dmrg::apply`.
     ///
     /// # Options
     /// - those of `dmrg::apply`.
@@ -235,8 +233,9 @@ mod algebra_functions {
         Ok(combined(&list, &o)?)
     }
 
-    /// A state after a unitary matrix on every site: one Matrix for all, or an array of one for each. `new[a] = sum_b u[a, b] old[b]` over the
-    /// states of the site as they stand: fermionic ones get no signs. A matrix must not mix states of different conserved numbers.
+    /// A state after a unitary matrix on every site: one Matrix for all, or an array of one for each.
+    /// `new[a] = sum_b u[a, b] old[b]` over the states of the site as they stand: fermionic ones get no signs. A matrix
+    /// must not mix states of different conserved numbers.
     ///
     /// # Example
     /// ```rhai
@@ -259,7 +258,8 @@ mod algebra_functions {
         Ok(run()?)
     }
 
-    /// The element `<a|O|b>` of a sum of operators between two states of one chain, with their norms: `a.element(sum, b)`.
+    /// The element `<a|O|b>` of a sum of operators between two states of one chain,
+    /// with their norms: `a.element(sum, b)`.
     ///
     /// # Example
     /// ```rhai
@@ -270,10 +270,7 @@ mod algebra_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn element(held: &mut Held, sum: OpSum, other: Held) -> Fallible<Dynamic> {
-        if held.order()? != other.order()? {
-            let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find both with the same `order`").into());
-        }
+        held.must_stand_as(&other)?;
         let sum = held.own(sum)?;
         let makes_complex = either!(&other.state, s => s.makes_complex(&sum))?;
         let value = match (&held.state, &other.state) {
@@ -283,8 +280,8 @@ mod algebra_functions {
         Ok(value.map(number)?)
     }
 
-    /// The norm: 1 for states that are found by sweeps or made as products, another after `dmrg::apply` and `dmrg::combine`. It counts in
-    /// `overlap` and `element`; expectation values are those of the state at norm one.
+    /// The norm: 1 for states that are found by sweeps or made as products, another after `dmrg::apply` and
+    /// `dmrg::combine`. It counts in `overlap` and `element`; expectation values are those of the state at norm one.
     ///
     /// # Example
     /// ```rhai
@@ -319,8 +316,8 @@ mod algebra_functions {
         either!(&held.state, s => s.sites().clone())
     }
 
-    /// The entropy of order `alpha` of each bond, `ln(sum w^alpha) / (1 - alpha)` of its weights: a Table of `bond` and `entropy`. Order 1 is
-    /// that of von Neumann, as in `state.entropy`; order 0 counts the weights above rounding.
+    /// The entropy of order `alpha` of each bond, `ln(sum w^alpha) / (1 - alpha)` of its weights: a Table of `bond` and
+    /// `entropy`. Order 1 is that of von Neumann, as in `state.entropy`; order 0 counts the weights above rounding.
     ///
     /// # Example
     /// ```rhai

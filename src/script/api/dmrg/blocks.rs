@@ -135,8 +135,8 @@ const STRATEGIES: [(&str, Strategy); 3] =
 
 #[export_module(root = "crate::script::native")]
 mod block_functions {
-    /// A sum of operators as a finite automaton along the chain: at each bond the operators that are still to be coupled,
-    /// as few as possible. The sector is that of the whole chain; its numbers label all bases.
+    /// A sum of operators as a finite automaton along the chain: at each bond the operators that are still to be
+    /// coupled, as few as possible. The sector is that of the whole chain; its numbers label all bases.
     ///
     /// # Example
     /// ```rhai
@@ -191,7 +191,8 @@ mod block_functions {
         mpo.transfers().into_iter().map(|label| Dynamic::from(map(label))).collect()
     }
 
-    /// The largest sum, over the sites, of the sizes of the terms that act there: about what a change of one site costs.
+    /// The largest sum, over the sites, of the sizes of the terms that act there:
+    /// about what a change of one site costs.
     ///
     /// # Example
     /// ```rhai
@@ -203,8 +204,8 @@ mod block_functions {
         mpo.strength().all
     }
 
-    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least; `strength` where
-    /// there are none. Energies of electrons that a large repulsion keeps apart are of this size.
+    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least;
+    /// `strength` where there are none. Energies of electrons that a large repulsion keeps apart are of this size.
     ///
     /// # Example
     /// ```rhai
@@ -217,7 +218,8 @@ mod block_functions {
         mpo.strength().off_diagonal
     }
 
-    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above 1e4.
+    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above
+    /// 1e4.
     ///
     /// # Example
     /// ```rhai
@@ -278,8 +280,8 @@ mod block_functions {
         edge(&mpo, Side::Right)
     }
 
-    /// As `dmrg::right_edge`, of the chain cut before site `site`: terms that reach beyond are left out. A superblock with it
-    /// takes the sector nearest to its share of the chain's.
+    /// As `dmrg::right_edge`, of the chain cut before site `site`: terms that reach beyond are left out. A superblock
+    /// with it takes the sector nearest to its share of the chain's.
     ///
     /// # Example
     /// ```rhai
@@ -301,8 +303,9 @@ mod block_functions {
         })
     }
 
-    /// A block of one site at the end of an infinite chain of such sites, coupled to their neighbours by `bond`: a sum of
-    /// terms on sites 0 and 1; terms on site 0 alone act on every site, those that name both on every pair. All numbers that the coupling conserves are kept.
+    /// A block of one site at the end of an infinite chain of such sites, coupled to their neighbours by `bond`: a sum
+    /// of terms on sites 0 and 1; terms on site 0 alone act on every site, those that name both on every pair. All
+    /// numbers that the coupling conserves are kept.
     ///
     /// # Options
     /// - `side` ("left" or "right"): of the chain.
@@ -325,7 +328,8 @@ mod block_functions {
         Ok(either_map!(&empty, b => b.extend()?))
     }
 
-    /// The block with the next site and its coupling. The product basis is kept in parts, to be rotated into a smaller one.
+    /// The block with the next site and its coupling. The product basis is kept in parts,
+    /// to be rotated into a smaller one.
     ///
     /// # Example
     /// ```rhai
@@ -383,8 +387,8 @@ mod block_functions {
         Ok(rotated(block, &basis)?)
     }
 
-    /// Whether `mirror()` gives the other half of the chain, which then has no more sites than these two halves: that of blocks
-    /// from `edge_block`.
+    /// Whether `mirror()` gives the other half of the chain, which then has no more sites than these two halves: that
+    /// of blocks from `edge_block`.
     #[rhai_fn(global, get = "has_mirror", pure)]
     pub fn has_mirror(block: &mut AnyBlock) -> bool {
         either!(block, b => b.mpo().mirror().is_some())
@@ -429,18 +433,18 @@ mod block_functions {
         either!(block, b => b.bytes()) as INT
     }
 
-    /// The Hamiltonian of two blocks side by side in a sector of conserved numbers, as an operator: `davidson`, `dot` and
-    /// `h * v` take it. Numbers that the sector does not name are free; without a sector it is the chain's.
+    /// The Hamiltonian of two blocks side by side in a sector of conserved numbers, as an operator: `davidson`, `dot`
+    /// and `h * v` take it. Numbers that the sector does not name are free; without a sector it is the chain's.
     ///
     /// # Options
-    /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
-    ///   "auto" chooses for each operator.
+    /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with operators of block and site together, "l-1-1-r"
+    ///   with blocks and sites apart; "auto" chooses for each operator.
     /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take;
     ///   beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends hold
     ///   them in main memory anyway.
-    /// - `schedule` ("together" or "four-streams" or "no-streams"): how one GPU launches the products (Nemes, Barcza, Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185
-    ///   (2014) 1570): all together, or a launch for each block of the result, in turn on "four-streams", or one after the other,
-    ///   "no-streams". The numbers are the same.
+    /// - `schedule` ("together" or "four-streams" or "no-streams"): how one GPU launches the products (Nemes, Barcza,
+    ///   Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185 (2014) 1570): all together, or a launch for each block of the
+    ///   result, in turn on "four-streams", or one after the other, "no-streams". The numbers are the same.
     ///
     /// # Example
     /// ```rhai

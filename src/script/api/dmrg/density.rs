@@ -163,13 +163,13 @@ pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Resul
 
 #[export_module(root = "crate::script::native")]
 mod density_functions {
-    /// The density matrix of the "left" or "right" half of a superblock in the state `vectors`; of several columns it is
-    /// the weighted mean.
+    /// The density matrix of the "left" or "right" half of a superblock in the state `vectors`; of several columns it
+    /// is the weighted mean.
     ///
     /// # Options
     /// - `weights` (array or Series or range, equal): weight of each column.
-    /// - `noise` (float >= 0, 0.0): weight of White's perturbation: the state after each operator that couples the halves. It restores sectors
-    ///   that the block has lost (White 2005).
+    /// - `noise` (float >= 0, 0.0): weight of White's perturbation: the state after each operator that couples the
+    ///   halves. It restores sectors that the block has lost (White 2005).
     ///
     /// # Example
     /// ```rhai
@@ -191,8 +191,8 @@ mod density_functions {
         Ok(density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?)?)
     }
 
-    /// The same for several superblocks that share the half, in different sectors, say: an array of them and one of their
-    /// vectors; `weights` are those of all columns in turn.
+    /// The same for several superblocks that share the half, in different sectors, say: an array of them and one of
+    /// their vectors; `weights` are those of all columns in turn.
     ///
     /// # Example
     /// ```rhai
@@ -232,10 +232,12 @@ mod density_functions {
     /// # Options
     /// - `states` (int >= 1, all): the most states.
     /// - `cutoff` (0 <= float < 1, 0.0): the most weight to discard.
-    /// - `information` (float >= 0, none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
+    /// - `information` (float >= 0, none): the most entropy to lose (dynamic block-state selection,
+    ///   Legeza and Sólyom 2004).
     /// - `at_least` (int >= 1, 1): so many states are kept, even where the cutoff would remove them.
-    /// - `low` (int >= 0, 0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
-    ///   state, at most as many as `states` in all: what a superblock that is not the whole chain yet cannot know to matter.
+    /// - `low` (int >= 0, 0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector
+    ///   near those of the state, at most as many as `states` in all:
+    ///   what a superblock that is not the whole chain yet cannot know to matter.
     ///
     /// # Example
     /// ```rhai

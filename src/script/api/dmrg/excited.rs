@@ -27,8 +27,8 @@ fn complex(held: &HeldUniform) -> Uniform<C64> {
 
 #[export_module(root = "crate::script::native")]
 mod excited_functions {
-    /// The state moved to the left by some sites: what stood on site `by` of the cell stands on its first. An antiferromagnet's other
-    /// ground state, to which kinks lead.
+    /// The state moved to the left by some sites: what stood on site `by` of the cell stands on its first. An
+    /// antiferromagnet's other ground state, to which kinks lead.
     ///
     /// # Example
     /// ```rhai
@@ -43,8 +43,8 @@ mod excited_functions {
         Ok(HeldUniform { state, about: held.about.clone() })
     }
 
-    /// The lowest excitations above a ground state at one wave number a site, by the quasi-particle ansatz (Haegeman et al., PRB 85,
-    /// 100408 (2012)): a Table of `energy` and `residual`. `dmrg::uniform_excitations` takes several.
+    /// The lowest excitations above a ground state at one wave number a site, by the quasi-particle ansatz (Haegeman et
+    /// al., PRB 85, 100408 (2012)): a Table of `energy` and `residual`. `dmrg::uniform_excitations` takes several.
     ///
     /// # Options
     /// - `charge` (map, zero): the conserved numbers that the excitation has more than the ground state.

@@ -26,10 +26,10 @@ type AnyGrowth = Either<Arc<Growth<f64>>, Arc<Growth<C64>>>;
 
 #[export_module(root = "crate::script::native")]
 mod growth_functions {
-    /// A chain that grows from its middle towards the ground state of an infinite one, from a state of a cell of two sites or more, by
-    /// `grown`, which gives a new one (McCulloch 2008). `energy` (of a site) is what the last cell has added, and `mismatch` how far the
-    /// Schmidt values are from those that the cell before has left: 0 where a cell more changes nothing. `state()` is the state whose
-    /// every cell is like the last one.
+    /// A chain that grows from its middle towards the ground state of an infinite one, from a state of a cell of two
+    /// sites or more, by `grown`, which gives a new one (McCulloch 2008). `energy` (of a site) is what the last cell
+    /// has added, and `mismatch` how far the Schmidt values are from those that the cell before has left: 0 where a
+    /// cell more changes nothing. `state()` is the state whose every cell is like the last one.
     ///
     /// # Example
     /// ```rhai
@@ -94,8 +94,8 @@ mod growth_functions {
         Ok(HeldUniform { state, about: Rc::default() })
     }
 
-    /// The same state in a shorter cell, of which this one's is several copies. Its `alike` says how well the shorter cell can hold it: 1
-    /// where all copies are alike, less where the state repeats itself only after all of them.
+    /// The same state in a shorter cell, of which this one's is several copies. Its `alike` says how well the shorter
+    /// cell can hold it: 1 where all copies are alike, less where the state repeats itself only after all of them.
     ///
     /// # Example
     /// ```rhai

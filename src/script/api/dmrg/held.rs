@@ -42,6 +42,15 @@ impl Held {
         }
     }
 
+    /// Refuses another state whose sites stand in another order along its chain.
+    pub(super) fn must_stand_as(&self, other: &Held) -> Result<()> {
+        if self.order()? == other.order()? {
+            return Ok(());
+        }
+        Err(Error::input("states whose sites stand in different orders along their chains")
+            .hint("find all with the same `order`"))
+    }
+
     /// The places of some sites in the chain, ascending, and which of the sites each is.
     pub(super) fn places(&self, sites: &[usize]) -> Result<(Vec<usize>, Vec<usize>)> {
         let Some(order) = self.order()? else { return Ok((sites.to_vec(), (0..sites.len()).collect())) };

@@ -1,5 +1,5 @@
 //! DMRG in pieces: `Mpo`, `Block`, superblocks as operators, `DensityMatrix`, `BlockBasis`, `DmrgState`. The algorithms
-//! are scripts over these (`stdlib/dmrg.rhai`).
+//! are scripts over these (`stdlib/dmrg/`).
 
 mod algebra;
 mod blocks;

@@ -75,7 +75,8 @@ mod multiplet_functions {
         twice.map_or(Dynamic::UNIT, |twice| (FLOAT::from(twice) / 2.0).into())
     }
 
-    /// The scalar products `<S_i . S_j>` of the spins of all pairs of sites, a row for each i; `s (s + 1)` on the diagonal.
+    /// The scalar products `<S_i . S_j>` of the spins of all pairs of sites, a row for each i;
+    /// `s (s + 1)` on the diagonal.
     ///
     /// # Options
     /// - `sites` (any, all): an array of the sites, ascending.

@@ -28,8 +28,8 @@ pub(super) fn to_array(order: &[usize]) -> Array {
 
 #[export_module(root = "crate::script::native")]
 mod order_functions {
-    /// Says in which order `dmrg::finite` lines up the sites of a sum: an array of all of them as they stand in the chain. The
-    /// terms keep their numbers, and so do the sites of the state that is found.
+    /// Says in which order `dmrg::finite` lines up the sites of a sum: an array of all of them as they stand in the
+    /// chain. The terms keep their numbers, and so do the sites of the state that is found.
     ///
     /// # Example
     /// ```rhai
@@ -78,9 +78,9 @@ mod order_functions {
         Ok(order_of(&order).and_then(|order| sites.reordered(&order))?)
     }
 
-    /// An order of `n` sites along a chain that has few bonds across its cuts, for `bonds` given as arrays that begin with two
-    /// sites, as `lattice.bonds()` does: around a long cylinder, not along. It is the order of the numbers unless a better one
-    /// is found.
+    /// An order of `n` sites along a chain that has few bonds across its cuts, for `bonds` given as arrays that begin
+    /// with two sites, as `lattice.bonds()` does: around a long cylinder, not along. It is the order of the numbers
+    /// unless a better one is found.
     ///
     /// # Example
     /// ```rhai

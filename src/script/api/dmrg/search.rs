@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series};
-use crate::script::api::manybody::sector_of;
+use crate::script::api::manybody::{sector_of, state_name};
 use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -37,11 +37,7 @@ fn named(cell: &UnitCell, names: &Array) -> Result<Vec<usize>> {
         return Err(Error::input(format!("{} local states for a cell of {}", names.len(), cell.sites))
             .hint("a product state has one for each site of the cell"));
     }
-    let one = |(i, name): (usize, &Dynamic)| {
-        let name = name.clone().into_string();
-        let name = name.map_err(|_| Error::input("local states are given by name"))?;
-        cell.sites.site(i)?.state(&name)
-    };
+    let one = |(i, name): (usize, &Dynamic)| cell.sites.site(i)?.state(&state_name(name)?);
     names.iter().enumerate().map(one).collect()
 }
 
@@ -54,9 +50,9 @@ fn search_from(h: &Arc<Repeated>, state: &AnyUniform) -> Result<AnySearch> {
 
 #[export_module(root = "crate::script::native")]
 mod search_functions {
-    /// The automaton of a sum of operators that every cell of an infinite chain repeats, in the sector of the cell's conserved
-    /// numbers. Sites beyond the cell are those of the cells behind it. `widths` are the operators that it carries across each
-    /// bond, from that before the cell on.
+    /// The automaton of a sum of operators that every cell of an infinite chain repeats, in the sector of the cell's
+    /// conserved numbers. Sites beyond the cell are those of the cells behind it. `widths` are the operators that it
+    /// carries across each bond, from that before the cell on.
     ///
     /// # Example
     /// ```rhai
@@ -86,14 +82,15 @@ mod search_functions {
         h.strength.all
     }
 
-    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least; `strength` where
-    /// there are none.
+    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least;
+    /// `strength` where there are none.
     #[rhai_fn(global, get = "off_diagonal", pure)]
     pub fn cell_off_diagonal(h: &mut Arc<Repeated>) -> FLOAT {
         h.strength.off_diagonal
     }
 
-    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above 1e4.
+    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above
+    /// 1e4.
     #[rhai_fn(global, get = "unit", pure)]
     pub fn cell_unit(h: &mut Arc<Repeated>) -> FLOAT {
         crate::method::unit_of(h.strength.all)
@@ -148,8 +145,8 @@ mod search_functions {
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }
 
-    /// The names of the local states of a product state of a cell that is low in energy: of those of the lowest `<H>` the one that
-    /// the Hamiltonian changes most.
+    /// The names of the local states of a product state of a cell that is low in energy: of those of the lowest `<H>`
+    /// the one that the Hamiltonian changes most.
     ///
     /// # Example
     /// ```rhai
@@ -166,8 +163,8 @@ mod search_functions {
         Ok(states.into_iter().enumerate().map(name).collect::<Result<Array>>()?)
     }
 
-    /// A search for the ground state of an infinite chain, from a state of it, by `step`, `widened` and `cut`, each of which gives
-    /// a new search. `energy` (of a site) and `gradient` are of the state that the last step began with.
+    /// A search for the ground state of an infinite chain, from a state of it, by `step`, `widened` and `cut`, each of
+    /// which gives a new search. `energy` (of a site) and `gradient` are of the state that the last step began with.
     ///
     /// # Example
     /// ```rhai
@@ -188,8 +185,8 @@ mod search_functions {
         Ok(search_from(&h, &start.state)?)
     }
 
-    /// One step of all sites of the cell by the variational algorithm for uniform matrix product states (Zauner-Stauber et al.
-    /// 2018).
+    /// One step of all sites of the cell by the variational algorithm for uniform matrix product states (Zauner-Stauber
+    /// et al. 2018).
     #[rhai_fn(global, name = "step", pure, return_raw)]
     pub fn step(run: &mut AnySearch) -> Fallible<AnySearch> {
         let session = session()?;
@@ -197,8 +194,8 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.step(&device, &task)?)))
     }
 
-    /// The search with bonds of up to `states` states, as far as the Hamiltonian adds any to two neighbouring sites. The state
-    /// stays what it is.
+    /// The search with bonds of up to `states` states, as far as the Hamiltonian adds any to two neighbouring sites.
+    /// The state stays what it is.
     #[rhai_fn(global, name = "widened", pure, return_raw)]
     pub fn widened(run: &mut AnySearch, states: INT) -> Fallible<AnySearch> {
         let device = session()?.device();
@@ -213,9 +210,9 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.cut(states, least)?.0)))
     }
 
-    /// The search with its states, of at most `states` a bond and none of weights below `least`, moved to the sectors, and the kinds of
-    /// states within them, where the ground state of two neighbouring sites has more weight: a state gives way to one of `gain` times
-    /// its weight. `moved` says how many have moved.
+    /// The search with its states, of at most `states` a bond and none of weights below `least`, moved to the sectors,
+    /// and the kinds of states within them, where the ground state of two neighbouring sites has more weight: a state
+    /// gives way to one of `gain` times its weight. `moved` says how many have moved.
     #[rhai_fn(global, name = "reshared", pure, return_raw)]
     pub fn reshared(run: &mut AnySearch, states: INT, least: Real, gain: Real) -> Fallible<AnySearch> {
         let session = session()?;

@@ -18,7 +18,7 @@ use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table, format};
 use crate::operator::Operator;
-use crate::script::api::manybody::sector_of;
+use crate::script::api::manybody::{sector_of, state_name};
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -113,9 +113,7 @@ mod state_functions {
         }
         let mut states = Vec::new();
         for (i, name) in names.iter().enumerate() {
-            let name = name.clone().into_string();
-            let name = name.map_err(|_| Error::input("local states are given by name"))?;
-            states.push(sites.site(i)?.state(&name)?);
+            states.push(sites.site(i)?.state(&state_name(name)?)?);
         }
         let state = State::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
         Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
@@ -159,8 +157,8 @@ mod state_functions {
         Ok(right_blocks_of(&mpo, &state, &[], &Truncation::default())?)
     }
 
-    /// As `dmrg::right_blocks(mpo, state)`, in bases that also hold what other states have on the right (Yang, White 2020): those of their
-    /// states that are not there yet and have the largest weights.
+    /// As `dmrg::right_blocks(mpo, state)`, in bases that also hold what other states have on the right (Yang, White
+    /// 2020): those of their states that are not there yet and have the largest weights.
     ///
     /// # Options
     /// - `states` (int >= 1, as many as there are): most states of a bond in all.
@@ -196,28 +194,30 @@ mod state_functions {
         Ok(held.known("energy")?)
     }
 
-    /// The largest weight that a truncation of the last sweep discarded; of states that were evolved, applied to or added, the sum over
-    /// all bonds and steps.
+    /// The largest weight that a truncation of the last sweep discarded; of states that were evolved, applied to or
+    /// added, the sum over all bonds and steps.
     #[rhai_fn(global, get = "discarded", pure, return_raw)]
     pub fn discarded(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("discarded")?)
     }
 
-    /// `<H^2> - <H>^2` of the state as it is kept: how far it is from an eigenstate of the Hamiltonian that it was found for.
-    /// `state.variance(h)` is that of any sum.
+    /// `<H^2> - <H>^2` of the state as it is kept: how far it is from an eigenstate of the Hamiltonian that it was
+    /// found for. `state.variance(h)` is that of any sum.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
     pub fn known_variance(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("variance")?)
     }
 
-    /// The lowest energy that the last sweep met at any bond, before the bases were cut further: what other programs report.
+    /// The lowest energy that the last sweep met at any bond, before the bases were cut further:
+    /// what other programs report.
     #[rhai_fn(global, get = "lowest", pure, return_raw)]
     pub fn lowest(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("lowest")?)
     }
 
-    /// The order in which the sites stand along the chain of blocks: site `order[k]` at place `k`; `()` where that is the order
-    /// of their numbers. Bonds (`entropy`, `spectrum`, `states`) are those of the chain; all that names sites goes by their numbers.
+    /// The order in which the sites stand along the chain of blocks: site `order[k]` at place `k`; `()` where that is
+    /// the order of their numbers. Bonds (`entropy`, `spectrum`, `states`) are those of the chain;
+    /// all that names sites goes by their numbers.
     #[rhai_fn(global, get = "order", pure)]
     pub fn order(held: &mut Held) -> Dynamic {
         held.about.get("order").cloned().unwrap_or(Dynamic::UNIT)
@@ -238,8 +238,8 @@ mod state_functions {
         Ok(held.known("excited")?)
     }
 
-    /// The table of the sweeps: `sweep`, `energy`, `states`, `discarded` weight, largest `entropy`, `seconds`, `bytes` of memory and
-    /// Davidson `iterations`.
+    /// The table of the sweeps: `sweep`, `energy`, `states`, `discarded` weight, largest `entropy`, `seconds`, `bytes`
+    /// of memory and Davidson `iterations`.
     #[rhai_fn(global, get = "sweeps", pure, return_raw)]
     pub fn sweeps(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("sweeps")?)
@@ -286,7 +286,8 @@ mod state_functions {
         Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
     }
 
-    /// The weights of the Schmidt decomposition at a bond, descending: the entanglement spectrum is minus their logarithm.
+    /// The weights of the Schmidt decomposition at a bond, descending:
+    /// the entanglement spectrum is minus their logarithm.
     ///
     /// # Example
     /// ```rhai
@@ -309,7 +310,8 @@ mod state_functions {
     /// The expectation value of an operator on each site; a fermionic one has its string of signs before it.
     ///
     /// # Options
-    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operator or are of no interest.
+    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operator or are of no
+    ///   interest.
     ///
     /// # Example
     /// ```rhai
@@ -358,7 +360,8 @@ mod state_functions {
     /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
     ///
     /// # Options
-    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operators or are of no interest.
+    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operators or are of no
+    ///   interest.
     ///
     /// # Example
     /// ```rhai
@@ -390,10 +393,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn overlap(held: &mut Held, other: Held) -> Fallible<Dynamic> {
-        if held.order()? != other.order()? {
-            let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find both with the same `order`").into());
-        }
+        held.must_stand_as(&other)?;
         let value = match (&held.state, &other.state) {
             (Either::Real(a), Either::Real(b)) => a.overlap(b),
             (a, b) => {
@@ -416,11 +416,12 @@ mod state_functions {
         either!(&held.state, s => s.sector()).into_iter().map(|(n, q)| (n.into(), q.into())).collect()
     }
 
-    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy reads, of the state
-    /// without the excited ones beside it. There `site0_block0`, .. are the blocks of the first site's tensor, each a matrix
-    /// between a sector of the bond before and one of the bond behind, and row k of `site0_index` has block k's sector before, state
-    /// of the site, and sector behind. `bond0_dims` and `bond0_charges` have the size and the conserved numbers of the sectors of the
-    /// bond before site 0, `state0_charges` those of the site's states, and `norm` is a factor of the product of all tensors.
+    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy
+    /// reads, of the state without the excited ones beside it. There `site0_block0`, .. are the blocks of the first
+    /// site's tensor, each a matrix between a sector of the bond before and one of the bond behind, and row k of
+    /// `site0_index` has block k's sector before, state of the site, and sector behind. `bond0_dims` and
+    /// `bond0_charges` have the size and the conserved numbers of the sectors of the bond before site 0,
+    /// `state0_charges` those of the site's states, and `norm` is a factor of the product of all tensors.
     ///
     /// # Example
     /// ```rhai

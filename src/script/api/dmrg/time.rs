@@ -1,4 +1,5 @@
-//! What evolves states: exponentials of superblocks and other operators, Schmidt decompositions of their vectors, gates.
+//! What evolves states: exponentials of superblocks and other operators,
+//! Schmidt decompositions of their vectors, gates.
 
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
@@ -15,7 +16,8 @@ use crate::method::{Moments, Window};
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::api::chebyshev::{SharedMoments, as_complex};
-use crate::script::api::manybody::sector_of;
+use crate::script::api::manybody::{sector_of, state_name};
+use crate::script::api::values::numbered;
 use crate::script::api::vector::Vector;
 use crate::script::rooms::{INTERNAL, Rooms};
 use crate::script::{Fallible, Options, session};
@@ -64,10 +66,10 @@ mod time_functions {
         Ok(schmidt_of(&both, &v, side)?)
     }
 
-    /// Infinite temperature as a state (Verstraete, Garcia-Ripoll, Cirac 2004): all product states of a sector with equal weights, each site
-    /// beside a copy of itself that nothing acts on. Operators keep their names and sites, so that `expect`, `correlations` and
-    /// `dmrg::evolve` take the same sums; `log_states` is the logarithm of the number of states. Half of an imaginary time `-I * beta`
-    /// takes it to the inverse temperature `beta` (`dmrg::thermal`).
+    /// Infinite temperature as a state (Verstraete, Garcia-Ripoll, Cirac 2004): all product states of a sector with
+    /// equal weights, each site beside a copy of itself that nothing acts on. Operators keep their names and sites, so
+    /// that `expect`, `correlations` and `dmrg::evolve` take the same sums; `log_states` is the logarithm of the number
+    /// of states. Half of an imaginary time `-I * beta` takes it to the inverse temperature `beta` (`dmrg::thermal`).
     ///
     /// # Example
     /// ```rhai
@@ -80,8 +82,8 @@ mod time_functions {
         hot(&chain, &sector, None)
     }
 
-    /// As `dmrg::purified(chain, sector)`, for a Hamiltonian that does not conserve all numbers of its sites: those that it conserves
-    /// are the same on the sites and on their copies.
+    /// As `dmrg::purified(chain, sector)`, for a Hamiltonian that does not conserve all numbers of its sites: those
+    /// that it conserves are the same on the sites and on their copies.
     ///
     /// # Example
     /// ```rhai
@@ -94,8 +96,8 @@ mod time_functions {
         hot(&chain, &sector, Some(&h))
     }
 
-    /// As `dmrg::white_transformation(both, v, next, basis, side)`, where the `side` block of `next` is that of `both` grown by a site as it
-    /// is, without a new basis.
+    /// As `dmrg::white_transformation(both, v, next, basis, side)`, where the `side` block of `next` is that of `both`
+    /// grown by a site as it is, without a new basis.
     #[rhai_fn(name = "white_transformation", return_raw)]
     pub fn white_transformation_unmoved(
         both: Operator,
@@ -125,20 +127,18 @@ mod internal_functions {
         if sum.tails().is_empty() { sum.terms().iter().map(of).max().unwrap_or(0) as INT } else { INT::MAX }
     }
 
-    /// How far two sums on `sites` sites are apart: the sum of the moduli by which the coefficients of each product differ.
+    /// How far two sums on `sites` sites are apart: the sum of the moduli by which the coefficients of each product
+    /// differ.
     pub fn apart(a: OpSum, b: OpSum, sites: INT) -> FLOAT {
         a.apart(&b, usize::try_from(sites).unwrap_or(0))
     }
 
-    /// The other states that sites `i` and `j` of a product state may have without a change of the sector's numbers: pairs of names.
+    /// The other states that sites `i` and `j` of a product state may have without a change of the sector's numbers:
+    /// pairs of names.
     #[rhai_fn(return_raw)]
     pub fn other_states(sites: Sites, names: Array, i: INT, j: INT, sector: Map) -> Fallible<Array> {
-        let place = |i: INT| usize::try_from(i).map_err(|_| Error::input(format!("site {i}")));
-        let (i, j) = (place(i)?, place(j)?);
-        let state = |i: usize| -> Result<usize> {
-            let name = names.get(i).and_then(|name| name.clone().into_string().ok());
-            sites.site(i)?.state(&name.ok_or_else(|| Error::input("local states are given by name"))?)
-        };
+        let (i, j) = (numbered(i, "site")?, numbered(j, "site")?);
+        let state = |i: usize| sites.site(i)?.state(&state_name(names.get(i).unwrap_or(&Dynamic::UNIT))?);
         let found = other_states_of(&sites, &sector_of(&sector)?, (i, j), (state(i)?, state(j)?))?;
         let (of_i, of_j) = (sites.site(i)?.states(), sites.site(j)?.states());
         let pair = |(a, b): (usize, usize)| {

@@ -207,8 +207,9 @@ mod uniform_functions {
         Ok(number(either!(&held.state, s => s.expectation(&sum))?))
     }
 
-    /// The correlations `<A_i B_(i + r)>` from a site of the cell to those behind it: a Table of `distance`, from 0 to `range`, `value`,
-    /// and `connected`, which is `value` less `<A_i> <B_(i + r)>`. Fermionic operators have their signs.
+    /// The correlations `<A_i B_(i + r)>` from a site of the cell to those behind it: a Table of `distance`, from 0 to
+    /// `range`, `value`, and `connected`, which is `value` less `<A_i> <B_(i + r)>`.
+    /// Fermionic operators have their signs.
     ///
     /// # Options
     /// - `site` (int >= 0, 0): the site of the cell that A stands on.
@@ -250,12 +251,13 @@ mod uniform_functions {
         ])?)
     }
 
-    /// The largest eigenvalues of the transfer matrix of a cell: a Table of `modulus`, descending, `wave`, their phases as wave numbers a
-    /// site (pi for what alternates), and `length`, the correlation length in sites. The first one, 1, is the state itself;
-    /// a second one of modulus 1 tells of a superposition of several states.
+    /// The largest eigenvalues of the transfer matrix of a cell: a Table of `modulus`, descending, `wave`, their phases
+    /// as wave numbers a site (pi for what alternates), and `length`, the correlation length in sites. The first one,
+    /// 1, is the state itself; a second one of modulus 1 tells of a superposition of several states.
     ///
     /// # Options
-    /// - `charge` (map, zero): the change of conserved numbers of the operators whose correlations it describes, like `#{ Sz: 1 }`.
+    /// - `charge` (map, zero): the change of conserved numbers of the operators whose correlations it describes,
+    ///   like `#{ Sz: 1 }`.
     ///
     /// # Example
     /// ```rhai
@@ -281,8 +283,8 @@ mod uniform_functions {
         ])?)
     }
 
-    /// The correlation length in sites: the largest of all charges, of which those of up to two quanta are looked at. 0 for a product
-    /// state, infinite for a superposition of several states.
+    /// The correlation length in sites: the largest of all charges, of which those of up to two quanta are looked at. 0
+    /// for a product state, infinite for a superposition of several states.
     ///
     /// # Example
     /// ```rhai
@@ -318,8 +320,8 @@ mod uniform_functions {
         Ok(Table::from_columns(columns)?)
     }
 
-    /// The entanglement entropy of each bond of the cell: a Table of `bond` (0 lies between sites 0 and 1, the last between two
-    /// cells) and `entropy`.
+    /// The entanglement entropy of each bond of the cell: a Table of `bond` (0 lies between sites 0 and 1, the last
+    /// between two cells) and `entropy`.
     ///
     /// # Example
     /// ```rhai
@@ -352,8 +354,8 @@ mod uniform_functions {
         Ok(Series::Real(weights.into_iter().map(|w| w.0).collect()))
     }
 
-    /// The entanglement spectrum at a bond, ascending: a Table of the conserved numbers to the left, counted from some cell on, the
-    /// `weight` of each Schmidt state and its `level`, minus the logarithm of the weight.
+    /// The entanglement spectrum at a bond, ascending: a Table of the conserved numbers to the left, counted from some
+    /// cell on, the `weight` of each Schmidt state and its `level`, minus the logarithm of the weight.
     ///
     /// # Example
     /// ```rhai
@@ -429,9 +431,10 @@ mod uniform_functions {
         matches!(held.state, Either::Complex(_))
     }
 
-    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy reads, with the
-    /// isometries `left0_block0`, .. and `right0_block0`, .., the matrices `centre0_block0`, .. of the bonds (bond i lies before site
-    /// i of the cell), and what `DmrgState`'s `save` says of the rest. The states of the last site count less the numbers of a cell.
+    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy
+    /// reads, with the isometries `left0_block0`, .. and `right0_block0`, .., the matrices `centre0_block0`, .. of the
+    /// bonds (bond i lies before site i of the cell), and what `DmrgState`'s `save` says of the rest. The states of the
+    /// last site count less the numbers of a cell.
     ///
     /// # Example
     /// ```rhai

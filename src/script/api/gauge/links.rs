@@ -91,8 +91,8 @@ mod links_functions {
         Ok(Matrix::new(3, 3, Series::Complex(u.link(site, mu)?.to_vec()))?)
     }
 
-    /// The field with another link of a site, by its number or its four coordinates, in a direction: a 3 x 3 Matrix in SU(3),
-    /// to 1e-10.
+    /// The field with another link of a site, by its number or its four coordinates, in a direction: a 3 x 3 Matrix in
+    /// SU(3), to 1e-10.
     ///
     /// # Example
     /// ```rhai

@@ -1,5 +1,5 @@
-//! Gauge fields by rule: unit, random, of constant flux, the reference field that anyone can write down, and by functions of
-//! scripts.
+//! Gauge fields by rule: unit, random, of constant flux, the reference field that anyone can write down, and by
+//! functions of scripts.
 
 use rhai::plugin::*;
 use rhai::{FnPtr, INT};
@@ -20,8 +20,9 @@ pub(super) fn module() -> Module {
 
 #[export_module(root = "crate::script::native")]
 mod make_functions {
-    /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions do; one
-    /// name makes all four boundaries of a lattice antiperiodic, and only that of time for a gauge field's own `boundary`.
+    /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions
+    /// do; one name makes all four boundaries of a lattice antiperiodic,
+    /// and only that of time for a gauge field's own `boundary`.
     ///
     /// # Example
     /// ```rhai
@@ -80,8 +81,9 @@ mod make_functions {
         Ok(task::apart(move || unit.random(seed))?)
     }
 
-    /// The reference field that anyone can write down: U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices and
-    /// theta_a = r (2 u - 1), where u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a, taken to [0, 1).
+    /// The reference field that anyone can write down: U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices
+    /// and theta_a = r (2 u - 1), where u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a,
+    /// taken to [0, 1).
     ///
     /// # Example
     /// ```rhai
@@ -98,11 +100,12 @@ mod make_functions {
         Ok(task::apart(move || unit.reference_field(r))?)
     }
 
-    /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology where the flux is weak: with m quanta in the planes
-    /// its charge is 2 (m01 m23 - m02 m13 + m03 m12), and the overlap operator on it has minus that as its index. Weak means
-    /// that the phases f = 2 pi |m|/(L_p L_q) of plaquettes are pi/2 at most, and their sum over the planes below 2 (1 + s) with
-    /// s of the kernel: beyond that modes cross, and the index is another one. A note tells where s = 0 could show it. Both
-    /// bounds were found by computing the index on 4^4 lattices; on larger ones they were not tried.
+    /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology where the flux is weak: with m quanta in
+    /// the planes its charge is 2 (m01 m23 - m02 m13 + m03 m12), and the overlap operator on it has minus that as its
+    /// index. Weak means that the phases f = 2 pi |m|/(L_p L_q) of plaquettes are pi/2 at most, and their sum over the
+    /// planes below 2 (1 + s) with s of the kernel: beyond that modes cross, and the index is another one. A note tells
+    /// where s = 0 could show it. Both bounds were found by computing the index on 4^4 lattices;
+    /// on larger ones they were not tried.
     ///
     /// # Options
     /// - `plane01` (0), `plane02` (0), `plane03` (0), `plane12` (0), `plane13` (0), `plane23` (0): flux quanta

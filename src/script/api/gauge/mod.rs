@@ -1,5 +1,6 @@
-//! `Links` and the module `gauge`: SU(3) gauge fields. How they are made is in `make.rs`, Monte Carlo sweeps in `sweeps.rs`,
-//! smearing and flow in `smear.rs`, numbers in `observe.rs`, files in `files.rs`, methods of the type in `links.rs`.
+//! `Links` and the module `gauge`: SU(3) gauge fields. How they are made is in `make.rs`, Monte Carlo sweeps in
+//! `sweeps.rs`, smearing and flow in `smear.rs`, numbers in `observe.rs`, files in `files.rs`,
+//! methods of the type in `links.rs`.
 
 mod files;
 mod links;
@@ -34,8 +35,8 @@ pub(super) fn register(rooms: &mut Rooms) {
     files::register(rooms);
 }
 
-/// Which sites of a lattice this process has the links of: those of its vectors of spinors. Without ranks these are all, and no
-/// backend is asked.
+/// Which sites of a lattice this process has the links of: those of its vectors of spinors. Without ranks these are
+/// all, and no backend is asked.
 fn region() -> Result<Box<dyn Fn([usize; 4]) -> Result<Region> + Send + Sync>> {
     if ranks::world().is_none() {
         return Ok(Box::new(|dims| Ok(Region::whole(dims))));

@@ -65,8 +65,8 @@ mod observables {
         Ok(gauge::polyakov(&u, super::direction(direction)?)?)
     }
 
-    /// The Polyakov loop of every site of the three-dimensional lattice that the time direction, or `direction`, leaves: a
-    /// complex Series, the first direction fastest.
+    /// The Polyakov loop of every site of the three-dimensional lattice that the time direction, or `direction`,
+    /// leaves: a complex Series, the first direction fastest.
     ///
     /// # Example
     /// ```rhai
@@ -85,8 +85,8 @@ mod observables {
         Ok(Series::Complex(gauge::polyakov_lines(&u, super::direction(direction)?)?))
     }
 
-    /// The Wilson loop of r x t links: the mean of Re Tr/3 of all planar loops with t links along time (direction 3) and r
-    /// along one of the three directions of space.
+    /// The Wilson loop of r x t links: the mean of Re Tr/3 of all planar loops with t links along time (direction 3)
+    /// and r along one of the three directions of space.
     ///
     /// # Options
     /// - `plane` (any, averaged over, see above): the directions of r and of t instead, like `[0, 1]`.
@@ -106,8 +106,8 @@ mod observables {
         Ok(gauge::wilson_loop(&u, &along, time, sides, &task)?)
     }
 
-    /// The Wilson loops of all sizes up to rmax x tmax, as `wilson_loop` means them: a Table of r, t and W. Lines of links are
-    /// made once and grow with the loops.
+    /// The Wilson loops of all sizes up to rmax x tmax, as `wilson_loop` means them: a Table of r, t and W. Lines of
+    /// links are made once and grow with the loops.
     ///
     /// # Options
     /// - `plane` (any, averaged over): the directions of r and of t, as for `gauge::wilson_loop`.
@@ -136,8 +136,9 @@ mod observables {
         ])?)
     }
 
-    /// The topological charge of the clover field strength `F = (C - C^+)/(8i)`, whose trace is kept, as in Grid; some programs take
-    /// it off, which changes rough fields by per cents. It nears an integer on smooth fields: smear or flow first.
+    /// The topological charge of the clover field strength `F = (C - C^+)/(8i)`, whose trace is kept, as in Grid; some
+    /// programs take it off, which changes rough fields by per cents. It nears an integer on smooth fields:
+    /// smear or flow first.
     ///
     /// # Example
     /// ```rhai

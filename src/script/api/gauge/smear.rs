@@ -48,8 +48,8 @@ mod smearing {
         Ok(gauge::ape(&u, alpha, steps, &session()?.task(false))?)
     }
 
-    /// The Wilson flow (Luescher 2010): a map of the flowed field `links` and the `table` of `time`, `plaquette`, `energy`
-    /// (the action density E by clovers), `t2_energy` (t^2 E) and the topological `charge`.
+    /// The Wilson flow (Luescher 2010): a map of the flowed field `links` and the `table` of `time`, `plaquette`,
+    /// `energy` (the action density E by clovers), `t2_energy` (t^2 E) and the topological `charge`.
     ///
     /// # Options
     /// - `time` (1.0): flow time in lattice units.

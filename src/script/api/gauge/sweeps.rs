@@ -16,10 +16,10 @@ pub(super) fn module() -> Module {
 
 #[export_module(root = "crate::script::native")]
 mod sweep_functions {
-    /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep followed
-    /// by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps it has had, so
-    /// that sweeps one by one are the same run as all at once. Random numbers belong to links: on any number of ranks, which share
-    /// the lattice out in boxes, the field is the same to the last bit.
+    /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep
+    /// followed by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps
+    /// it has had, so that sweeps one by one are the same run as all at once. Random numbers belong to links: on any
+    /// number of ranks, which share the lattice out in boxes, the field is the same to the last bit.
     ///
     /// # Options
     /// - `beta` (float >= 0, required): give the coupling 6/g^2, such as 6.0.
@@ -61,8 +61,9 @@ mod sweep_functions {
         calls.finish(made)
     }
 
-    /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so that the
-    /// field moves far while its Wilson action stays as it is. Nothing is random, and `sweeps` of the field stays too.
+    /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so
+    /// that the field moves far while its Wilson action stays as it is. Nothing is random,
+    /// and `sweeps` of the field stays too.
     ///
     /// # Options
     /// - `sweeps` (int >= 0, 1): over-relaxation sweeps.

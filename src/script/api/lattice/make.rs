@@ -39,7 +39,8 @@ fn custom(vectors: Array, o: &Options) -> Result<Lattice> {
         None => (0..positions.len()).map(letter).collect::<Vec<_>>(),
     };
     if names.len() != positions.len() {
-        return Err(Error::input(format!("{} names for {} sites", names.len(), positions.len())));
+        return Err(Error::input(format!("{} names for {} sites", names.len(), positions.len()))
+            .hint("give one for each site of the cell, or leave them out"));
     }
     let basis = names.into_iter().zip(positions).map(|(name, position)| Site { name, position }).collect();
     let mut bonds = Vec::new();

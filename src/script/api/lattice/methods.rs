@@ -120,8 +120,8 @@ mod lattice_functions {
         Ok(found.into_iter().map(|s| Dynamic::from(s as INT)).collect())
     }
 
-    /// The nearest-neighbour bonds, each once, as `[i, j, phase]`: the phase that an antiperiodic or twisted boundary puts on
-    /// the matrix element of row i and column j, 1 elsewhere.
+    /// The nearest-neighbour bonds, each once, as `[i, j, phase]`: the phase that an antiperiodic or twisted boundary
+    /// puts on the matrix element of row i and column j, 1 elsewhere.
     ///
     /// # Example
     /// ```rhai

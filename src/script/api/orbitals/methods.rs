@@ -78,9 +78,9 @@ fn on_grid(set: &OrbitalSet) -> Result<&SplineOrbitals> {
 
 #[export_module(root = "crate::script::native")]
 mod orbitals_functions {
-    /// The same orbitals as cubic B-splines on a periodic grid, a[ix, iy, iz, l] with l fastest, interpolated exactly at its
-    /// points: as fast as memory delivers coefficients. Errors fall as the fourth power of the spacing, those of the
-    /// Laplacian as the second.
+    /// The same orbitals as cubic B-splines on a periodic grid, a[ix, iy, iz, l] with l fastest, interpolated exactly
+    /// at its points: as fast as memory delivers coefficients. Errors fall as the fourth power of the spacing, those of
+    /// the Laplacian as the second.
     ///
     /// # Options
     /// - `spacing` (float > 0, 0.35): the largest step of the grid, bohr.
@@ -175,7 +175,8 @@ mod orbitals_functions {
         Ok(energies?)
     }
 
-    /// All orbitals at a point [x, y, z] (bohr), or a Matrix of points x orbitals at points that are the rows of a Matrix.
+    /// All orbitals at a point [x, y, z] (bohr), or a Matrix of points x orbitals at points that are the rows of a
+    /// Matrix.
     ///
     /// # Example
     /// ```rhai
@@ -209,8 +210,8 @@ mod orbitals_functions {
         Ok(found)
     }
 
-    /// Seconds that one evaluation of splines at many points (the rows of a Matrix) takes where they live, points and results
-    /// staying there: the best of several. Bringing points into order counts.
+    /// Seconds that one evaluation of splines at many points (the rows of a Matrix) takes where they live, points and
+    /// results staying there: the best of several. Bringing points into order counts.
     ///
     /// # Options
     /// - `derivatives` (false): gradients and Laplacians as well.

@@ -1,5 +1,5 @@
-//! `Orbitals` and the module `orbitals`: one-particle functions for Slater determinants. How they are made is here, what can
-//! be asked of them in `methods.rs`.
+//! `Orbitals` and the module `orbitals`: one-particle functions for Slater determinants. How they are made is here,
+//! what can be asked of them in `methods.rs`.
 
 mod methods;
 
@@ -143,8 +143,8 @@ fn rows_of(value: &Dynamic) -> Result<Vec<Vec<f64>>> {
 
 #[export_module(root = "crate::script::native")]
 mod orbitals_module {
-    /// Plane waves of a cell, by energy: the constant, then cosine and sine of every pair G, -G, of mean square one. With a
-    /// twist k they are exp(i (G + k) . r).
+    /// Plane waves of a cell, by energy: the constant, then cosine and sine of every pair G, -G, of mean square one.
+    /// With a twist k they are exp(i (G + k) . r).
     ///
     /// # Options
     /// - `count` (int >= 1, half the electrons): how many.
@@ -162,9 +162,9 @@ mod orbitals_module {
         Ok(Fourier::plane_waves(crystal.cell(), count, twist).map(OrbitalSet::waves)?)
     }
 
-    /// The one-electron states of a crystal's empirical potential: the Hamiltonian -1/2 Laplacian + V is diagonalised among
-    /// the plane waves below a cutoff at every k that the crystal's cell folds to its origin. They come by energy, of mean
-    /// square one, and are real: states at k and -k are combined. With a twist they are complex.
+    /// The one-electron states of a crystal's empirical potential: the Hamiltonian -1/2 Laplacian + V is diagonalised
+    /// among the plane waves below a cutoff at every k that the crystal's cell folds to its origin. They come by
+    /// energy, of mean square one, and are real: states at k and -k are combined. With a twist they are complex.
     ///
     /// # Options
     /// - `cutoff` (float > 0, 4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
@@ -186,8 +186,8 @@ mod orbitals_module {
     }
 
     /// Real orbitals fitted to a function of your own: `f(x, y, z)` is called at every point of a grid of the crystal's
-    /// cell (a number of points along each vector, or three) and gives a number or an array of them, one an orbital. The
-    /// splines take exactly these values there.
+    /// cell (a number of points along each vector, or three) and gives a number or an array of them, one an orbital.
+    /// The splines take exactly these values there.
     ///
     /// # Options
     /// - `precision` ("double" or "single"): of the numbers.
@@ -260,8 +260,8 @@ mod orbitals_module {
     }
 
     /// Contracted Gaussian orbitals in open space, for atoms and small molecules. Each shell is a map
-    /// `#{ center: [x, y, z], shell: "s", exponents: [..], coefficients: [..] }` with "s", "p" (x, y, z) or "d" (xx, xy, xz,
-    /// yy, yz, zz); primitives are normalised. A 1s Slater function as 2 to 6 Gaussians (STO-nG) is
+    /// `#{ center: [x, y, z], shell: "s", exponents: [..], coefficients: [..] }` with "s", "p" (x, y, z) or "d" (xx,
+    /// xy, xz, yy, yz, zz); primitives are normalised. A 1s Slater function as 2 to 6 Gaussians (STO-nG) is
     /// `#{ center: [x, y, z], sto: 3, zeta: 1.24 }`. Lengths are in bohr.
     ///
     /// # Options

@@ -209,9 +209,9 @@ fn electron(e: &Electrons, number: INT) -> Result<usize> {
 
 #[export_module(root = "crate::script::native")]
 mod configuration_functions {
-    /// Electrons at given places, with the determinants and inverse matrices of a wave function there: what an updating scheme of
-    /// one's own needs. Places are points in space, spin up first (a point of one dimension may be a number), or on a lattice
-    /// the sites of either spin, `[[0, 2], [1, 3]]`. A copy goes its own way.
+    /// Electrons at given places, with the determinants and inverse matrices of a wave function there: what an updating
+    /// scheme of one's own needs. Places are points in space, spin up first (a point of one dimension may be a number),
+    /// or on a lattice the sites of either spin, `[[0, 2], [1, 3]]`. A copy goes its own way.
     ///
     /// # Example
     /// ```rhai
@@ -244,9 +244,9 @@ mod configuration_functions {
         C64::new(log, phase.arg())
     }
 
-    /// Psi with one electron elsewhere, over Psi: a float, or a Complex for a complex wave function. The electron is given by its
-    /// number, those of spin up first, and goes to a point, or on a lattice to a site. It costs a row of orbitals and a scalar
-    /// product.
+    /// Psi with one electron elsewhere, over Psi: a float, or a Complex for a complex wave function. The electron is
+    /// given by its number, those of spin up first, and goes to a point, or on a lattice to a site. It costs a row of
+    /// orbitals and a scalar product.
     ///
     /// # Example
     /// ```rhai
@@ -281,7 +281,8 @@ mod configuration_functions {
             .into())
     }
 
-    /// Where the electrons are, as `at` takes it: an array of points of three coordinates, or of the sites of either spin.
+    /// Where the electrons are, as `at` takes it: an array of points of three coordinates,
+    /// or of the sites of either spin.
     #[rhai_fn(global, get = "places", pure)]
     pub fn places(e: &mut Electrons) -> Array {
         e.0.places()

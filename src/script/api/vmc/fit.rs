@@ -64,9 +64,9 @@ fn need_hermitian(sum: &OpSum, sites: usize) -> Result<()> {
 
 #[export_module(root = "crate::script::native")]
 mod fit_functions {
-    /// Fails unless a wave function and a Hamiltonian are of one system: both in the continuum, of the same cell and dimension,
-    /// or both on a lattice, of as many sites, with operators that mean these electrons. A t-J Hamiltonian needs a wave function
-    /// without doubly occupied sites.
+    /// Fails unless a wave function and a Hamiltonian are of one system: both in the continuum, of the same cell and
+    /// dimension, or both on a lattice, of as many sites, with operators that mean these electrons. A t-J Hamiltonian
+    /// needs a wave function without doubly occupied sites.
     ///
     /// # Example
     /// ```rhai

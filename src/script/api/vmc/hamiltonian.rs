@@ -90,17 +90,18 @@ mod hamiltonian_functions {
         Ok(Open::Nuclei(Nuclei { nuclei }))
     }
 
-    /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential, and
-    /// their repulsion, in hartree. The repulsion of nuclei in open space is part of the energy; that of a crystal's ions is its
-    /// `ion_energy`, and is not.
+    /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential,
+    /// and their repulsion, in hartree. The repulsion of nuclei in open space is part of the energy; that of a
+    /// crystal's ions is its `ion_energy`, and is not.
     ///
     /// # Options
-    /// - `interaction` ("coulomb" or "ewald" or "truncated" or "none", "coulomb" in open space, "ewald" in a crystal): in a crystal
-    ///   also "truncated", which is (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
-    /// - `softening` (float >= 0, 0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a line electrons of
-    ///   opposite spin need it: they meet there, where the mean of 1/r is infinite.
-    /// - `ions` ("potential" or "coulomb" or "none", "potential" if the crystal has one, else "coulomb"): in a crystal the form factors' potential, or -Z/r
-    ///   of the bare ions with all their images (Ewald); or "none".
+    /// - `interaction` ("coulomb" or "ewald" or "truncated" or "none", "coulomb" in open space, "ewald" in a crystal):
+    ///   in a crystal also "truncated", which is (1 - r/L)^3/r of the nearest image,
+    ///   L being half the shortest lattice vector.
+    /// - `softening` (float >= 0, 0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a
+    ///   line electrons of opposite spin need it: they meet there, where the mean of 1/r is infinite.
+    /// - `ions` ("potential" or "coulomb" or "none", "potential" if the crystal has one, else "coulomb"): in a crystal
+    ///   the form factors' potential, or -Z/r of the bare ions with all their images (Ewald); or "none".
     ///
     /// # Example
     /// ```rhai

@@ -31,10 +31,11 @@ fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Resu
 
 #[export_module(root = "crate::script::native")]
 mod measure_functions {
-    /// The mean of a correlated series with its error: neighbours are averaged in pairs until the error stays (Flyvbjerg and
-    /// Petersen); the plateau is found without help. Properties: `mean`, `error`, `variance`, `autocorrelation` (integrated,
-    /// 1 for independent elements), `block`, `plateau` (whether there is one), `levels` (a Table). A plateau takes at least eight blocks
-    /// and 35 autocorrelation times; without one the error is a lower limit.
+    /// The mean of a correlated series with its error: neighbours are averaged in pairs until the error stays
+    /// (Flyvbjerg and Petersen); the plateau is found without help. Properties: `mean`, `error`, `variance`,
+    /// `autocorrelation` (integrated, 1 for independent elements), `block`, `plateau` (whether there is one), `levels`
+    /// (a Table). A plateau takes at least eight blocks and 35 autocorrelation times;
+    /// without one the error is a lower limit.
     ///
     /// # Example
     /// ```rhai
@@ -104,11 +105,12 @@ mod measure_functions {
         b.levels.clone()
     }
 
-    /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`, with
-    /// `total_error`, `same_error` and `opposite_error` over the walkers (of one walker none is known: NaN; that of an empty bin is
-    /// one pair's). In a cell, 1 stands for independent electrons: each column is divided by the number of its pairs, so that `same` is the
-    /// g(r) of the literature, which divides by the density squared, times N/(N - 1) of N electrons of one spin (and `total`
-    /// of N in all). In open space the columns are densities of the distance. `vmc::run` takes means over a walk, with errors by blocks of it.
+    /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`,
+    /// with `total_error`, `same_error` and `opposite_error` over the walkers (of one walker none is known: NaN; that
+    /// of an empty bin is one pair's). In a cell, 1 stands for independent electrons: each column is divided by the
+    /// number of its pairs, so that `same` is the g(r) of the literature, which divides by the density squared, times
+    /// N/(N - 1) of N electrons of one spin (and `total` of N in all). In open space the columns are densities of the
+    /// distance. `vmc::run` takes means over a walk, with errors by blocks of it.
     ///
     /// # Options
     /// - `bins` (int >= 1, 50): how many.
@@ -126,8 +128,8 @@ mod measure_functions {
         Ok(measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff))?)
     }
 
-    /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a Table of
-    /// `k`, `S` and `vectors` (how many), with `S_error` over the walkers.
+    /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a
+    /// Table of `k`, `S` and `vectors` (how many), with `S_error` over the walkers.
     ///
     /// # Options
     /// - `cutoff` (2.0): the largest k, in 1/bohr.
@@ -144,8 +146,9 @@ mod measure_functions {
         Ok(measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff))?)
     }
 
-    /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose integral is
-    /// the number of electrons, with `density_error`, `up_error` and `down_error` over the walkers. In a cell x is the fractional coordinate along a lattice vector.
+    /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose
+    /// integral is the number of electrons, with `density_error`, `up_error` and `down_error` over the walkers. In a
+    /// cell x is the fractional coordinate along a lattice vector.
     ///
     /// # Options
     /// - `axis` (int >= 0, 0): the coordinate, or the lattice vector.

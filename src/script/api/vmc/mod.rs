@@ -1,5 +1,5 @@
-//! Variational Monte Carlo in pieces: wave functions, Jastrow factors, walkers, Hamiltonians, local energies, statistics.
-//! The runs are scripts over these (`stdlib/vmc.rhai`).
+//! Variational Monte Carlo in pieces: wave functions, Jastrow factors, walkers, Hamiltonians, local energies,
+//! statistics. The runs are scripts over these (`stdlib/vmc.rhai`).
 
 mod configuration;
 mod elementary;
@@ -36,8 +36,8 @@ pub(super) fn register(rooms: &mut Rooms) {
     optimise::register(rooms);
 }
 
-/// A point in a space of so many dimensions: a number (on a line), an array or a Series. Zeros may follow, since places come
-/// back with three coordinates.
+/// A point in a space of so many dimensions: a number (on a line), an array or a Series. Zeros may follow, since places
+/// come back with three coordinates.
 pub(super) fn point(value: &Dynamic, dimension: usize) -> Result<[f64; 3]> {
     let series = match value.is_int() || value.is_float() {
         true => Series::Real(vec![real(value, "a coordinate")?]),

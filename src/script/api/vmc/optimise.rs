@@ -54,8 +54,8 @@ fn promise_of(walks: &[Walk], hamiltonian: &Dynamic, values: &Dynamic) -> Result
 
 #[export_module(root = "crate::script::native")]
 mod optimise_functions {
-    /// How the wave function and the local energy of every walker answer to each parameter: d ln Psi/da and d E_L/da. Samples
-    /// of several steps add up with `+`; `vmc::parameter_step` makes a change of the parameters of them.
+    /// How the wave function and the local energy of every walker answer to each parameter: d ln Psi/da and d E_L/da.
+    /// Samples of several steps add up with `+`; `vmc::parameter_step` makes a change of the parameters of them.
     ///
     /// # Example
     /// ```rhai
@@ -85,12 +85,13 @@ mod optimise_functions {
         Ok(Samples(Rc::new(find(walk)?)))
     }
 
-    /// The change of the parameters that samples suggest: by the linear method (the lowest state in the space of Psi and its
-    /// derivatives) or by stochastic reconfiguration (Sorella).
+    /// The change of the parameters that samples suggest: by the linear method (the lowest state in the space of Psi
+    /// and its derivatives) or by stochastic reconfiguration (Sorella).
     ///
     /// # Options
     /// - `method` ("linear" or "reconfiguration"): the linear method, or stochastic reconfiguration.
-    /// - `shift` (0.01): added to the diagonal, relative to the overlap of the derivatives; larger steps more carefully.
+    /// - `shift` (0.01): added to the diagonal, relative to the overlap of the derivatives;
+    ///   larger steps more carefully.
     /// - `rate` (0.1): length of a step of stochastic reconfiguration.
     ///
     /// # Example

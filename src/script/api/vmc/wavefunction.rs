@@ -176,16 +176,19 @@ fn real_if_possible(data: &[C64]) -> bool {
 
 #[export_module(root = "crate::script::native")]
 mod wavefunction_functions {
-    /// A Slater-Jastrow wave function: Slater determinants of orbitals for electrons with spin up and down, times Jastrow
-    /// factors, which are set as its property `jastrow`.
+    /// A Slater-Jastrow wave function: Slater determinants of orbitals for electrons with spin up and down, times
+    /// Jastrow factors, which are set as its property `jastrow`.
     ///
     /// # Options
     /// - `up` (int >= 0, 0): electrons with spin up; they fill the lowest orbitals.
     /// - `down` (int >= 0, 0): electrons with spin down, likewise.
-    /// - `determinants` (array): not with `up`, `down`; an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
+    /// - `determinants` (array): not with `up`, `down`; an array of
+    ///   `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
     /// - `jastrow` (any): Jastrow factors, made by the functions of the module `jastrow`.
-    /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them, energies use the others.
-    /// - `delay` (int >= 1, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.
+    /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them,
+    ///   energies use the others.
+    /// - `delay` (int >= 1, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are
+    ///   gathered.
     ///
     /// # Example
     /// ```rhai
@@ -221,8 +224,8 @@ mod wavefunction_functions {
         }?)
     }
 
-    /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (a row a site, a column an orbital): a Fermi sea,
-    /// with a factor `gutzwiller` for every doubly occupied site and Jastrow factors
+    /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (a row a site, a column an orbital): a Fermi
+    /// sea, with a factor `gutzwiller` for every doubly occupied site and Jastrow factors
     /// exp(sum_(i<j) v_ij n_i n_j + w_ij Sz_i Sz_j).
     ///
     /// # Options
@@ -269,8 +272,8 @@ mod wavefunction_functions {
         }
     }
 
-    /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f is a
-    /// symmetric Matrix over the sites.
+    /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f
+    /// is a symmetric Matrix over the sites.
     ///
     /// # Options
     /// - `pairs` (int >= 1, required): how many pairs.
@@ -340,9 +343,9 @@ mod wavefunction_functions {
         Ok(())
     }
 
-    /// The parameters that may be optimised, by name and value: those of the Jastrow factors, or the Gutzwiller factor. A name
-    /// that several factors have gets the factor's in front, as in `pade_b` and `nuclear_b`; factors of one kind are numbered,
-    /// as in `nuclear_1_b`.
+    /// The parameters that may be optimised, by name and value: those of the Jastrow factors, or the Gutzwiller factor.
+    /// A name that several factors have gets the factor's in front, as in `pade_b` and `nuclear_b`; factors of one kind
+    /// are numbered, as in `nuclear_1_b`.
     ///
     /// # Example
     /// ```rhai
