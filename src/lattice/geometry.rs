@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::lattice::Lattice;
+use super::nambu::Holes;
 use super::strained::{Strained, content};
 use crate::error::{Error, Result};
 
@@ -13,6 +14,8 @@ pub struct Geometry {
     pub lattice: Lattice,
     /// Rows a site.
     pub orbitals: usize,
+    /// What the second half of a site's rows is holes of, if it is for holes.
+    pub holes: Option<Holes>,
     /// Displacements of the orbitals from their sites.
     pub(super) offsets: Option<Arc<Vec<Vec<f64>>>>,
     /// Where a strain has moved the sites.
@@ -22,7 +25,7 @@ pub struct Geometry {
 impl Geometry {
     /// Rows on the sites of a lattice.
     pub fn new(lattice: Lattice, orbitals: usize) -> Self {
-        Geometry { lattice, orbitals, offsets: None, strain: None }
+        Geometry { lattice, orbitals, holes: None, offsets: None, strain: None }
     }
 
     /// Whether both have the same rows at the same places; boundaries may differ.

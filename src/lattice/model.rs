@@ -150,6 +150,7 @@ impl Model {
     /// Where the rows of the operator lie.
     pub fn geometry(&self) -> Geometry {
         Geometry {
+            holes: self.holes,
             offsets: self.offsets.clone(),
             strain: self.strain.clone(),
             ..Geometry::new(self.lattice.clone(), self.orbitals)

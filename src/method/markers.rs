@@ -4,7 +4,7 @@ use std::f64::consts::{PI, TAU};
 
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
-use crate::lattice::Geometry;
+use crate::lattice::{Geometry, Holes};
 use crate::number::{C64, Matrix, Series, memory};
 use crate::operator::Operator;
 
@@ -150,8 +150,11 @@ pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
 /// The eigenvalues of the correlation matrix of the filled states on some rows, ascending, each between 0 and 1, and
 /// the entanglement entropy of those rows, with the natural logarithm (Peschel, J. Phys. A 36 (2003) L205).
 ///
+/// Where holes are those of the electrons beside them, both rows of such a pair are one fermion, and count half each.
+///
 /// # Errors
-/// Rows that are not there or named twice, fillings that do not fit or end inside a multiplet.
+/// Rows that are not there or named twice, or without those of the same fermions as electrons or holes; fillings that
+/// do not fit or end inside a multiplet.
 pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<f64>, f64)> {
     let n = h.dim();
     let mut seen = vec![false; n];
@@ -159,6 +162,17 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
         if row >= n || std::mem::replace(&mut seen[row], true) {
             return Err(Error::input(format!("row {row} of a part of {n} rows"))
                 .hint("rows are counted from 0, each once"));
+        }
+    }
+    let doubled = h.geometry().filter(|g| g.holes == Some(Holes::Own)).map(|g| g.orbitals);
+    if let Some(orbitals) = doubled {
+        let other = |row: usize| {
+            let (site, own) = (row / orbitals, row % orbitals);
+            site * orbitals + (own + orbitals / 2) % orbitals
+        };
+        if let Some(&row) = rows.iter().find(|&&row| !seen[other(row)]) {
+            return Err(Error::input(format!("row {row} of a part without row {}", other(row)))
+                .hint("the rows of an electron and of its own hole are one fermion: take both"));
         }
     }
     if rows.is_empty() {
@@ -169,8 +183,8 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
     let values = part.matmul(&part.dagger())?.eigvals()?;
     let values: Vec<f64> = values.as_real("occupations")?.iter().map(|x| x.clamp(0.0, 1.0)).collect();
     let term = |x: f64| if x > 0.0 { -x * x.ln() } else { 0.0 };
-    let entropy = values.iter().map(|&x| term(x) + term(1.0 - x)).sum();
-    Ok((values, entropy))
+    let entropy: f64 = values.iter().map(|&x| term(x) + term(1.0 - x)).sum();
+    Ok((values, if doubled.is_some() { 0.5 * entropy } else { entropy }))
 }
 
 /// The mean ratio of neighbouring spacings, the smaller to the larger, and its standard error (Oganesyan, Huse, PRB

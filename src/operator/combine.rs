@@ -176,6 +176,10 @@ impl LinearOperator for Sum {
         Ok(Some(true))
     }
 
+    fn extent(&self) -> Result<Option<f64>> {
+        self.terms.iter().map(Operator::extent).sum::<Result<f64>>().map(Some)
+    }
+
     fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
         let (mut all, mut own) = (Vec::new(), Vec::new());
         for term in &self.terms {
@@ -286,6 +290,11 @@ impl LinearOperator for Product {
     fn is_hermitian(&self) -> Result<Option<bool>> {
         let square = self.left.same_node(&self.right) && self.left.affine() == self.right.affine();
         Ok((square && self.left.is_hermitian()?).then_some(true))
+    }
+
+    fn extent(&self) -> Result<Option<f64>> {
+        let middle = (self.right.dim() as f64).sqrt().max(1.0);
+        Ok(Some(self.left.extent()? * self.right.extent()? / middle))
     }
 
     fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {

@@ -65,6 +65,14 @@ pub trait LinearOperator: Any + Send + Sync {
         Ok(None)
     }
 
+    /// What `Operator::extent` is of operators made of others; the rest is tried with random vectors.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn extent(&self) -> Result<Option<f64>> {
+        Ok(None)
+    }
+
     /// The entries of a local row as (column, value), columns ascending and none twice;
     /// false where entries are not known.
     fn row(&self, _row: usize, _entries: &mut Vec<(usize, C64)>) -> bool {

@@ -244,10 +244,11 @@ fn in_editor(path: &Path) -> Result<String> {
 
 /// The session's inputs as a script that shows what the session showed.
 fn script(done: &[Done]) -> String {
-    let names_ans = |d: &Done| lex::tokens(&d.text).iter().any(|t| &d.text[t.range.clone()] == "ans");
-    let uses_ans = done.iter().any(names_ans);
-    let mut out = String::new();
-    for d in done {
+    let names = |d: &Done, name| lex::tokens(&d.text).iter().any(|t| &d.text[t.range.clone()] == name);
+    let uses_out = done.iter().any(|d| names(d, "Out"));
+    let uses_ans = uses_out || done.iter().any(|d| names(d, "ans"));
+    let mut out = String::from(if uses_out { "let Out = [];\n" } else { "" });
+    for (number, d) in (1..).zip(done) {
         let text = d.text.trim();
         let statement = text.trim_end_matches(';');
         // A comment at the end of an input must not hide what follows it.
@@ -260,6 +261,9 @@ fn script(done: &[Done]) -> String {
             (false, _) => format!("{statement}{end};"),
         };
         out.push_str(&line);
+        if d.value && uses_out {
+            out.push_str(&format!("\nOut.pad({number}, ());\nOut.push(ans);"));
+        }
         out.push('\n');
     }
     out
@@ -308,6 +312,10 @@ mod tests {
         assert!(engine.eval(&with_ans).is_ok(), "{with_ans}");
         let ans = engine.scope().get("ans").and_then(|a| a.as_int().ok());
         assert_eq!(ans, Some(4));
+        let with_out = script(&[done("let a = 3", false), done("1 + a", true), done("Out[2] * a", true)]);
+        engine.reset();
+        assert!(engine.eval(&with_out).is_ok(), "{with_out}");
+        assert_eq!(engine.scope().get("ans").and_then(|a| a.as_int().ok()), Some(12));
     }
 
     #[test]

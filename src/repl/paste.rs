@@ -6,6 +6,7 @@ use super::input::{self, Input};
 
 /// How prompts of a session begin, and what stands before the further lines of an input there.
 const PROMPT: &str = "> ";
+const CONTINUED: &str = "... ";
 
 /// The text without the prompts of a transcript, and without what the session answered: where the first line has a
 /// prompt, lines without one that don't continue an open input are answers. Lines stay where they were,
@@ -23,7 +24,8 @@ pub(super) fn without_prompts<'a>(parser: &rhai::Engine, text: &'a str) -> Cow<'
                 open.clear();
                 Some(typed)
             }
-            None => (!open.is_empty()).then_some(line),
+            None if open.is_empty() => None,
+            None => Some(line.strip_prefix(CONTINUED).unwrap_or(line)),
         };
         if let Some(typed) = typed {
             out.push_str(typed);
@@ -136,6 +138,7 @@ mod tests {
         assert_eq!(texts(text), ["let a = 1", "fn f(x) {\n    x\n}", "f(a)"]);
         assert_eq!(cut(text).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [0, 2, 5]);
         assert_eq!(texts("> 1 + 1"), ["1 + 1"]);
+        assert_eq!(texts("> fn f(x) {\n...     x\n... }\n> f(1)\n1"), ["fn f(x) {\n    x\n}", "f(1)"]);
         assert_eq!(texts("a\n> b"), ["a\n> b"]);
     }
 }
