@@ -142,7 +142,11 @@ fn in_bounds(option: &OptionDoc, value: &Dynamic) -> Result<()> {
         most.map(|b| b.text("below", "at most")),
     ];
     let told: Vec<String> = told.into_iter().flatten().collect();
-    Err(out_of_bounds(option, wrong, &told.join(" and ")))
+    let told = match told.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => told.concat(),
+    };
+    Err(out_of_bounds(option, wrong, &told))
 }
 
 /// Refuses an array that is not of as many numbers as the option takes.
@@ -279,7 +283,7 @@ mod tests {
         assert_eq!((said(even, 8_i64, "int"), option(even).default.as_str()), (String::new(), "4"));
         for wrong in [7_i64, 0, 10] {
             let told = format!(
-                "option `moments` is {wrong}; it must be even and at least 2 and at most 8; `moments`: how many"
+                "option `moments` is {wrong}; it must be even, at least 2 and at most 8; `moments`: how many"
             );
             assert_eq!(said(even, wrong, "int"), told);
         }
