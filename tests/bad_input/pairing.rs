@@ -28,6 +28,12 @@ fn pairs_that_cannot_be() {
             ("m.pairing(0.3, #{ spin: \"none\" })", "pairs with itself", "bond"),
             ("m.pairing(0.3, #{ spin: \"triplet\" })", "pairs with itself", "bond"),
             ("m.pairing(0.3, #{ spin: \"up\" })", "no spin `up`", "singlet"),
+            ("markers::entanglement(k.build(), #{ filled: 6, rows: [0] })", "row 0 of a part without row 1", "both"),
+            (
+                "kpm::polarizability(s.build(), [0.5], #{ frequencies: [0.5] })",
+                "the polarisability of a superconductor",
+                "electrons alone",
+            ),
             ("m.pairing(\"x\")", "a term is a number or a Matrix", ""),
             ("m.pairing(0.0 / 0.0)", "the pairing is not a finite number", "division"),
             ("m.pairing(|r| \"x\")", "a term is a number or a Matrix", ""),

@@ -47,11 +47,11 @@ const RUNS: [(&str, &str); 8] = [
          let calls = 0;
          let driven = |t| {
              calls += 1;
-             if calls > 40 && args.stage < 4 { throw \"enough\"; }
+             if calls > 20 && args.stage < 4 { throw \"enough\"; }
              h * (1.0 + 0.1 * t)
          };
          try {
-             let late = dmrg::evolve(psi, driven, 2.0, #{ step: 0.02, states: 16, checkpoint: \"run.dmrg\", progress: false });
+             let late = dmrg::evolve(psi, driven, 1.0, #{ step: 0.02, states: 16, checkpoint: \"run.dmrg\", progress: false });
              for z in late.expect(\"Sz\") { print(z); }
              print(late.about.steps);
          } catch (e) { print(e); }",
