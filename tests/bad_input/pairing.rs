@@ -28,7 +28,11 @@ fn pairs_that_cannot_be() {
             ("m.pairing(0.3, #{ spin: \"none\" })", "pairs with itself", "bond"),
             ("m.pairing(0.3, #{ spin: \"triplet\" })", "pairs with itself", "bond"),
             ("m.pairing(0.3, #{ spin: \"up\" })", "no spin `up`", "singlet"),
-            ("markers::entanglement(k.build(), #{ filled: 6, rows: [0] })", "row 0 of a part without row 1", "both"),
+            (
+                "markers::entanglement(k.build(), #{ filled: 6, rows: [0] })",
+                "row 0 of a part without row 1",
+                "both",
+            ),
             (
                 "kpm::polarizability(s.build(), [0.5], #{ frequencies: [0.5] })",
                 "the polarisability of a superconductor",
