@@ -223,7 +223,7 @@ impl Bloch {
 }
 
 /// Parts that differ by how often they cross other boundaries than those of the momenta, in one, with the phases of
-/// these boundaries. Those of holes are opposite.
+/// these boundaries. Those of holes are opposite, but for those of a momentum.
 fn closed(model: &Model, periodic: &[usize], parts: Vec<Beyond>) -> Vec<Beyond> {
     let (orbitals, electrons) = (model.orbitals(), model.particles());
     let mut found: Vec<Beyond> = Vec::new();
@@ -236,7 +236,7 @@ fn closed(model: &Model, periodic: &[usize], parts: Vec<Beyond>) -> Vec<Beyond> 
             }
         }
         for (row, _, value) in &mut entries {
-            *value *= if *row % orbitals < electrons { phase } else { phase.conj() };
+            *value *= if model.momentum || *row % orbitals < electrons { phase } else { phase.conj() };
         }
         match found.iter_mut().find(|part| part.copy == left) {
             Some(part) => part.entries.append(&mut entries),

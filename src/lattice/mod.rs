@@ -49,6 +49,7 @@ pub use atoms::{AtomOptions, Atoms, Species, read_atoms};
 pub use bloch::Bloch;
 pub use block::OrbitalBlock;
 pub use defects::{Defect, Place, Places};
+pub use flux::Potential;
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site, no_axis};
 pub use lines::CHECK;

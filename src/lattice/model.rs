@@ -202,10 +202,24 @@ impl Model {
     /// # Errors
     /// A momentum of another dimension, or not finite.
     pub fn at_momentum(&self, k: &[f64]) -> Result<Model> {
-        let count = self.lattice.wrap.iter().filter(|wrap| **wrap != Wrap::Open).count();
+        self.at_momentum_beside(None, k)
+    }
+
+    /// The same, with one direction left as it is: it takes no number of the momentum.
+    ///
+    /// # Errors
+    /// As [`Model::at_momentum`].
+    pub fn at_momentum_beside(&self, left: Option<usize>, k: &[f64]) -> Result<Model> {
+        let mut model = self.clone();
+        let closed = model.lattice.wrap.iter_mut().enumerate();
+        let closed: Vec<&mut Wrap> = closed
+            .filter(|(d, wrap)| **wrap != Wrap::Open && Some(*d) != left)
+            .map(|(_, wrap)| wrap)
+            .collect();
+        let (count, other) = (closed.len(), if left.is_some() { "other " } else { "" });
         if k.len() != count {
             return Err(Error::input(format!(
-                "a momentum of {} numbers for {count} periodic directions",
+                "a momentum of {} numbers for {count} {other}periodic directions",
                 k.len()
             ))
             .hint("momenta are in units of the reciprocal vectors of the sample, one number a periodic direction"));
@@ -213,9 +227,7 @@ impl Model {
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
         }
-        let mut model = self.clone();
-        let closed = model.lattice.wrap.iter_mut().filter(|wrap| **wrap != Wrap::Open);
-        for (wrap, k) in closed.zip(k) {
+        for (wrap, k) in closed.into_iter().zip(k) {
             let turns = k - k.round();
             // Real matrices at the momenta where they are real.
             *wrap = Wrap::Phase(match turns.abs() {
@@ -226,6 +238,11 @@ impl Model {
         }
         model.momentum = true;
         Ok(model)
+    }
+
+    /// Whether the phases of the boundaries are those of a momentum.
+    pub fn is_at_momentum(&self) -> bool {
+        self.momentum
     }
 
     /// The hoppings, each without its conjugate.
@@ -439,29 +456,6 @@ impl Model {
             self.hop_with(&bond.shift, bond.from, bond.to, term, task)?;
         }
         Ok(())
-    }
-
-    /// Puts a magnetic flux of `alpha` quanta through every plaquette of directions `a` and `b` (Landau gauge, Peierls
-    /// phases on all hoppings, those added later included). Fluxes add up.
-    ///
-    /// # Errors
-    /// When the directions span no plaquette, or both are periodic and the total flux is not an integer.
-    pub fn flux(&mut self, alpha: f64, a: usize, b: usize) -> Result<()> {
-        let flux = Flux::new(&self.lattice, alpha, a, b)?;
-        if alpha != 0.0 {
-            self.fluxes.push(flux);
-        }
-        Ok(())
-    }
-
-    /// Whether there is a magnetic field.
-    pub fn has_field(&self) -> bool {
-        !self.fluxes.is_empty()
-    }
-
-    /// Whether the vector potential is the same in all cells along a direction.
-    pub fn field_repeats(&self, direction: usize) -> bool {
-        self.fluxes.iter().all(|flux| flux.a != direction)
     }
 
     /// Removes the sites for whose position `gone` is true; the others are renumbered.

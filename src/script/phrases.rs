@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 54] = [
+const PHRASES: [(&str, &str); 57] = [
     (
         "make vectors of the operator's size",
         "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator",
@@ -145,6 +145,15 @@ const PHRASES: [(&str, &str); 54] = [
         "make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites",
     ),
     ("solve with A^+ A", "solve with `d.dagger() * d`"),
+    (
+        "give both the same momentum across",
+        "give the same momentum across, `k`, to `transport::lead` and `transport::system`",
+    ),
+    ("an origin moves it along as well", "`origin` of `transport::lead` moves it along as well"),
+    (
+        "is given when the matrix is made",
+        "is the option `k` of `build`, of `transport::lead` and of `transport::system`",
+    ),
 ];
 
 /// The error with its hint in the words of the language, where there are such for it.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use faer::Mat;
 
 use super::reflection::Waves;
-use crate::backend::matrix::{Csr, Wrap};
+use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, Model};
 use crate::number::{C64, memory};
@@ -33,18 +33,29 @@ pub struct Lead {
     sites: usize,
     /// Pairs of sites that are joined, the second one in the next cell outward where `true`.
     bonds: Vec<(usize, usize, bool)>,
+    /// The model of what repeats, and its periodic direction along the lead.
+    model: Model,
+    along: usize,
 }
 
 impl Lead {
     /// A lead whose cells are those of a model with one periodic direction, or with several of which one is given. It
-    /// extends in that direction (`outward` true) or against it, and is closed around the others. `origin` moves it by
-    /// cells of the model's lattice.
+    /// extends in that direction (`outward` true) or against it, and is closed around the others: with the phases of
+    /// their boundaries, or of a momentum `across`. `origin` moves it by cells of the model's lattice.
     ///
     /// # Errors
     /// A model that is open in the direction, or does not tell it, or with cells that are not joined.
-    pub fn new(model: &Model, along: Option<usize>, outward: bool, origin: &[i64]) -> Result<Lead> {
+    pub fn new(
+        model: &Model,
+        along: Option<usize>,
+        across: Option<&[f64]>,
+        outward: bool,
+        origin: &[i64],
+    ) -> Result<Lead> {
+        let along = direction(model.lattice().wrap(), along)?;
+        let at_momentum = across.map(|k| model.at_momentum_beside(Some(along), k)).transpose()?;
+        let model = at_momentum.as_ref().unwrap_or(model);
         let lattice = model.lattice();
-        let along = direction(lattice.wrap(), along)?;
         let bloch = Bloch::along(model, along)?;
         if !origin.is_empty() && origin.len() != lattice.dimension() {
             return Err(Error::input(format!(
@@ -123,7 +134,9 @@ impl Lead {
             .map(|rows| Waves::new(&h, &v, rows, scale))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::numeric("the joints of a lead's cells were not decomposed"))?;
-        Ok(Lead { h, waves, scale, orbitals, electrons, places, step: repeat, outward, sites, bonds })
+        let model = bloch.cell().clone();
+        let step = repeat;
+        Ok(Lead { h, waves, scale, orbitals, electrons, places, step, outward, sites, bonds, model, along })
     }
 
     /// Rows of a cell.
@@ -161,6 +174,11 @@ impl Lead {
         &self.bonds
     }
 
+    /// The model of what repeats, and its periodic direction along the lead.
+    pub fn model(&self) -> (&Model, usize) {
+        (&self.model, self.along)
+    }
+
     /// Cells of the model in one of the lead.
     pub fn reach(&self) -> usize {
         self.places.len() / self.sites
@@ -179,49 +197,6 @@ impl Lead {
     /// Whether a row of the lead, or of a sample with its orbitals, is for a hole.
     pub fn is_hole(&self, row: usize) -> bool {
         row % self.orbitals >= self.electrons
-    }
-
-    /// The phase of each site that transforms the lead to the gauge of the sample at these sites: with it the lead's
-    /// bonds have the phases of the sample's bonds.
-    pub fn gauge(&self, h: &Csr, sites: &[usize]) -> Vec<C64> {
-        let (n, m) = (sites.len(), self.orbitals);
-        let mut phases: Vec<Option<C64>> = vec![None; n];
-        for root in 0..n {
-            if phases[root].is_some() {
-                continue;
-            }
-            phases[root] = Some(C64::ONE);
-            let mut open = vec![root];
-            while let Some(j) = open.pop() {
-                let here = phases[j].unwrap_or(C64::ONE);
-                for i in 0..n {
-                    if phases[i].is_some() {
-                        continue;
-                    }
-                    let both: C64 = (0..m * m)
-                        .map(|k| {
-                            let (a, b) = (k / m, k % m);
-                            let own = self.h[(i * m + a, j * m + b)];
-                            if own == C64::ZERO {
-                                return C64::ZERO;
-                            }
-                            let both = element(h, sites[i] * m + a, sites[j] * m + b) * own.conj();
-                            // Holes have the opposite phase, and pairs none that tells.
-                            match (self.is_hole(a), self.is_hole(b)) {
-                                (false, false) => both,
-                                (true, true) => both.conj(),
-                                _ => C64::ZERO,
-                            }
-                        })
-                        .sum();
-                    if both.norm() > 1e-12 * self.scale * self.scale {
-                        phases[i] = Some(here * both / both.norm());
-                        open.push(i);
-                    }
-                }
-            }
-        }
-        phases.into_iter().map(|phase| phase.unwrap_or(C64::ONE)).collect()
     }
 
     /// The sites of a sample where the lead's next cell inward would be, in the order of the lead's sites.
@@ -260,7 +235,10 @@ impl Lead {
             let farthest = shifts[shifts.len() - 1].max(shift) + 2;
             if (shift + 1..=farthest).any(|beyond| at(last, beyond).iter().any(Option::is_some)) {
                 return Err(Error::input("sites of the sample stand where a lead begins")
-                    .hint("the sample must end with a whole cell of each lead"));
+                    .hint(
+                        "the sample must end with a whole cell of each lead; if the lead's cell is longer than the \
+                         sample's, an origin moves it along as well",
+                    ));
             }
             return Ok(all);
         }
@@ -331,9 +309,4 @@ impl SitesByCube {
             self.cubes.get(&cube)?.iter().find(near).copied()
         })
     }
-}
-
-fn element(h: &Csr, row: usize, column: usize) -> C64 {
-    let entries = h.row_start[row]..h.row_start[row + 1];
-    entries.filter(|&entry| h.columns.get(entry) == column).map(|entry| h.values.get(entry)).sum()
 }

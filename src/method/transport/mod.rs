@@ -3,6 +3,7 @@
 //! Electronic Transport in Mesoscopic Systems, chapter 3). What a lead does is told by the waves that it sends back
 //! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
 
+mod gauge;
 mod lead;
 mod modes;
 mod opening;
@@ -28,6 +29,8 @@ use crate::task::{self, Task};
 
 /// Limits of the transmission from both sides of an energy that differ by less are the same.
 const SAME: f64 = 1e-5;
+/// A limit that still changes by more, from one distance to the next, is none.
+const UNSETTLED: f64 = 1e-3;
 
 /// A sample with its leads.
 #[derive(Debug, Clone)]
@@ -143,12 +146,7 @@ impl Sample {
         let attached = |(i, lead): (usize, Lead)| -> Result<Attached> {
             let sites = lead.attach(&sites).map_err(|e| e.context(format!("lead {i}")))?;
             let rows = sites.iter().flat_map(|site| site * orbitals..(site + 1) * orbitals).collect();
-            let gauge = if model.has_field() { lead.gauge(&h, &sites) } else { vec![C64::ONE; sites.len()] };
-            let of = |(site, phase): (usize, &C64)| {
-                let rows = site * orbitals..(site + 1) * orbitals;
-                rows.map(|row| if lead.is_hole(row) { phase.conj() } else { *phase }).collect::<Vec<C64>>()
-            };
-            let phases = gauge.iter().enumerate().flat_map(of).collect();
+            let phases = gauge::phases(model, &lead, &sites).map_err(|e| e.context(format!("lead {i}")))?;
             Ok(Attached { lead, rows, phases })
         };
         let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
@@ -348,25 +346,29 @@ impl Sample {
             }
         }
         let unit = self.leads.iter().map(|l| l.lead.unit()).fold(0.0, f64::max);
-        let mut limits = Vec::new();
-        for side in [unit, -unit] {
+        let mut limits = [0.0; 2];
+        let mut settled = true;
+        for (side, limit) in [-unit, unit].into_iter().zip(&mut limits) {
             let mut near = Vec::new();
             for above in BESIDE {
                 near.push(at(energy + above * side, &task.quiet())?.ok_or_else(|| unresolved(energy))?);
             }
-            // At an edge, and where bands touch, it changes as the root of the distance.
+            // At an edge, and where bands touch, it changes as the root of the distance, and beside it as the distance.
             // Each distance is a quarter of the last one.
-            limits.extend([2.0 * near[1] - near[0], 2.0 * near[2] - near[1]]);
+            let [far, close] = [2.0 * near[1] - near[0], 2.0 * near[2] - near[1]];
+            *limit = (4.0 * close - far) / 3.0;
+            settled &= (*limit - close).abs() < UNSETTLED;
         }
-        if limits.iter().any(|limit| (limit - limits[0]).abs() > SAME) {
+        let [below, above] = limits;
+        if !settled || (below - above).abs() > SAME {
             return Err(Error::numeric(format!(
                 "at energy {energy} bands of a lead touch or begin, and the transmission has no limit: just below it is {:.6}, just above {:.6}",
-                limits[3].max(0.0),
-                limits[1].max(0.0)
+                below.max(0.0),
+                above.max(0.0)
             ))
             .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it"));
         }
-        Ok((0.5 * (limits[1] + limits[3])).max(0.0))
+        Ok((0.5 * (below + above)).max(0.0))
     }
 
     /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`.

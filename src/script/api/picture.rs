@@ -242,8 +242,10 @@ mod tests {
         let sample = model(Lattice::square(4, 3).unwrap().boundary(&[Wrap::Open, Wrap::Open]).unwrap());
         let end =
             model(Lattice::square(1, 3).unwrap().boundary(&[Wrap::Phase(C64::ONE), Wrap::Open]).unwrap());
-        let leads =
-            vec![Lead::new(&end, None, false, &[]).unwrap(), Lead::new(&end, None, true, &[]).unwrap()];
+        let leads = vec![
+            Lead::new(&end, None, None, false, &[]).unwrap(),
+            Lead::new(&end, None, None, true, &[]).unwrap(),
+        ];
         let mut drawing = Drawing::new(&sample, [0, 1]).unwrap();
         drawing.leads(&Sample::new(&sample, leads).unwrap());
         let picture = drawing.picture;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-use super::lattice::ints;
+use super::lattice::{ints, momentum};
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
 use crate::error::{Error, Kind, Result};
@@ -133,6 +133,11 @@ mod transport_functions {
     /// for a lead along direction 0 that is `m.flux(-alpha, 1, 0)`, the same field as `m.flux(alpha)`, with the vector
     /// potential along the lead. Where the sample's gauge is another one, the lead's is turned to it.
     ///
+    /// A lead may have another field than the sample, or none. The sample's field then reaches to the cell that both
+    /// have in common, and the lead's begins behind it, with vector potentials along the lead that agree in the middle
+    /// of that cell. A field through the cross-section of a lead must be that of the sample, and so must the phase
+    /// around a tube.
+    ///
     /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded surface
     /// Green's function of its first cell. Both are limits from the upper half plane of energies, also where bands
     /// cross, where a band is flat and where the end of the lead has a level. Energies exactly at a band edge are
@@ -141,9 +146,11 @@ mod transport_functions {
     /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
     /// A model that is periodic across as well makes a lead that is closed around: a tube of as many cells as the model
-    /// has across, at a sample that is periodic there too. One cell across with the boundary
-    /// `lattice::twisted(2.0 * PI * k)` is the part of an infinitely wide lead, or sample, with momentum k across, in
-    /// units of the reciprocal vector as in `bands`; the sum over n momenta j / n is what a tube of n cells has.
+    /// has across, at a sample that is periodic there too. One cell across with the option `k` is the part of an
+    /// infinitely wide lead with momentum k across; `transport::system` takes the same. The sum over n momenta j / n is
+    /// what a tube of n cells has. A boundary `lattice::twisted(phase)` is a flux through the tube. Without pairing it
+    /// does the same as `k: phase / (2.0 * PI)`; but holes gain the opposite phase of a flux, and the same phase of a
+    /// momentum.
     ///
     /// # Options
     /// - `side` (1 or -1, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
@@ -151,6 +158,9 @@ mod transport_functions {
     /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number a direction, where
     ///   the sample reaches farther across than the lead.
     /// - `along` (int >= 0): the direction of the lead, counted from 0, where the model is periodic in several.
+    /// - `k` (float or array, none): a momentum across, one number for every periodic direction but that of the lead,
+    ///   in units of the model's reciprocal vectors as in `m.build(#{ k })`. It takes the place of a boundary's own
+    ///   phase.
     ///
     /// # Example
     /// ```rhai
@@ -167,9 +177,9 @@ mod transport_functions {
     /// tube.nearest(-1.0);
     /// let channels = transport::lead(tube, #{ side: 1, along: 0 }).channels(-1.2);
     /// for j in 0..6 {
-    ///     let one = model(lattice::square(1, 1).boundary(["periodic", lattice::twisted(2.0 * PI * j / 6.0)]));
+    ///     let one = model(lattice::square(1, 1));
     ///     one.nearest(-1.0);
-    ///     channels -= transport::lead(one, #{ side: 1, along: 0 }).channels(-1.2);
+    ///     channels -= transport::lead(one, #{ side: 1, along: 0, k: j / 6.0 }).channels(-1.2);
     /// }
     /// assert(channels == 0, "all channels of the tube");
     /// ```
@@ -182,7 +192,8 @@ mod transport_functions {
             None => Vec::new(),
         };
         let along = o.maybe_count("along")?;
-        Ok(ScriptLead(Rc::new(Lead::new(&m.model, along, side == 1, &origin)?)))
+        let across = o.given("k").map(|k| momentum(&k)).transpose()?;
+        Ok(ScriptLead(Rc::new(Lead::new(&m.model, along, across.as_deref(), side == 1, &origin)?)))
     }
 
     /// A sample between leads. Each lead is put where a cell of it coincides with the outermost sites of the
@@ -193,6 +204,8 @@ mod transport_functions {
     ///
     /// # Options
     /// - `leads` (array, required): give the leads, from `transport::lead`.
+    /// - `k` (float or array, none): a momentum across, one number for every periodic direction of the sample, as in
+    ///   `m.build(#{ k })`; its leads have the same `k`.
     ///
     /// # Example
     /// ```rhai
@@ -203,6 +216,16 @@ mod transport_functions {
     /// r.nearest(-1.0);
     /// let s = transport::system(m, #{ leads: [transport::lead(r, #{ side: -1 }), transport::lead(r, #{ side: 1 })] });
     /// assert_close(s.transmission(0, 1, 0.1), 4.0, 1e-8);
+    /// // an infinitely wide barrier, at momentum 0.2 across: a chain whose energies are higher by -2 cos(0.4 pi)
+    /// let wide = model(lattice::square(3, 1).boundary(["open", "periodic"]));
+    /// wide.nearest(-1.0);
+    /// wide.onsite(|r| if r[0] == 1.0 { 0.7 } else { 0.0 });
+    /// let cell = model(lattice::square(1, 1));
+    /// cell.nearest(-1.0);
+    /// let ends = [-1, 1].map(|side| transport::lead(cell, #{ side: side, along: 0, k: 0.2 }));
+    /// let e = 0.4 + 2.0 * cos(0.4 * PI);
+    /// let passes = transport::system(wide, #{ leads: ends, k: 0.2 }).transmission(0, 1, 0.4);
+    /// assert_close(passes, 1.0 / (1.0 + 0.49 / (4.0 - e * e)), 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn system(m: ScriptModel, o: Options) -> Fallible<ScriptSample> {
@@ -216,7 +239,11 @@ mod transport_functions {
             Ok((*lead.0).clone())
         };
         let leads = given.into_iter().map(lead).collect::<Result<Vec<Lead>>>()?;
-        Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?), Rc::new(m.model)))
+        let model = match o.given("k") {
+            None => m.model,
+            Some(k) => m.model.at_momentum(&momentum(&k)?)?,
+        };
+        Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model)))
     }
 
     /// How many channels of the lead are open at an energy. At an energy where bands touch,
