@@ -321,7 +321,7 @@ fn vectors_of_levels_do_not_depend_on_ranks() {
          found.push(davidson(magnetic, o + #{ count: 12 }));
          for e in found {
              for x in markers::participation(e.vectors) { print(x); }
-             for z in e.vectors.to_matrix()[3] { print(`${re(z)} ${im(z)}`); }
+             for z in e.vectors.to_matrix()[3] { print(`${z.re} ${z.im}`); }
          }",
     ));
     for launcher in launchers() {
@@ -331,7 +331,10 @@ fn vectors_of_levels_do_not_depend_on_ranks() {
             let (x, y) = (numbers(&alone), numbers(&there));
             assert!(x.len() == y.len() && x.len() > 80, "{alone}\n{there}");
             for (x, y) in x.iter().zip(&y) {
-                assert!((x - y).abs() <= 1e-8 * x.abs().max(1.0), "{ranks} ranks: {x} and {y}\n{alone}\n{there}");
+                assert!(
+                    (x - y).abs() <= 1e-8 * x.abs().max(1.0),
+                    "{ranks} ranks: {x} and {y}\n{alone}\n{there}"
+                );
             }
         }
     }

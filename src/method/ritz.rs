@@ -351,7 +351,7 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
     tangent(&x, &mut g)?;
     let mut p = g.clone();
     let (mut gg, mut steps) = (norm2(&g)?, 0);
-    // A gradient as small as this may be rounding's, which no step lowers: the smallest so far, and the steps since then.
+    // A gradient as small as this may be rounding's, which no step lowers: the smallest so far, and the steps since.
     let small = a.dtype().epsilon().powf(0.7) * span.size.max(mu.abs());
     let (mut least, mut idle) = (gg.sqrt(), 0);
     span.products += 1;

@@ -27,10 +27,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::backend::algebra::conformal;
 pub(crate) use crate::backend::cut::least_surface;
 use crate::backend::cut::speed::Shares;
 use crate::backend::cut::{Cut, share};
-use crate::backend::algebra::conformal;
 use crate::backend::distributed::Distributed;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::outer::Superblocks;
