@@ -26,7 +26,6 @@ mod zolotarev;
 
 // Eigenpairs and linear systems.
 mod davidson;
-mod fixed;
 mod folded;
 mod interior;
 mod olsen;

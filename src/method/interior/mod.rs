@@ -11,7 +11,6 @@ mod copies;
 mod factors;
 mod inverse;
 
-use super::fixed::fixed;
 use super::folded::Folded;
 use super::subspace::{Subspace, hermitian_eigen};
 use super::units::{Units, countable, positive};
@@ -541,7 +540,7 @@ impl InteriorSearch<'_> {
         let worst = found.worst(count);
         // A space diagonalised completely is exact to rounding, which may still be above the tolerance.
         let rounding = ended == Ended::Converged && worst > self.tolerance;
-        let eigen = Eigen {
+        Ok(Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),
             vectors: self.h.device().chosen(&found.vectors, &chosen)?,
             residuals: chosen.iter().map(|&i| found.residuals[i]).collect(),
@@ -549,7 +548,6 @@ impl InteriorSearch<'_> {
             iterations: self.steps,
             products: self.products,
             ended: if rounding { Ended::Stalled } else { ended },
-        };
-        fixed(self.h, eigen, count)
+        })
     }
 }
