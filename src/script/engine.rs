@@ -71,8 +71,8 @@ impl Engine {
         let mut rooms = Rooms::new(&mut rhai);
         api::register(&mut rooms);
         let mut rooms = rooms.filled();
-        // Rhai keeps short strings once, up to so many; with more it looks through all of them at each new one. The stdlib has
-        // more, and keeps its own.
+        // Rhai keeps short strings once, up to so many; with more it looks through all of them at each new one. The
+        // stdlib has more, and keeps its own.
         let kept = rhai.max_strings_interned();
         rhai.set_max_strings_interned(0);
         for (name, source) in stdlib::MODULES {
