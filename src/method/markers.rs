@@ -154,7 +154,7 @@ pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
 ///
 /// # Errors
 /// Rows that are not there or named twice, or without those of the same fermions as electrons or holes; fillings that
-/// do not fit or end inside a multiplet.
+/// do not fit, end inside a multiplet or, with such holes, are not half of all states.
 pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<f64>, f64)> {
     let n = h.dim();
     let mut seen = vec![false; n];
@@ -166,6 +166,12 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
     }
     let doubled = h.geometry().filter(|g| g.holes == Some(Holes::Own)).map(|g| g.orbitals);
     if let Some(orbitals) = doubled {
+        if 2 * filled != n {
+            return Err(Error::input(format!(
+                "{filled} filled states of {n}, of electrons and their own holes"
+            ))
+            .hint("half of them are filled: each level has an opposite one, which is the same fermion"));
+        }
         let other = |row: usize| {
             let (site, own) = (row / orbitals, row % orbitals);
             site * orbitals + (own + orbitals / 2) % orbitals

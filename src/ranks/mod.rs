@@ -192,9 +192,14 @@ pub fn told_by(rank: usize, own: Result<Vec<f64>>, count: usize) -> Result<Vec<f
     // Whether it has what it should have, and how many numbers that are.
     let mut first = [f64::from(u8::from(own.as_ref().is_ok_and(|own| own.len() == count))), count as f64];
     world.tell(&mut first, rank)?;
-    if first != [1.0, count as f64] {
+    let parted = || apart(" in what one of them tells the others");
+    if first[0] != 1.0 {
         agreed(own)?;
-        return Err(apart(" in what one of them tells the others"));
+        return Err(parted());
+    }
+    // Known to this rank alone, whose error ends the others.
+    if first[1] != count as f64 {
+        return Err(parted());
     }
     let mut numbers = own?;
     if !mine {

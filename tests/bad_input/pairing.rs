@@ -29,6 +29,11 @@ fn pairs_that_cannot_be() {
             ("m.pairing(0.3, #{ spin: \"triplet\" })", "pairs with itself", "bond"),
             ("m.pairing(0.3, #{ spin: \"up\" })", "no spin `up`", "singlet"),
             (
+                "markers::entanglement(k.build(), #{ filled: 5, rows: [0, 1] })",
+                "5 filled states of 12",
+                "half of them",
+            ),
+            (
                 "markers::entanglement(k.build(), #{ filled: 6, rows: [0] })",
                 "row 0 of a part without row 1",
                 "both",

@@ -119,7 +119,8 @@ mod marker_functions {
     /// states: a map of `occupations`, the eigenvalues of the correlation matrix (Peschel 2003), ascending,
     /// and `entropy`, with the natural logarithm. The single-particle entanglement energies are `ln(1/n -
     /// 1)`. In a model with `pairing` of `spin: "none"` an electron and its own hole are one fermion: a part has both
-    /// their rows, occupations come as pairs `n`, `1 - n`, and each counts half in the entropy.
+    /// their rows, half of all states are filled, occupations come as pairs `n`, `1 - n`, and each counts half in the
+    /// entropy.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of fermions.

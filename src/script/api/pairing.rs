@@ -1,17 +1,28 @@
 //! Superconductivity in models: pairing, and terms of the spin.
 
+use rhai::Dynamic;
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine};
 
 use super::lattice::sublattice_of;
 use super::model::{ScriptModel, at_sites, shift_of, with_bond};
 use crate::error::Result;
 use crate::lattice::{Model, Pair};
 use crate::number::Series;
+use crate::operator::Operator;
+use crate::script::rooms::{INTERNAL, Rooms};
 use crate::script::{Fallible, Options};
 
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(pairing_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(pairing_functions).into());
+    rooms.room(INTERNAL, exported_module!(holes));
+}
+
+#[export_module(root = "crate::script::native")]
+mod holes {
+    /// Whether an operator is of a model with rows for holes.
+    pub fn has_holes(h: Operator) -> bool {
+        h.geometry().is_some_and(|geometry| geometry.holes.is_some())
+    }
 }
 
 /// The pair that the option `spin` names.

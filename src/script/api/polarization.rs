@@ -10,7 +10,6 @@ use super::values::to_series;
 use crate::error::Result;
 use crate::method::{self, PolarizationOptions};
 use crate::number::{C64, Series, Table};
-use crate::operator::Operator;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -35,11 +34,6 @@ fn with_screening(table: Table, pi: &[C64], v: f64) -> Result<Table> {
 
 #[export_module(root = "crate::script::native")]
 mod screening {
-    /// Whether an operator is of a model with rows for holes.
-    pub fn has_holes(h: Operator) -> bool {
-        h.geometry().is_some_and(|geometry| geometry.holes.is_some())
-    }
-
     /// A table of a polarisability with what an interaction V(q) makes of it: the columns `dielectric` and `loss`.
     #[rhai_fn(return_raw)]
     pub fn screened(t: Table, v: FLOAT) -> Fallible<Table> {
