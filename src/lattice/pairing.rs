@@ -167,8 +167,8 @@ impl Model {
         let twisted = |(wrap, x): (&Wrap, &i64)| *x != 0 && matches!(wrap, Wrap::Phase(p) if p.im != 0.0);
         if self.lattice.wrap().iter().zip(shift).any(twisted) {
             return Err(Error::input("a pairing over a boundary with a complex phase").hint(
-                "such a phase is a flux, which pairs feel twice: put it into the hoppings and the pairing; \
-                 a momentum is none, and is given when the matrix is made",
+                "pairs want periodic, antiperiodic or open boundaries: another phase is a flux, which they feel twice; \
+                 put it into the hoppings and the pairing. A momentum is no flux, and is given when the matrix is made",
             ));
         }
         Ok(())
