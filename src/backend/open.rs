@@ -55,6 +55,24 @@ pub fn known(name: &str) -> Result<()> {
         .hint("the backends are auto, cpu, cuda, and several that share the work, as in cpu+cuda"))
 }
 
+/// Refuses what is said of ranks where there are none, and weights of one backend alone.
+///
+/// # Errors
+/// When the choice is such.
+pub fn check_ranks(choice: &Choice) -> Result<()> {
+    if ranks::world().is_some() {
+        return Ok(());
+    }
+    if !choice.grid.is_empty() {
+        return Err(Error::input("a grid of ranks without ranks")
+            .hint("start them, as in `umklapp --ranks 8 --grid 4x2x1`"));
+    }
+    if !choice.name.contains('+') && !choice.weights.is_empty() {
+        return Err(weights_of_one());
+    }
+    Ok(())
+}
+
 /// Opens it. Only "auto" falls back to the CPU, and tells `note` why; several that share the work tell it how.
 ///
 /// # Errors
@@ -64,11 +82,8 @@ pub fn open(
     interrupt: &Interrupt,
     note: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<Device> {
+    check_ranks(choice)?;
     let Some(world) = ranks::world() else {
-        if !choice.grid.is_empty() {
-            return Err(Error::input("a grid of ranks without ranks")
-                .hint("start them, as in `umklapp --ranks 8 --grid 4x2x1`"));
-        }
         return open_here(choice, interrupt, note);
     };
     if choice.several_a_rank && choice.name.contains('+') {
@@ -78,8 +93,10 @@ pub fn open(
     let tell = note.clone();
     let found = ranks::agreed(open_own(world, choice, interrupt, move |text: &str| tell(text)))?;
     let grid = Some(choice.grid.clone()).filter(|grid| !grid.is_empty());
-    let uneven = uneven(world, choice, &found, interrupt, Box::new(move |text| note(text)))?;
-    Ok(Arc::new(Ranks::new(world, found.device, grid, choice.share_from, uneven)?))
+    let say = note.clone();
+    let uneven = uneven(world, choice, &found, interrupt, Box::new(move |text| say(text)))?;
+    let note = Box::new(move |text: &str| note(text));
+    Ok(Arc::new(Ranks::new(world, found.device, (grid, note), choice.share_from, uneven)?))
 }
 
 /// What a rank computes on.
@@ -213,9 +230,6 @@ fn open_here(
     known(name)?;
     let cpu = |threads| -> Result<Device> { Ok(Arc::new(Cpu::new(threads, interrupt.clone())?)) };
     let cuda = |number| -> Result<Device> { Ok(Arc::new(Cuda::new(number, interrupt.clone())?)) };
-    if !name.contains('+') && !choice.weights.is_empty() {
-        return Err(weights_of_one());
-    }
     match name {
         "cpu" => cpu(choice.threads),
         "cuda" => cuda(gpus(&choice.gpus, 1)?[0]),

@@ -23,7 +23,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::backend::cuda;
+use crate::backend::{cuda, open};
 use crate::confine;
 use crate::error::{Error, Kind};
 use crate::number::memory;
@@ -32,7 +32,6 @@ use crate::ranks;
 use crate::script::Settings;
 use crate::script::device;
 use crate::script::diagnostics::Report;
-use crate::script::hash;
 use crate::script::on_a_deep_stack;
 use crate::task::{Interrupt, signals};
 
@@ -270,28 +269,17 @@ impl RunOptions {
 
     /// Compares with the other ranks what has to be the same on all of them.
     fn alike(&self) -> Result<(), Error> {
-        let Some(world) = ranks::world() else { return Ok(()) };
         let grid = self.grid.as_ref().map_or(&[][..], |grid| &grid.0);
-        let told = [
-            ("grid", format!("{grid:?}")),
-            ("share-from", format!("{:?}", self.share_from)),
-            ("seed", self.seed.to_string()),
-            ("threads", self.threads.to_string()),
-            ("weights", format!("{:?}", self.weights)),
-        ];
-        let all = world.gather_words(told.iter().map(|(_, text)| hash(text)).collect())?;
-        for (rank, own) in all.chunks_exact(told.len()).enumerate() {
-            if let Some(k) = (0..told.len()).find(|k| own[*k] != all[*k]) {
-                let option = told[k].0;
-                return Err(Error::input(format!(
-                    "rank {rank} was started with another `--{option}` than rank 0"
-                ))
-                .hint(
-                    "all ranks take the same `--grid`, `--share-from`, `--seed`, `--threads` and `--weights`",
-                ));
-            }
-        }
-        Ok(())
+        ranks::alike(&[
+            ("was started with another `--grid`", &format!("{grid:?}")),
+            ("was started with another `--share-from`", &format!("{:?}", self.share_from)),
+            ("was started with another `--seed`", &self.seed.to_string()),
+            ("was started with another `--threads`", &self.threads.to_string()),
+            ("was started with another `--weights`", &format!("{:?}", self.weights)),
+        ])
+        .map_err(|e| {
+            e.hint("all ranks take the same `--grid`, `--share-from`, `--seed`, `--threads` and `--weights`")
+        })
     }
 
     /// The same wishes for an engine.
@@ -392,7 +380,13 @@ fn meet_ranks(shared: &RunOptions, reads: bool) -> Result<Option<ExitCode>, Erro
     }
     let size = ranks::world().map_or(1, |world| world.size());
     match wanted.filter(|n| *n != size) {
-        None => shared.alike().map(|()| None),
+        None => {
+            if let Err(e) = open::check_ranks(&shared.settings().choice()) {
+                show(&Report::plain(&e));
+                return Ok(Some(leave(ExitCode::from(2))));
+            }
+            shared.alike().map(|()| None)
+        }
         Some(n) => Err(Error::input(format!("`--ranks {n}`, and a launcher has started {size} already"))
             .hint("leave `--ranks` out behind `mpiexec`: it starts the launcher itself")),
     }

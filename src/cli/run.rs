@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{RunOptions, catch_interrupt, ended, report, show};
 use crate::output::out;
 use crate::output::progress::Bar;
+use crate::ranks;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings, arguments, read_script};
 use crate::task::Progress;
@@ -38,6 +39,17 @@ impl Run {
             Ok(text) => text,
             Err(unreadable) => return report(&unreadable),
         };
+        let file = self.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let alike = ranks::alike(&[
+            ("runs another script", &text),
+            ("was started with another `--set`", &self.set.join("\0")),
+            ("was started with other arguments behind `--`", &self.rest.join("\0")),
+            ("was started with another `--json`", &self.json.to_string()),
+        ]);
+        if let Err(e) = alike {
+            let hint = format!("all ranks run the same `{file}` with the same arguments");
+            return report(&Report::plain(&e.hint(hint)));
+        }
         let mut args = match arguments(self.set.iter().map(String::as_str), &text) {
             Ok(args) => args,
             Err(e) => {

@@ -9,6 +9,7 @@
 
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
+use crate::method::fixed::{fixed, joint, width};
 use crate::method::olsen::{Diagonal, basis_states, olsen};
 use crate::method::subspace::{Subspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
@@ -117,7 +118,7 @@ pub struct Eigen {
     pub values: Vec<f64>,
     /// Ritz vectors, a column each.
     pub vectors: BlockVector,
-    /// Norms of H x - theta x.
+    /// Norms of H x - theta x; for vectors of a degenerate level a bound for any of them.
     pub residuals: Vec<f64>,
     /// The residual that counts as converged.
     pub tolerance: f64,
@@ -210,7 +211,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         found = search.run(count, None, avoid.as_ref(), None)?;
     }
     (found.iterations, found.products) = (search.iterations, search.products);
-    Ok(found)
+    fixed(h, found, count)
 }
 
 /// What several searches on one operator share.
@@ -325,10 +326,14 @@ impl DavidsonSearch<'_, '_> {
             let found = count.min(theta.len());
             let targets: Vec<usize> = (0..block.min(theta.len())).collect();
             let (r, x) = space.residuals(&s, &targets, &theta)?;
-            let norms: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+            let mut norms: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
             if norms.iter().any(|n| !n.is_finite()) {
                 return Err(not_finite());
             }
+            // Whichever vectors of a degenerate level are chosen in the end, they shall have converged.
+            let level = width(&theta[..found], tolerance, h.dtype());
+            let own = norms[..found].to_vec();
+            norms[..found].copy_from_slice(&joint(&theta[..found], &own, level).1);
             let worst = norms[..found].iter().copied().fold(0.0, f64::max);
             self.products = before + space.products;
             let converged = match above {
@@ -356,11 +361,19 @@ impl DavidsonSearch<'_, '_> {
                 None
             };
             if let Some(ended) = ended {
-                let columns: Vec<usize> = (0..found).collect();
+                // Of all levels the last one wanted comes whole, although some of its vectors are left out afterwards.
+                let all = if space.dim() >= free && found == count { theta.len() } else { found };
+                let is_last = |k: &usize| *k < found || theta[*k] - theta[found - 1] <= level;
+                let columns: Vec<usize> = (0..all).take_while(is_last).collect();
+                let mut residuals = own;
+                if columns.len() > found {
+                    let rest = space.residuals(&s, &columns[found..], &theta)?.0;
+                    residuals.extend(device.dots(&rest, &rest)?.iter().map(|z| root(z.re)));
+                }
                 return Ok(Eigen {
-                    values: theta[..found].to_vec(),
+                    values: theta[..columns.len()].to_vec(),
                     vectors: space.vectors(&s, &columns)?,
-                    residuals: norms[..found].to_vec(),
+                    residuals,
                     tolerance,
                     iterations: self.iterations,
                     products: self.products,

@@ -26,6 +26,7 @@ mod zolotarev;
 
 // Eigenpairs and linear systems.
 mod davidson;
+mod fixed;
 mod folded;
 mod interior;
 mod olsen;

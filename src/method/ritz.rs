@@ -5,6 +5,7 @@
 
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
+use crate::method::fixed::{fixed, joint, width};
 use crate::method::subspace::{hermitian_eigen, orthonormal};
 use crate::method::units::{Units, countable, positive};
 use crate::method::{Eigen, Ended, Window};
@@ -20,6 +21,8 @@ const CYCLE: f64 = 0.1;
 const LOOSE: f64 = 1e-6;
 /// How often the vector beside those wanted is lowered.
 const LOOKS: usize = 20;
+/// Steps without a smaller gradient, where it is of the size of rounding, after which a descent ends.
+const IDLE: usize = 50;
 
 /// How the functional is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +94,8 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         None => None,
     };
     let mut span = RitzVectors::new(&units.h, x, width, options)?;
-    span.tolerance = tolerance;
+    (span.tolerance, span.size) = (tolerance, units.size);
+    span.join();
     let ended = match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
         // Where values are so uneven that no polynomial tells the last of them from what lies above, the search ends by
@@ -101,15 +105,16 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
             ended => ended,
         },
     };
-    Ok(units.back(Eigen {
+    let eigen = Eigen {
         values: span.values[..count].to_vec(),
         vectors: a.device().columns(&span.x, 0..count)?,
-        residuals: span.residuals[..count].to_vec(),
+        residuals: span.norms[..count].to_vec(),
         tolerance: span.goal(),
         iterations: span.cycles,
         products: span.products,
         ended,
-    }))
+    };
+    Ok(units.back(fixed(&units.h, eigen, count)?))
 }
 
 /// Orthonormal Ritz vectors with their values and residuals.
@@ -121,7 +126,14 @@ struct RitzVectors {
     /// Where the next random columns come from.
     random: Random,
     values: Vec<f64>,
+    /// The residual of each.
+    norms: Vec<f64>,
+    /// Those of the vectors of one level together.
     residuals: Vec<f64>,
+    /// How many vectors the level of each has.
+    copies: Vec<usize>,
+    /// The operator's size.
+    size: f64,
     /// Largest residual that counts as converged.
     tolerance: f64,
     /// The same as a fraction of the lowest |value|.
@@ -150,7 +162,10 @@ impl RitzVectors {
             width,
             random,
             values: Vec::new(),
+            norms: Vec::new(),
             residuals: Vec::new(),
+            copies: Vec::new(),
+            size: 1.0,
             tolerance: 0.0,
             relative: options.relative,
             products: 0,
@@ -205,10 +220,17 @@ impl RitzVectors {
         device.combine(&y, &rotation, 0.0, &mut r)?;
         let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
         device.axpby(&minus, &x, &[C64::ONE], &mut r)?;
-        self.residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+        self.norms = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
         (self.x, self.values) = (x, values);
         self.cycles += 1;
+        self.join();
         Ok(())
+    }
+
+    /// What the vectors of one level have together: whichever are chosen in the end, they shall have converged.
+    fn join(&mut self) {
+        let width = width(&self.values, self.goal(), self.a.dtype());
+        (self.copies, self.residuals) = joint(&self.values, &self.norms, width);
     }
 }
 
@@ -263,7 +285,7 @@ fn gradients(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Resu
                 continue;
             }
             // A little below the goal, so that the diagonalisation that follows does not lift it above again.
-            let goal = (CYCLE * span.residuals[k]).max(0.3 * tolerance);
+            let goal = (CYCLE * span.residuals[k]).max(0.3 * tolerance) / (span.copies[k] as f64).sqrt();
             moved |= descend(span, k, goal, options, task)?;
             progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         }
@@ -329,8 +351,11 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
     tangent(&x, &mut g)?;
     let mut p = g.clone();
     let (mut gg, mut steps) = (norm2(&g)?, 0);
+    // A gradient as small as this may be rounding's, which no step lowers: the smallest so far, and the steps since.
+    let small = a.dtype().epsilon().powf(0.7) * span.size.max(mu.abs());
+    let (mut least, mut idle) = (gg.sqrt(), 0);
     span.products += 1;
-    while gg.sqrt() > goal && span.products < options.max_products {
+    while gg.sqrt() > goal && span.products < options.max_products && (idle <= IDLE || least > small) {
         task.check()?;
         let pp = norm2(&p)?.sqrt();
         if !(pp > 0.0) {
@@ -366,6 +391,10 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
         gg = norm2(&g)?;
         if !gg.is_finite() {
             return Err(not_finite());
+        }
+        idle += 1;
+        if gg.sqrt() < 0.9 * least {
+            (least, idle) = (gg.sqrt(), 0);
         }
         if steps % 1000 == 0 {
             // A restart, for directions that rounding has made meaningless.

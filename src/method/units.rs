@@ -11,6 +11,8 @@ use crate::operator::Operator;
 
 /// Residuals that count as small unless the user says something else, in units of the operator.
 const TOLERANCE: f64 = 1e-9;
+/// The same in single precision, of the operator's size where that is above one: rounding leaves some tenth of it.
+const SINGLE: f64 = 1e-5;
 /// The same for energies that are not ordinary, in double precision: what `TOLERANCE` is of the largest ordinary size.
 /// Levels may be much smaller than the operator, as those of electrons that a large repulsion keeps apart, in any unit.
 const FINE: f64 = 1e-13;
@@ -35,6 +37,8 @@ pub(super) struct Units {
     pub h: Operator,
     /// What an energy of one stands for.
     pub unit: f64,
+    /// The operator's size in these units; one where it is not known.
+    pub size: f64,
 }
 
 /// An error for a tolerance that is not positive.
@@ -71,12 +75,13 @@ impl Units {
             }
         }
         let unit = unit_of(size);
-        Ok(Units { h: with_unit(h, unit), unit })
+        let size = if size.is_finite() && size > 0.0 { size / unit } else { 1.0 };
+        Ok(Units { h: with_unit(h, unit), unit, size })
     }
 
     /// The user's units.
     pub fn own(h: &Operator) -> Units {
-        Units { h: h.clone(), unit: 1.0 }
+        Units { h: h.clone(), unit: 1.0, size: 1.0 }
     }
 
     /// The residual that counts as converged, in these units; `given` is in the user's.
@@ -86,7 +91,8 @@ impl Units {
             Some(tolerance) => {
                 (tolerance / self.unit).min(if self.h.dtype().is_single() { ROUGH.1 } else { ROUGH.0 })
             }
-            None if self.unit != 1.0 && !self.h.dtype().is_single() => FINE,
+            None if self.h.dtype().is_single() => SINGLE * self.size.max(1.0),
+            None if self.unit != 1.0 => FINE,
             None => TOLERANCE,
         }
     }

@@ -24,6 +24,8 @@ pub enum Stream {
     Defects = 9,
     /// Vectors that operators are told apart by.
     Probes = 10,
+    /// Vectors that those of a degenerate level are chosen by.
+    Levels = 11,
 }
 
 /// Ten rounds on one counter.

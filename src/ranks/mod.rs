@@ -225,6 +225,22 @@ pub fn agreed<T>(own: Result<T>) -> Result<T> {
     kept.ok_or_else(|| Error::internal("a failure that nobody heard of"))
 }
 
+/// Refuses ranks that were given other texts than rank 0. Each text has before it what a rank does whose own differs,
+/// as in "runs another script".
+///
+/// # Errors
+/// For the first text that differs; those of MPI.
+pub fn alike(texts: &[(&str, &str)]) -> Result<()> {
+    let Some(world) = world() else { return Ok(()) };
+    let all = world.gather_words(texts.iter().map(|(_, text)| hash(Some(text.to_string()))).collect())?;
+    for (rank, own) in all.chunks_exact(texts.len()).enumerate() {
+        if let Some(k) = (0..texts.len()).find(|k| own[*k] != all[*k]) {
+            return Err(Error::input(format!("rank {rank} {} than rank 0", texts[k].0)));
+        }
+    }
+    Ok(())
+}
+
 /// A line of a file that begins so.
 fn line(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();

@@ -68,21 +68,28 @@ fn threads(settings: &Settings) -> Result<usize> {
     ranks::threads(settings.threads)
 }
 
+impl Settings {
+    /// What they say of the backend.
+    pub(crate) fn choice(&self) -> Choice {
+        Choice {
+            name: self.backend.clone(),
+            threads: self.threads,
+            weights: self.weights.clone(),
+            gpus: self.devices.clone(),
+            grid: self.grid.clone(),
+            share_from: self.share_from,
+            several_a_rank: false,
+        }
+    }
+}
+
 fn open_with(
     settings: &Settings,
     threads: usize,
     several_a_rank: bool,
     interrupt: &Interrupt,
 ) -> Result<Device> {
-    let choice = Choice {
-        name: settings.backend.clone(),
-        threads,
-        weights: settings.weights.clone(),
-        gpus: settings.devices.clone(),
-        grid: settings.grid.clone(),
-        share_from: settings.share_from,
-        several_a_rank,
-    };
+    let choice = Choice { threads, several_a_rank, ..settings.choice() };
     let says = !settings.quiet && (settings.backend.contains('+') || std::io::stderr().is_terminal());
     open::open(&choice, interrupt, move |text| {
         if says {

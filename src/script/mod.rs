@@ -56,6 +56,5 @@ pub use arguments::arguments;
 pub use engine::{Engine, Outcome, read_script};
 pub use failure::{Failure, Fallible};
 pub use options::{Options, named};
-pub(crate) use session::hash;
 pub use session::{Session, Settings, session};
 pub use stack::on_a_deep_stack;

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -13,6 +14,7 @@ use super::Failure;
 use super::direct::Direct;
 use super::failure::failure;
 use crate::error::Error;
+use crate::ranks;
 
 /// The modules in a folder, each loaded once.
 pub(super) struct Files {
@@ -79,12 +81,24 @@ fn in_module(path: &str, error: Error, position: Position) -> Failure {
 /// The text of a module is read first as scripts are: what is no text, or a device, says so.
 fn readable(file: &Path, path: &str, position: Position) -> Result<(), Failure> {
     match crate::number::memory::open(file) {
-        Ok(_) => Ok(()),
+        Ok(mut open) => same_on_all_ranks(&mut open, path).map_err(|e| in_module(path, e, position)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.into(), position)))
         }
         Err(e) => Err(in_module(path, Error::of_io(&e).context("cannot be read"), position)),
     }
+}
+
+/// Ranks of machines without a common file system could read different modules of one name.
+fn same_on_all_ranks(file: &mut impl Read, path: &str) -> Result<(), Error> {
+    if ranks::world().is_none() {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(|e| Error::of_io(&e).context("cannot be read"))?;
+    let differs = format!("reads another module `{path}`");
+    ranks::alike(&[(&differs, &String::from_utf8_lossy(&text))])
+        .map_err(|e| e.hint("give all ranks the same files, as on a common file system"))
 }
 
 impl ModuleResolver for Files {

@@ -178,13 +178,20 @@ fn ranks_that_go_different_ways_end() {
 /// Ranks that a launcher starts with different options, which none of them sees by itself.
 #[test]
 fn ranks_of_different_options_end() {
-    let place = Place(Folder::new("options").with("a.rhai", "print(backend().ranks);"));
+    let place = Place(
+        Folder::new("options")
+            .with("a.rhai", "import \"m\" as m;\nargs.t;\nprint(backend().ranks);")
+            .with("m.rhai", "const ONE = 1;")
+            .with("other/a.rhai", "args.t;\nprint(-backend().ranks);")
+            .with("third/a.rhai", "import \"m\" as m;\nargs.t;\nprint(backend().ranks);")
+            .with("third/m.rhai", "const ONE = 2;"),
+    );
     for launcher in launchers() {
         // As `--ranks` finds it: a wheel has its library beside the launcher.
         let folder = launcher.parent().and_then(|bin| bin.parent()).unwrap().join("lib");
         let library =
             ["libmpi.so.12", "libmpi.so.40"].map(|name| folder.join(name)).into_iter().find(|p| p.is_file());
-        let started = |options: [&str; 2]| {
+        let started = |files: [&str; 2], options: [&str; 2]| {
             let mut command = Command::new(launcher);
             for (k, option) in options.into_iter().enumerate() {
                 command.args([":"].iter().take(k)).args([
@@ -192,7 +199,7 @@ fn ranks_of_different_options_end() {
                     "1",
                     env!("CARGO_BIN_EXE_umklapp"),
                     "run",
-                    "a.rhai",
+                    files[k],
                 ]);
                 command.args(option.split_whitespace()).args(["--threads", "1"]);
             }
@@ -204,16 +211,24 @@ fn ranks_of_different_options_end() {
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             Said::of(command.stdin(Stdio::null()).output().unwrap())
         };
-        let said = started(["--grid 2", "--grid 2"]);
+        let same = ["a.rhai"; 2];
+        let said = started(same, ["--grid 2", "--grid 2"]);
         assert_eq!((said.code, said.out.trim()), (Some(0), "2"), "{said:?}");
         for (option, both) in [
             ("grid", ["--grid 2", "--grid 1x2"]),
             ("seed", ["", "--seed 7"]),
             ("share-from", ["--share-from 5", ""]),
+            ("set", ["--set t=1.0", "--set t=2.0"]),
         ] {
-            let said = started(both);
+            let said = started(same, both);
             let told = said.err.matches(&format!("rank 1 was started with another `--{option}`")).count();
             assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
+        }
+        for (folder, words) in
+            [("other", "rank 1 runs another script"), ("third", "rank 1 reads another module `m`")]
+        {
+            let said = started(["a.rhai", &format!("{folder}/a.rhai")], [""; 2]);
+            assert_eq!((said.code, said.err.matches(words).count()), (Some(1), 1), "{said:?}");
         }
     }
 }

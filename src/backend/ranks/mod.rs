@@ -24,8 +24,10 @@ mod whole;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::backend::algebra::conformal;
 pub(crate) use crate::backend::cut::least_surface;
 use crate::backend::cut::speed::Shares;
 use crate::backend::cut::{Cut, share};
@@ -69,6 +71,9 @@ pub struct Ranks {
     places: Places,
     /// Ranks in each direction of a lattice, where the user has said so.
     grid: Option<Vec<usize>>,
+    /// What is to be noted, and whether it was that the grid does not serve all lattices.
+    note: Box<dyn Fn(&str) + Send + Sync>,
+    noted: AtomicBool,
     /// Rows from which vectors are shared out, and those of superblocks on cards.
     least: usize,
     many: usize,
@@ -96,7 +101,7 @@ impl Ranks {
     pub(in crate::backend) fn new(
         world: &'static World,
         device: Device,
-        grid: Option<Vec<usize>>,
+        (grid, note): (Option<Vec<usize>>, Box<dyn Fn(&str) + Send + Sync>),
         least: Option<usize>,
         uneven: Option<Uneven>,
     ) -> Result<Self> {
@@ -120,7 +125,8 @@ impl Ranks {
         let host = uneven.as_ref().map(|uneven| uneven.host.clone());
         let name = uneven.as_ref().and_then(|uneven| Some(uneven.mixed.as_ref()?.name));
         let places = Places { device, host, name };
-        Ok(Ranks { team, places, grid, least, many, together, uneven, kinds, solves, cuts })
+        let noted = AtomicBool::new(false);
+        Ok(Ranks { team, places, grid, note, noted, least, many, together, uneven, kinds, solves, cuts })
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
@@ -180,7 +186,7 @@ impl Ranks {
             }
             let Some(Grid { dims, per_site }) = rows.grid else { return Ok(Cut::ranges(rows.global, place)) };
             // Products on a lattice look one site far.
-            let grid = self.grid_for(&dims, &[1; 4])?;
+            let grid = self.grid_for(&dims, &[1; 4]);
             Ok(grid.map_or_else(
                 || Cut::whole(rows.global, place),
                 |grid| Cut::boxes(&dims, per_site, &grid, place),
@@ -189,11 +195,22 @@ impl Ranks {
     }
 
     /// Ranks in each direction of a lattice; none if it cannot be shared out to so many.
-    fn grid_for(&self, cells: &[usize], reach: &[usize]) -> Result<Option<Vec<usize>>> {
-        match &self.grid {
-            Some(grid) => self.fitted(grid, cells).map(Some),
-            None => Ok(least_surface(cells, reach, self.team.world.size())),
+    fn grid_for(&self, cells: &[usize], reach: &[usize]) -> Option<Vec<usize>> {
+        if let Some(grid) = &self.grid {
+            let wide = grid.iter().rposition(|n| *n > 1).map_or(0, |k| k + 1);
+            if wide <= cells.len() {
+                let mut fitted = grid[..wide].to_vec();
+                fitted.resize(cells.len(), 1);
+                return Some(fitted);
+            }
+            if !self.noted.swap(true, Ordering::Relaxed) {
+                (self.note)(&format!(
+                    "a lattice of fewer directions than the grid of ranks, {} and {wide}, is cut into the boxes of least surface",
+                    cells.len()
+                ));
+            }
         }
+        least_surface(cells, reach, self.team.world.size())
     }
 
     fn cut_of_matrix(&self, rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
@@ -205,30 +222,12 @@ impl Ranks {
                 return Ok(cut);
             }
             let MatrixSpec::Stencil(stencil) = spec else { return Ok(Cut::ranges(rows, place)) };
-            let grid = self.grid_for(&stencil.cells, &share::reach(stencil))?;
+            let grid = self.grid_for(&stencil.cells, &share::reach(stencil));
             Ok(grid.map_or_else(
                 || Cut::ranges(rows, place),
                 |grid| Cut::boxes(&stencil.cells, stencil.orbitals, &grid, place),
             ))
         })
-    }
-
-    /// A grid that the user has named, for a lattice of these cells.
-    fn fitted(&self, grid: &[usize], cells: &[usize]) -> Result<Vec<usize>> {
-        let mut fitted = grid.to_vec();
-        while fitted.len() > cells.len() && fitted.last() == Some(&1) {
-            fitted.pop();
-        }
-        if fitted.len() > cells.len() {
-            return Err(Error::input(format!(
-                "a grid of ranks in {} directions for a lattice of {}",
-                fitted.len(),
-                cells.len()
-            ))
-            .hint("leave `--grid` out: the program finds the grid of least surface"));
-        }
-        fitted.resize(cells.len(), 1);
-        Ok(fitted)
     }
 
     /// A block made on the local backend with this rank's rows, or with all of them.
@@ -262,7 +261,10 @@ impl Ranks {
                 let all = self.gathered(a, v.columns)?;
                 self.places.cut_out(v.dtype, v.rows, v.columns, &all, b.cut.clone()).map(Cow::Owned)
             }
-            _ => Err(other_cut()),
+            _ => {
+                conformal("vectors of one operation", v, like)?;
+                Err(other_cut())
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod copies;
 mod factors;
 mod inverse;
 
+use super::fixed::fixed;
 use super::folded::Folded;
 use super::subspace::{Subspace, hermitian_eigen};
 use super::units::{Units, countable, positive};
@@ -540,7 +541,7 @@ impl InteriorSearch<'_> {
         let worst = found.worst(count);
         // A space diagonalised completely is exact to rounding, which may still be above the tolerance.
         let rounding = ended == Ended::Converged && worst > self.tolerance;
-        Ok(Eigen {
+        let eigen = Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),
             vectors: self.h.device().chosen(&found.vectors, &chosen)?,
             residuals: chosen.iter().map(|&i| found.residuals[i]).collect(),
@@ -548,6 +549,7 @@ impl InteriorSearch<'_> {
             iterations: self.steps,
             products: self.products,
             ended: if rounding { Ended::Stalled } else { ended },
-        })
+        };
+        fixed(self.h, eigen, count)
     }
 }

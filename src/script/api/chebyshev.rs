@@ -180,6 +180,7 @@ mod chebyshev_functions {
     pub fn moments(r: &mut Recurrence) -> Fallible<SharedMoments> {
         let mut moments = r.0.borrow().moments()?;
         moments.record = (*r.2).clone();
+        moments.seconds = crate::ranks::told(moments.seconds)?;
         Ok(Rc::new(moments))
     }
 

@@ -119,7 +119,8 @@ mod eigen_functions {
     /// # Options
     /// - `count` (int >= 1, 1): how many.
     /// - `tol` (float > 0, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near
-    ///   its size) where that is below 0.01 or above 1e4.
+    ///   its size) where that is below 0.01 or above 1e4. In single precision it is 1e-5, of the operator where that is
+    ///   above one.
     /// - `which` ("lowest" or "highest"): of the levels.
     /// - `basis` (int >= 2, 20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (int >= 1, 1000): most expansions of the basis.
@@ -204,13 +205,24 @@ mod eigen_functions {
         Series::Real(e.0.values.clone())
     }
 
-    /// Eigenvectors, a column each.
+    /// Eigenvectors, a column each. Their phase, and which vectors stand for a degenerate level, is fixed by what they
+    /// have in common with certain random vectors, so that they do not depend on threads and ranks. Where `count` takes
+    /// a part of a degenerate level, the vectors of this part are any of the level, other ones on other threads: take
+    /// the level whole.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(100), #{ hopping: -1.0 });
+    /// // a lowest level, and then one of two waves
+    /// let v = [1, 2].map(|seed| davidson(h, #{ count: 3, tol: 1e-12, seed: seed, progress: false }).vectors);
+    /// assert_close(norm(v[0] - v[1]).max(), 0.0, 1e-8);
+    /// ```
     #[rhai_fn(global, get = "vectors", pure)]
     pub fn vectors(e: &mut Pairs) -> Vector {
         Vector::new(&e.1, e.0.vectors.clone())
     }
 
-    /// The norms |A v - value v|, one for each pair.
+    /// The norms |A v - value v|, one for each pair; of a degenerate level a bound for all its vectors.
     #[rhai_fn(global, get = "residuals", pure)]
     pub fn residuals(e: &mut Pairs) -> Series {
         Series::Real(e.0.residuals.clone())

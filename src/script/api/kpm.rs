@@ -266,6 +266,7 @@ mod kpm_functions {
         let (overwrite, task) = (o.flag("overwrite")?, session()?.task(true));
         let mut mu = method::accumulate(&h, window, block, orders(count)?, how, overwrite, &task)?;
         mu.record = Provenance::of(&[&h], &v.draws)?;
+        mu.seconds = crate::ranks::told(mu.seconds)?;
         Ok(Rc::new(mu))
     }
 

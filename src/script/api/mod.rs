@@ -4,6 +4,7 @@
 // Numbers, Series, Table, Matrix, and the session.
 pub mod about;
 mod check;
+mod clock;
 mod complex;
 mod functions;
 mod load;
@@ -127,6 +128,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     crystal::register(rooms);
     orbitals::register(rooms);
     check::register(rooms);
+    clock::register(rooms);
     checkpoint::register(rooms);
     progress::register(rooms);
 }
