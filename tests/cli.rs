@@ -93,6 +93,8 @@ fn wrong_usage_is_code_2() {
         &["fly"],
         &["run", "a.rhai", "--set", "novalue"],
         &["run", "a.rhai", "--backend", "abacus"],
+        &["run", "a.rhai", "--grid", "2x2"],
+        &["run", "a.rhai", "--weights", "1:2"],
     ] {
         let said = place.run(args);
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");

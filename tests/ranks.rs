@@ -7,6 +7,7 @@ mod ends;
 mod machines;
 mod mixed;
 mod resumed;
+mod values;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -303,39 +304,6 @@ fn sectors_are_those_of_one_process() {
             let first = place.prints(launcher, ranks, &[]);
             close(&alone, &first, &format!("sectors on {ranks} ranks"));
             assert_eq!(alone.matches("true").count(), first.matches("true").count());
-        }
-    }
-}
-
-/// Vectors of degenerate levels are those of one process, found by each of the solvers.
-#[test]
-fn vectors_of_levels_do_not_depend_on_ranks() {
-    let place = Place(Folder::new("levels").with(
-        "a.rhai",
-        "let small = tight_binding(lattice::square(6, 6));
-         let large = tight_binding(lattice::square(12, 12));
-         let magnetic = tight_binding(lattice::square(12, 12), #{ flux: 1.0 / 12.0 });
-         let o = #{ count: 5, seed: 1, tol: 1e-11, progress: false };
-         let found = [davidson(small, o), davidson(large, o), lanczos(large, o), ritz(large, o)];
-         found.push(eigs(large, #{ near: -3.0, count: 8, seed: 1, tol: 1e-11, progress: false }));
-         found.push(davidson(magnetic, o + #{ count: 12 }));
-         for e in found {
-             for x in markers::participation(e.vectors) { print(x); }
-             for z in e.vectors.to_matrix()[3] { print(`${z.re} ${z.im}`); }
-         }",
-    ));
-    for launcher in launchers() {
-        let alone = place.prints(launcher, "1", &[]);
-        for (ranks, threads) in [("1", "3"), ("2", "1"), ("3", "1")] {
-            let there = place.prints_on(launcher, ranks, threads, &[]);
-            let (x, y) = (numbers(&alone), numbers(&there));
-            assert!(x.len() == y.len() && x.len() > 80, "{alone}\n{there}");
-            for (x, y) in x.iter().zip(&y) {
-                assert!(
-                    (x - y).abs() <= 1e-8 * x.abs().max(1.0),
-                    "{ranks} ranks: {x} and {y}\n{alone}\n{there}"
-                );
-            }
         }
     }
 }
