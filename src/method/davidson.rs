@@ -9,7 +9,7 @@
 
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
-use crate::method::fixed::{fixed, joint, width};
+use crate::method::fixed::{first, fixed, joint, width};
 use crate::method::olsen::{Diagonal, basis_states, olsen};
 use crate::method::subspace::{Subspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
@@ -168,6 +168,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         return Err(too_many(count, h));
     }
     let start = options.start.take().map(accept).transpose()?;
+    let started = start.is_some();
     let own = matches!(options.preconditioner, Preconditioner::User(_));
     let trusted = options.trust_start && start.is_some();
     let doubtful = !trusted && (start.is_some() || own);
@@ -211,7 +212,8 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         found = search.run(count, None, avoid.as_ref(), None)?;
     }
     (found.iterations, found.products) = (search.iterations, search.products);
-    fixed(h, found, count)
+    // A search from a start keeps the vectors that it leads to: the next step of a sweep goes on from there.
+    if started { first(h, found, count) } else { fixed(h, found, count) }
 }
 
 /// What several searches on one operator share.

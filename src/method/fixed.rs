@@ -94,10 +94,18 @@ pub(super) fn fixed(h: &Operator, mut found: Eigen, count: usize) -> Result<Eige
         device.set_columns(&mut found.vectors, level.start, &y)?;
         bound(h, &y, level, &mut found)?;
     }
+    first(h, found, count)
+}
+
+/// The first `count` pairs.
+///
+/// # Errors
+/// Those of the device.
+pub(super) fn first(h: &Operator, mut found: Eigen, count: usize) -> Result<Eigen> {
     if found.values.len() > count {
         found.values.truncate(count);
         found.residuals.truncate(count);
-        found.vectors = device.columns(&found.vectors, 0..count)?;
+        found.vectors = h.device().columns(&found.vectors, 0..count)?;
     }
     Ok(found)
 }

@@ -208,7 +208,7 @@ mod eigen_functions {
     /// Eigenvectors, a column each. Their phase, and which vectors stand for a degenerate level, is fixed by what they
     /// have in common with certain random vectors, so that they do not depend on threads and ranks. Where `count` takes
     /// a part of a degenerate level, the vectors of this part are any of the level, other ones on other threads: take
-    /// the level whole.
+    /// the level whole. `davidson` from a `start` keeps the vectors that it leads to.
     ///
     /// # Example
     /// ```rhai

@@ -201,7 +201,8 @@ mod vector_functions {
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and
     ///   "phase" of complex ones.
-    /// - `first` (int >= 0, 0): the number of the first column; columns of the same number and seed are equal.
+    /// - `first` (0 <= int <= 4294967295, 0): the number of the first column; columns of the same number and seed are
+    ///   equal. There are 4294967296 of a seed.
     ///
     /// # Example
     /// ```rhai
@@ -220,6 +221,11 @@ mod vector_functions {
         ];
         let distribution = o.one_of("distribution", &names)?;
         let first_column = u32::try_from(o.count("first")?).map_err(|_| o.otherwise("first"))?;
+        if columns as u64 > (1 << 32) - u64::from(first_column) {
+            return Err(Error::input(format!("{columns} random columns from number {first_column} on"))
+                .hint("those of a seed are numbered from 0 to 4294967295: take another `seed`")
+                .into());
+        }
         let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
         let mut v = h.zeros(columns)?;
         h.device().fill_random(&mut v, random)?;

@@ -7,7 +7,7 @@ use super::super::space::{Label, Symmetry};
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
 
-/// The most sites of a chain that copies of a cell are laid out to.
+/// The most sites of a cell, and of a chain that copies of it are laid out to.
 const LONGEST: usize = 4096;
 
 /// A cell of an infinite chain.
@@ -26,8 +26,12 @@ impl UnitCell {
     /// From sites and the conserved numbers of one cell.
     ///
     /// # Errors
-    /// For numbers that the sites do not have, or that one cell cannot hold.
+    /// For numbers that the sites do not have, or that one cell cannot hold; for more than 4096 sites.
     pub fn new(sites: &Sites, sector: &Sector) -> Result<Arc<UnitCell>> {
+        if sites.count() > LONGEST {
+            return Err(Error::input(format!("a cell of {} sites", sites.count()))
+                .hint(format!("a cell that an infinite chain repeats has {LONGEST} sites at most")));
+        }
         let (symmetry, target) = match conserved(sites, sector) {
             Ok(found) => found,
             Err(e) => return Err(too_short(sites, sector).unwrap_or(e)),
