@@ -228,48 +228,50 @@ const LATTICES: [(&str, &str); 10] = [
     ),
 ];
 
+/// What is printed of an operator `h`.
+const TOLD: &str = "
+fn tell(h) {
+    let v = random_block(h, 3, #{ seed: 5 });
+    let start = backend().sums;
+    let recurrence = chebyshev(h, window(-9.0, 9.0), v);
+    let before = backend().sums;
+    let mu = recurrence.run(15, #{ progress: false }).moments().values;
+    let sums = backend().sums - before;
+    if backend().ranks > 1 {
+        assert(sums == 1, `one sum a run, not ${sums}`);
+        assert(before - start == 1, `one sum for the operator's fingerprint, not ${before - start}`);
+    }
+    print(h.entries);
+    for x in mu { print(x); }
+    for x in (h * v.column(1)).to_series() { print(abs(x)); }
+    for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() { print(abs(x)); }
+    let w = spectral_window(h, #{ method: \"gershgorin\" });
+    print(w.lower); print(w.upper);
+    for x in (h + 0.5 * h * h).to_matrix().diagonal() { print(abs(x)); }
+    print(\"end\");
+}
+";
+
 #[test]
 fn moments_are_those_of_one_process() {
-    for (name, h) in LATTICES {
-        let place = Place(Folder::new(&format!("moments-{name}")).with(
-            "a.rhai",
-            &format!(
-                "let h = {h};
-                 let v = random_block(h, 3, #{{ seed: 5 }});
-                 let start = backend().sums;
-                 let recurrence = chebyshev(h, window(-9.0, 9.0), v);
-                 let before = backend().sums;
-                 let mu = recurrence.run(15, #{{ progress: false }}).moments().values;
-                 let sums = backend().sums - before;
-                 if backend().ranks > 1 {{
-                     assert(sums == 1, `one sum a run, not ${{sums}}`);
-                     assert(before - start == 1, `one sum for the operator's fingerprint, not ${{before - start}}`);
-                 }}
-                 print(h.entries);
-                 for x in mu {{ print(x); }}
-                 for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}
-                 for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() {{ print(abs(x)); }}
-                 let w = spectral_window(h, #{{ method: \"gershgorin\" }});
-                 print(w.lower); print(w.upper);
-                 for x in (h + 0.5 * h * h).to_matrix().diagonal() {{ print(abs(x)); }}"
-            ),
-        ));
-        let Some(launcher) = launchers().first() else { return };
-        let alone = place.prints(launcher, "1", &[]);
-        for (launcher, numbers_of_ranks) in dealt(&["2", "3"]) {
-            for ranks in numbers_of_ranks {
-                let first = place.prints(launcher, ranks, &[]);
-                if name == "single" {
-                    let (x, y) = (numbers(&alone), numbers(&first));
-                    assert!(
-                        x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5),
-                        "{name}"
-                    );
+    let each: String = LATTICES.iter().map(|(_, h)| format!("tell({h});\n")).collect();
+    let place = Place(Folder::new("moments").with("a.rhai", &format!("{TOLD}{each}")));
+    let Some(launcher) = launchers().first() else { return };
+    let alone = place.prints(launcher, "1", &[]);
+    for (launcher, numbers_of_ranks) in dealt(&["2", "3"]) {
+        for ranks in numbers_of_ranks {
+            let first = place.prints(launcher, ranks, &[]);
+            let ends = |text: &str| text.matches("end").count();
+            assert_eq!((ends(&alone), ends(&first)), (LATTICES.len(), LATTICES.len()));
+            for ((name, _), (a, b)) in LATTICES.iter().zip(alone.split("end").zip(first.split("end"))) {
+                if *name == "single" {
+                    let (x, y) = (numbers(a), numbers(b));
+                    assert!(x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5));
                 } else {
-                    close(&alone, &first, &format!("{name} on {ranks} ranks"));
+                    close(a, b, &format!("{name} on {ranks} ranks"));
                 }
-                assert_eq!(first, place.prints(launcher, ranks, &[]), "{name}: the same bits");
             }
+            assert_eq!(first, place.prints(launcher, ranks, &[]), "the same bits");
         }
     }
 }
@@ -362,8 +364,8 @@ fn found(h, chain, how) {
     print(`${g.energy} ${g.expect("Sz")[0]}`);
     g
 }
-let spins = sites("S=1/2", 10);
-let ground = found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, states: 24, seed: 1 });
+let spins = sites("S=1/2", 8);
+let ground = found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, states: 12, seed: 1 });
 found(models::heisenberg(spins), spins, #{ seed: 2 });
 found(models::heisenberg(spins), spins, #{ sector: #{ S: 0 }, states: 12, seed: 1 });
 found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, orthogonal_to: [ground], seed: 3 });
@@ -373,13 +375,12 @@ for i in 0..7 {
     turned.add(0.5 * exp(-0.4 * I), "S-", i, "S+", i + 1);
     turned.add(0.3, "Sz", i);
 }
-let eight = sites("S=1/2", 8);
-found(turned, eight, #{ sector: #{ Sz: 1 }, seed: 1 });
+found(turned, spins, #{ sector: #{ Sz: 1 }, seed: 1 });
 let pair = sites("Electron", 2);
 found(models::hubbard(pair, #{ U: 4.0 }), pair, #{ sector: #{ Nup: 1, Ndn: 1 }, seed: 1 });
 let four = sites("Electron", 4);
 found(models::hubbard(four, #{ U: 4.0 }), four, #{ sector: #{ Nup: 2, Ndn: 1 }, states: 16, seed: 1 });
-let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2, #{ step: 0.1, states: 24, progress: false });
+let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2, #{ step: 0.1, states: 12, progress: false });
 for z in late.expect("Sz") { print(z); }
 "#;
 
@@ -411,41 +412,44 @@ fn superblocks_are_spread_over_cards() {
     }
 }
 
+/// Even and odd sizes, directions of one and two sites, boundaries of both signs, every storage.
+const SPINORS: &str = "
+for shape in [
+    [[4, 2, 2, 6], \"full\"],
+    [[3, 5, 1, 4], \"reconstruct-12\"],
+    [[2, 2, 3, 2], \"reconstruct-8\"],
+    [[6, 4, 2, 3], \"full\"],
+] {
+    let n = shape[0];
+    let lat = lattice::hypercubic(n[0], n[1], n[2], n[3]);
+    let u = gauge::reference_field(lat, 0.3).boundary(\"antiperiodic\");
+    let q = wilson::kernel(u, #{ s: 0.4, storage: shape[1] });
+    let d = wilson::operator(u, #{ mass: 0.2, storage: shape[1] });
+    for d in [d, d.dagger(), q] {
+        let v = random_block(d, 2, #{ seed: 1 });
+        for x in (d * v).column(1).to_series() { print(x.re); print(x.im); }
+        for x in (d * (d.dagger() * v)).norm() { print(x); }
+    }
+    let run = chebyshev(q, window(-9.0, 9.0), random_block(q, 3, #{ seed: 5 })).run(9, #{ progress: false });
+    for x in run.moments().values { print(x); }
+    let v = wilson::gamma5(lat) * unit_block(q, [5]);
+    print(dot(v, q * v).re);
+    print(\"end\");
+}";
+
 #[test]
 fn spinors_are_those_of_one_process() {
-    // Even and odd sizes, directions of one and two sites, boundaries of both signs, every storage.
-    for (sizes, storage) in [
-        ("4, 2, 2, 6", "full"),
-        ("3, 5, 1, 4", "reconstruct-12"),
-        ("2, 2, 3, 2", "reconstruct-8"),
-        ("6, 4, 2, 3", "full"),
-    ] {
-        let place = Place(Folder::new("spinors").with(
-            "a.rhai",
-            &format!(
-                "let u = gauge::reference_field(lattice::hypercubic({sizes}), 0.3).boundary(\"antiperiodic\");
-                 for d in [wilson::operator(u, #{{ mass: 0.2, storage: \"{storage}\" }}),
-                           wilson::operator(u, #{{ mass: 0.2, storage: \"{storage}\" }}).dagger(),
-                           wilson::kernel(u, #{{ s: 0.4, storage: \"{storage}\" }})] {{
-                     let v = random_block(d, 2, #{{ seed: 1 }});
-                     for x in (d * v).column(1).to_series() {{ print(x.re); print(x.im); }}
-                     for x in (d * (d.dagger() * v)).norm() {{ print(x); }}
-                 }}
-                 let q = wilson::kernel(u, #{{ s: 0.4, storage: \"{storage}\" }});
-                 for x in chebyshev(q, window(-9.0, 9.0), random_block(q, 3, #{{ seed: 5 }}))
-                     .run(9, #{{ progress: false }}).moments().values {{ print(x); }}
-                 let v = wilson::gamma5(lattice::hypercubic({sizes})) * unit_block(q, [5]);
-                 print(dot(v, q * v).re);"
-            ),
-        ));
-        let Some(launcher) = launchers().first() else { return };
-        let alone = place.prints(launcher, "1", &[]);
-        for (launcher, cuts) in dealt(&[("2", &[][..]), ("3", &[]), ("4", &["--grid", "2x1x1x2"])]) {
-            for (ranks, more) in cuts {
-                let first = place.prints(launcher, ranks, more);
-                close(&alone, &first, &format!("{sizes}, {storage} on {ranks} ranks {more:?}"));
-                assert_eq!(first, place.prints(launcher, ranks, more), "{sizes}: the same bits");
+    let place = Place(Folder::new("spinors").with("a.rhai", SPINORS));
+    let Some(launcher) = launchers().first() else { return };
+    let alone = place.prints(launcher, "1", &[]);
+    for (launcher, cuts) in dealt(&[("2", &[][..]), ("3", &[]), ("4", &["--grid", "2x1x1x2"])]) {
+        for (ranks, more) in cuts {
+            let first = place.prints(launcher, ranks, more);
+            assert_eq!(first.matches("end").count(), 4);
+            for (k, (a, b)) in alone.split("end").zip(first.split("end")).take(4).enumerate() {
+                close(a, b, &format!("shape {k} on {ranks} ranks {more:?}"));
             }
+            assert_eq!(first, place.prints(launcher, ranks, more), "the same bits");
         }
     }
 }
