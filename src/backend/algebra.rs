@@ -166,5 +166,6 @@ pub(in crate::backend) fn conformal(operation: &str, x: &BlockVector, y: &BlockV
     if x.rows() == y.rows() && x.columns() == y.columns() && x.dtype() == y.dtype() {
         return Ok(());
     }
-    Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape())))
+    Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape()))
+        .hint("both need the same rows, the same number of columns and the same kind of numbers"))
 }

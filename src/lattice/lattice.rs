@@ -167,7 +167,8 @@ impl Lattice {
             if let Wrap::Phase(p) = w
                 && ((p.norm() - 1.0).abs() > 1e-12 || !p.norm().is_finite())
             {
-                return Err(Error::input(format!("the boundary phase {p} has not modulus 1")));
+                return Err(Error::input(format!("the boundary phase {p} has not modulus 1"))
+                    .hint("1 is periodic, -1 antiperiodic, exp(i theta) twisted by the angle theta"));
             }
         }
         Ok(Lattice { wrap, ..self.clone() })

@@ -169,7 +169,8 @@ impl Model {
                 .hint("give one for each orbital of each site"));
         }
         if let Some(off) = offsets.iter().find(|x| x.len() != space || x.iter().any(|x| !x.is_finite())) {
-            return Err(Error::input(format!("{off:?} is no place of an orbital in {space} dimensions")));
+            return Err(Error::input(format!("{off:?} is no place of an orbital in {space} dimensions"))
+                .hint("an orbital's place has as many finite coordinates as the lattice's positions"));
         }
         self.unstrained("orbitals are placed")?;
         let moved = offsets.iter().flatten().any(|&x| x != 0.0);

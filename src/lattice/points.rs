@@ -138,7 +138,8 @@ impl Lattice {
                 most = most.min(self.cells()[d] as f64 - 1.0);
             }
             if (2.0 * most + 1.0) * all.len() as f64 > 1e7 {
-                return Err(Error::input(format!("bonds within {cutoff} reach over too many cells")));
+                return Err(Error::input(format!("bonds within {cutoff} reach over too many cells"))
+                    .hint("take a shorter cutoff; it is in the units of the positions"));
             }
             let most = most as i64;
             all = all

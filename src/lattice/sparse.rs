@@ -23,14 +23,16 @@ pub fn from_triplets(
             rows.len(),
             cols.len(),
             values.len()
-        )));
+        ))
+        .hint("each entry has a row, a column and a value"));
     }
     for (&i, &j) in rows.iter().zip(&cols) {
         if i >= shape.0 || j >= shape.1 {
             return Err(Error::input(format!(
                 "entry ({i}, {j}) lies outside a {} x {} matrix",
                 shape.0, shape.1
-            )));
+            ))
+            .hint("rows and columns are numbered from 0"));
         }
     }
     if let Some(at) = values.iter().position(|z| !z.re.is_finite() || !z.im.is_finite()) {

@@ -112,6 +112,7 @@ impl Model {
 
 fn no_position(from: &[f64], to: &[f64]) -> Error {
     Error::input(format!("the strain maps {from:?} to {to:?}, which is no position"))
+        .hint("the map gives as many finite coordinates as a position has")
 }
 
 /// Where the positions of `x` move to, all finite.

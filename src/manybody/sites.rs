@@ -47,7 +47,8 @@ impl Sites {
     /// When `n` is 0, or more than a million.
     pub fn uniform(site: Site, n: usize) -> Result<Sites> {
         if n > 1_000_000 {
-            return Err(Error::input(format!("a chain of {n} sites is too long")));
+            return Err(Error::input(format!("a chain of {n} sites is too long"))
+                .hint("a chain has a million sites at most"));
         }
         let site = Arc::new(site);
         Sites::new(vec![site; n])
@@ -59,7 +60,8 @@ impl Sites {
     /// When the order does not list every site once.
     pub fn reordered(&self, order: &[usize]) -> Result<Sites> {
         if order.len() != self.count() {
-            return Err(Error::input(format!("an order of {} sites for {self}", order.len())));
+            return Err(Error::input(format!("an order of {} sites for {self}", order.len()))
+                .hint("an order names each site once"));
         }
         super::opsum::places(order)?;
         Sites::new(order.iter().map(|&i| self.sites[i].clone()).collect())

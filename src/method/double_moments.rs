@@ -249,7 +249,8 @@ impl DoubleMoments {
                 a.dim(),
                 b.dim(),
                 h.dim()
-            )));
+            ))
+            .hint("make the currents of the same model"));
         }
         if count == 0 || vectors.columns() == 0 {
             return Err(Error::input("two-dimensional moments need at least one order and one vector"));

@@ -108,7 +108,8 @@ impl Window {
             .hint("Lanczos' method needs no entries")
         })?;
         if !lower.is_finite() || !upper.is_finite() {
-            return Err(Error::input("the operator has entries that are not finite numbers"));
+            return Err(Error::input("the operator has entries that are not finite numbers")
+                .hint("a hopping or an on-site energy is infinite, or a division by zero"));
         }
         let center = (lower + upper) / 2.0;
         Ok(Window { center, half_width: wide_enough((upper - lower) / 2.0, center) })

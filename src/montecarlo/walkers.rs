@@ -55,7 +55,8 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
 
     fn state(&self, places: Vec<[f64; 3]>) -> Result<Configuration<S>> {
         if places.len() != self.count() {
-            return Err(Error::input(format!("the positions are not those of {} electrons", self.count())));
+            return Err(Error::input(format!("the positions are not those of {} electrons", self.count()))
+                .hint("give one position for each electron, those with spin up first"));
         }
         self.configuration(places)
     }

@@ -37,7 +37,8 @@ impl Table {
             return Err(Error::input("a column of a table needs a name"));
         }
         if self.columns.iter().any(|(known, _)| *known == name) {
-            return Err(Error::input(format!("a table cannot have two columns `{name}`")));
+            return Err(Error::input(format!("a table cannot have two columns `{name}`"))
+                .hint("give one of them another name"));
         }
         if let Some((first, known)) = self.columns.first()
             && known.len() != data.len()

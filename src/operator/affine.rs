@@ -29,7 +29,8 @@ impl Operator {
                 "a number cannot be added to a {} x {} operator",
                 self.dim(),
                 self.cols()
-            )));
+            ))
+            .hint("it stands for a multiple of the identity, which is square"));
         }
         Ok(self.with(self.scale, self.shift + shift))
     }
@@ -180,7 +181,8 @@ impl Operator {
                 Ok(back(&other.on(self.geometry.clone())))
             }
             None if own.is_hermitian()? => Ok(back(&own)),
-            None => Err(Error::input(format!("the adjoint of a {} is not known", self.describe()))),
+            None => Err(Error::input(format!("the adjoint of a {} is not known", self.describe()))
+                .hint("operators with entries have one, and sums and products of them")),
         }
     }
 

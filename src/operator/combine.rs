@@ -85,6 +85,7 @@ impl Operator {
 
 fn mismatch(what: &str, a: &Operator, b: &Operator) -> Error {
     Error::input(format!("{what} of operators of {} x {} and {} x {}", a.dim(), a.cols(), b.dim(), b.cols()))
+        .hint("a sum needs equal sizes, a product A B as many columns of A as B has rows")
 }
 
 fn same_precision(what: &str, a: &Operator, b: &Operator) -> Result<()> {

@@ -274,6 +274,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
                 "one for each",
             ),
             ("plot(lattice::chain(1), #{ sizes: [-1.0], file: \"a.svg\" })", "a site of size -1", "modulus"),
+            ("plot(series([1.0, 2.0]), \"a.png\")", "a text in place of the ordinates", "option"),
             ("plot(lattice::chain(1), #{ sizes: [I], file: \"a.svg\" })", "option `sizes`", ""),
             ("plot(lattice::chain(1), #{ currents: 1, file: \"a.svg\" })", "option `currents`", ""),
             (

@@ -176,7 +176,8 @@ impl<S: Amplitude> LatticeState<S> {
             let symmetric = matrix.is_empty()
                 || (0..n * n).all(|k| (matrix[k] - matrix[k % n * n + k / n]).abs() <= 1e-12);
             if !symmetric {
-                return Err(Error::input(format!("the {name} Jastrow factor is not symmetric")));
+                return Err(Error::input(format!("the {name} Jastrow factor is not symmetric"))
+                    .hint("its numbers for sites (i, j) and (j, i) are the same"));
             }
         }
         (self.density, self.spin) = (density, spin);
@@ -271,11 +272,13 @@ impl<S: Amplitude> LatticeState<S> {
         };
         for (spin, sites) in [up, down].into_iter().enumerate() {
             for (electron, &site) in sites.iter().enumerate() {
-                let holder = occupied.holder[spin]
-                    .get_mut(site)
-                    .ok_or_else(|| Error::input(format!("an electron on site {site} of {}", self.sites)))?;
+                let holder = occupied.holder[spin].get_mut(site).ok_or_else(|| {
+                    Error::input(format!("an electron on site {site} of {}", self.sites))
+                        .hint("sites are numbered from 0")
+                })?;
                 if *holder != EMPTY {
-                    return Err(Error::input(format!("two electrons of one spin on site {site}")));
+                    return Err(Error::input(format!("two electrons of one spin on site {site}"))
+                        .hint("electrons of one spin stand on different sites"));
                 }
                 *holder = electron as u32;
             }

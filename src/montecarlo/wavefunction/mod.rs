@@ -94,7 +94,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
             if product.up.len() != up || product.down.len() != down {
                 return Err(Error::input(
                     "the determinants of a wave function have different numbers of electrons",
-                ));
+                )
+                .hint("each has as many orbitals for spin up as the others, and for spin down"));
             }
             if !product.coefficient.finite() {
                 return Err(Error::input("the coefficient of a determinant is not a finite number"));

@@ -3,11 +3,11 @@
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::{BarPlot, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
 use kuva::prelude::{ReferenceLine, TextAnnotation};
-use kuva::render::layout::{Layout, TickFormat};
+use kuva::render::layout::{ComputedLayout, Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
-use super::label::{self, raised};
+use super::label::{self, raised, rise};
 use super::map::{edges, heatmap};
 use super::reach::{fits, times_ten};
 use super::{Content, Curve, Plot, Style};
@@ -302,7 +302,17 @@ impl Plot {
             // Numbers of five digits would touch the label.
             .with_y_label_offset(-5.0, 0.0)
             .with_box_axes();
-        self.named_points(layout, height)
+        self.named_points(self.beside_label(layout), height)
+    }
+
+    /// Room for the label on the left, and for what is raised in it, which the library does not know.
+    fn beside_label(&self, mut layout: Layout) -> Layout {
+        if !self.ylabel.is_empty() {
+            let known = ComputedLayout::from_layout(&layout);
+            layout.force_margin_left =
+                Some(known.margin_left + 5.0 + rise(&self.ylabel) * f64::from(known.label_size));
+        }
+        layout
     }
 
     /// Names of points stand where numbers would, below the axis, with a line up from each.

@@ -218,7 +218,8 @@ impl Reader<'_> {
         let letter =
             before.next().is_some_and(char::is_alphabetic) && !before.next().is_some_and(|c| part(&c));
         let mut after = self.rest.clone();
-        letter && after.next().is_some_and(char::is_alphanumeric) && !after.next().is_some_and(|c| part(&c))
+        let longer = |c: char| c.is_alphanumeric() || c == '_';
+        letter && after.next().is_some_and(char::is_alphanumeric) && !after.next().is_some_and(longer)
     }
 }
 
@@ -255,6 +256,13 @@ pub(super) fn above(up: f64, scale: f64) -> (f64, f64) {
 /// The same of what is lowered.
 pub(super) fn below(up: f64, scale: f64) -> (f64, f64) {
     (up - LOWERED * scale, SMALL * scale)
+}
+
+/// How far what is raised in a marked label stands above its plain letters, in parts of their size.
+pub(super) fn rise(marked: &str) -> f64 {
+    const CAPITAL: f64 = 0.73;
+    let tops = pieces(marked).into_iter().map(|piece| piece.up + CAPITAL * (piece.scale - 1.0));
+    tops.fold(0.0, f64::max)
 }
 
 /// A marked label cut into pieces.
@@ -417,6 +425,7 @@ mod tests {
             (r"$\langle S^z_i S^z_j \rangle$", "⟨ S[^z][_i] S[^z][_j] ⟩"),
             (r"$E_F$ (eV)", "E[_F] (eV)"),
             ("E_F and k_x / T_c", "E[_F] and k[_x] / T[_c]"),
+            ("k_x^2 + k_y^{2}", "k[_x][^2] + k[_y][^2]"),
             (r"\tau_{\mathrm{int}}", "τ[_int]"),
             (r"\chi^{(2)}_\mathrm{DC}", "χ[^(2)][_DC]"),
             (r"\epsilon_\mathbf{k}", "ε[_k]"),

@@ -184,7 +184,8 @@ impl Plot {
     fn of_columns(table: &Table) -> Result<Plot> {
         let mut columns = table.columns();
         let Some((first, abscissa)) = columns.next() else {
-            return Err(Error::input("a table without columns cannot be plotted"));
+            return Err(Error::input("a table without columns cannot be plotted")
+                .hint("a plot needs a column of places and one of values"));
         };
         let (x, categories) = match abscissa {
             Column::Numbers(x) => (x.as_real("the abscissa of a plot")?.to_vec(), Vec::new()),
@@ -220,7 +221,7 @@ impl Plot {
             .map(|(name, data)| Ok((name, data.numbers(name)?)))
             .collect::<Result<_>>()?;
         let [(xname, x), (yname, y), (zname, z), ..] = columns.as_slice() else {
-            return Err(Error::input("a map needs three columns"));
+            return Err(Error::input("a map needs three columns").hint("two of places and one of values"));
         };
         let x = x.as_real("the abscissa of a map")?.iter().copied().step_by(ny.max(1)).take(nx).collect();
         let y = y.as_real("the ordinate of a map")?.iter().copied().take(ny).collect();

@@ -417,7 +417,10 @@ impl MomentumSum {
                 MomentumSum::Series(a.zip(Arithmetic::Add, b)?)
             }
             (MomentumSum::Matrix(a), MomentumSum::Matrix(b)) => MomentumSum::Matrix(a.add(b)?),
-            _ => return Err(Error::input("the function gives values of several types")),
+            _ => {
+                return Err(Error::input("the function gives values of several types")
+                    .hint("it gives numbers, or Series, or Matrices, at all momenta"));
+            }
         })
     }
 

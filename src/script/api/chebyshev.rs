@@ -225,7 +225,9 @@ mod chebyshev_functions {
     #[rhai_fn(global, index_get, pure, return_raw)]
     pub fn moment(mu: &mut SharedMoments, n: INT) -> Fallible<FLOAT> {
         let value = usize::try_from(n).ok().and_then(|n| mu.values().get(n).copied());
-        Ok(value.ok_or_else(|| Error::input(format!("moment {n} of {}", mu.len())))?)
+        Ok(value.ok_or_else(|| {
+            Error::input(format!("moment {n} of {}", mu.len())).hint("moments are numbered from 0")
+        })?)
     }
 
     /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The
@@ -257,8 +259,10 @@ mod chebyshev_functions {
                 thrown = Some(e);
                 Error::input("the closure failed")
             })?;
-            as_complex(&value)
-                .ok_or_else(|| Error::input(format!("the closure gave {}, not a number", type_of(&value))))
+            as_complex(&value).ok_or_else(|| {
+                Error::input(format!("the closure gave {}, not a number", type_of(&value)))
+                    .hint("it is called with an energy and gives the function's value there")
+            })
         };
         let expansion = match terms {
             Some(terms) => Expansion::of(window, terms, function),
@@ -376,8 +380,10 @@ mod evolution {
         t: Dynamic,
         o: Options,
     ) -> Fallible<Dynamic> {
-        let time =
-            as_complex(&t).ok_or_else(|| Error::input(format!("a time is a number, not {}", type_of(&t))))?;
+        let time = as_complex(&t).ok_or_else(|| {
+            Error::input(format!("a time is a number, not {}", type_of(&t)))
+                .hint("a list of times is an array of numbers or a Series")
+        })?;
         let normalise = o.flag("normalise")?;
         let tolerance = o.float("tolerance")?;
         let evolved = method::evolve(&h, window, &psi.block, time, tolerance, &o.task()?)?;

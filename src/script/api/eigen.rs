@@ -76,7 +76,8 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
                     device.convert(&t.block, r.dtype())
                 }
                 Ok(t) => {
-                    Err(Error::input(format!("the preconditioner made {} of {}", t.block.shape(), r.shape())))
+                    Err(Error::input(format!("the preconditioner made {} of {}", t.block.shape(), r.shape()))
+                        .hint("it is given the residuals and gives as many rows and columns"))
                 }
                 Err(e) => {
                     *thrown = Some(e);

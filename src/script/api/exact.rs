@@ -209,7 +209,9 @@ mod basis_functions {
     #[rhai_fn(global, return_raw, pure)]
     pub fn number(basis: &mut Subspace, states: Array) -> Fallible<INT> {
         if states.len() != basis.sites().count() {
-            return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())).into());
+            return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites()))
+                .hint("name the local state of each site, like `[\"Up\", \"Dn\"]`")
+                .into());
         }
         let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
             site.state(&state_name(name)?).map(|s| s as u8)

@@ -41,7 +41,10 @@ fn wannier_options(o: &Options, path: &Path) -> Result<WannierOptions> {
         Some(vectors) if vectors.len() == 3 => {
             Some(vectors.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?)
         }
-        Some(_) => return Err(Error::input("option `vectors` takes three Bravais vectors")),
+        Some(_) => {
+            return Err(Error::input("option `vectors` takes three Bravais vectors")
+                .hint("like `[[4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 5.0]]`"));
+        }
         None if own => None,
         None => match beside(path, ".win") {
             Some(input) => {

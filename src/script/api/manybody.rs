@@ -143,7 +143,9 @@ fn own_site(o: &Options) -> Result<Site> {
     let map = |key: &str| o.maybe::<Map>(key).unwrap_or_default();
     let texts = |key: &str| -> Result<Option<Vec<String>>> {
         let Some(array) = o.maybe::<Array>(key) else { return Ok(None) };
-        let wrong = || Error::input(format!("option `{key}` takes an array of names"));
+        let wrong = || {
+            Error::input(format!("option `{key}` takes an array of names")).hint("like `[\"Cup\", \"Cdn\"]`")
+        };
         array.into_iter().map(|x| x.into_string().map_err(|_| wrong())).collect::<Result<_>>().map(Some)
     };
     let operators = map("operators");

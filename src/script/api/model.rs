@@ -74,7 +74,8 @@ pub(super) fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
     }
     match value.clone().try_cast::<Array>() {
         Some(array) => ints(&array, "a displacement in cells"),
-        None => Err(Error::input("a displacement is an array of whole numbers, one a direction")),
+        None => Err(Error::input("a displacement is an array of whole numbers, one a direction")
+            .hint("like `[1, 0]`, the neighbour along the first vector")),
     }
 }
 
@@ -254,8 +255,9 @@ mod model_functions {
     /// ```
     #[rhai_fn(name = "model", return_raw)]
     pub fn make_model(lattice: Lattice, orbitals: INT) -> Fallible<ScriptModel> {
-        let orbitals =
-            usize::try_from(orbitals).map_err(|_| Error::input(format!("a model of {orbitals} orbitals")));
+        let orbitals = usize::try_from(orbitals).map_err(|_| {
+            Error::input(format!("a model of {orbitals} orbitals")).hint("a site has one orbital at least")
+        });
         Ok(orbitals.and_then(|n| Model::new(lattice, n)).map(ScriptModel::new)?)
     }
 
@@ -388,7 +390,10 @@ mod model_functions {
     #[rhai_fn(global, name = "flux", return_raw)]
     pub fn flux_plane(model: &mut ScriptModel, alpha: Dynamic, a: INT, b: INT) -> Fallible<()> {
         let direction = |d: INT| {
-            usize::try_from(d).map_err(|_| Error::input(format!("the lattice has no direction {d}")))
+            usize::try_from(d).map_err(|_| {
+                Error::input(format!("the lattice has no direction {d}"))
+                    .hint("directions are numbered from 0")
+            })
         };
         Ok(model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?)?)
     }

@@ -165,7 +165,10 @@ mod operator_functions {
     /// ```
     #[rhai_fn(global, get = "diagonal", pure, return_raw)]
     pub fn diagonal(h: &mut Operator) -> Fallible<Series> {
-        let unknown = || Error::input(format!("the diagonal of a {} is not known", h.describe()));
+        let unknown = || {
+            Error::input(format!("the diagonal of a {} is not known", h.describe()))
+                .hint("`h.to_matrix().diagonal()` makes all entries of a small operator")
+        };
         let series = |diagonal: Vec<C64>| match diagonal.iter().all(|z| z.im == 0.0) {
             true => Series::Real(diagonal.iter().map(|z| z.re).collect()),
             false => Series::Complex(diagonal),

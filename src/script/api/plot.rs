@@ -240,6 +240,10 @@ mod plot_functions {
 
     #[rhai_fn(name = "plot", return_raw)]
     pub fn plot_xy_with(x: Dynamic, y: Dynamic, o: Options) -> Fallible<()> {
+        if y.is_string() {
+            let error = Error::input("a text in place of the ordinates of a plot");
+            return Err(error.hint("the file is an option: `plot(t, #{ file: \"a.png\" })`").into());
+        }
         let plot = to_series(&x).and_then(|x| Plot::from_xy(&x, &to_series(&y)?));
         draw(dressed(plot, &o)?, &o)
     }

@@ -110,7 +110,8 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
         return Err(Error::input("a choice from nothing").hint("give one element at least"));
     }
     // The weights were checked before. Only those that differ too much for the library's sums can fail here.
-    let refused = |_| Error::input("weights that differ too much to choose by");
+    let refused =
+        |_| Error::input("weights that differ too much to choose by").hint("leave out what is never chosen");
     if o.flag("replace")? {
         let mut draws = |distribution: &dyn Fn(&mut PhiloxRng) -> usize| -> Result<Vec<usize>> {
             (0..wanted).map(|_| task::poll().map(|()| distribution(&mut random))).collect()

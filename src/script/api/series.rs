@@ -191,8 +191,10 @@ mod series_functions {
         let mut numbers = Vec::with_capacity(s.len());
         for x in s.iter() {
             let value: Dynamic = f.call_within_context(&ctx, (to_dynamic(x),))?;
-            let number = as_number(&value)
-                .ok_or_else(|| Error::input(format!("the closure gave {}, not a number", type_of(&value))));
+            let number = as_number(&value).ok_or_else(|| {
+                Error::input(format!("the closure gave {}, not a number", type_of(&value)))
+                    .hint("it is called with each element and gives a number")
+            });
             numbers.push(number?);
         }
         Ok(numbers.into_iter().collect())

@@ -164,7 +164,8 @@ fn inside(eps: f64, y: f64) -> Result<()> {
     if y >= eps * (1.0 - 1e-12) && y <= 1.0 + 1e-12 {
         return Ok(());
     }
-    Err(Error::input(format!("{y} outside the interval [{eps:e}, 1] of the fit")))
+    Err(Error::input(format!("{y} outside the interval [{eps:e}, 1] of the fit"))
+        .hint("divide by the largest value first; `eps` is the smallest over the largest"))
 }
 
 /// The fit with the deviation of the option `error`, or of the size that the option `exact` names.

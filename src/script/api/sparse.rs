@@ -45,7 +45,10 @@ fn entries(value: Dynamic) -> Result<Vec<C64>> {
     if let Some(series) = value.clone().try_cast::<Series>() {
         return Ok(series.to_complex());
     }
-    let wrong = || Error::input("the values of entries are an array of numbers or a Series");
+    let wrong = || {
+        Error::input("the values of entries are an array of numbers or a Series")
+            .hint("as many as there are rows")
+    };
     let array = value.try_cast::<Array>().ok_or_else(wrong)?;
     array.iter().map(|x| as_complex(x).ok_or_else(wrong)).collect()
 }
@@ -74,9 +77,9 @@ mod sparse_functions {
                 [n] => (n, n),
                 [n, m] => (n, m),
                 _ => {
-                    return Err(
-                        Error::input("option `shape` takes two whole numbers, rows and columns").into()
-                    );
+                    return Err(Error::input("option `shape` takes two whole numbers, rows and columns")
+                        .hint("like `[10, 12]`")
+                        .into());
                 }
             },
             None => {

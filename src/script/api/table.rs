@@ -136,7 +136,10 @@ mod table_functions {
 
     #[rhai_fn(name = "table", return_raw)]
     pub fn table_of_pairs(columns: Array) -> Fallible<Table> {
-        let wrong = || Error::input("a table is made from pairs `[name, numbers]`");
+        let wrong = || {
+            Error::input("a table is made from pairs `[name, numbers]`")
+                .hint("like `[[\"E\", energies], [\"dos\", values]]`")
+        };
         let columns = columns.iter().map(|pair| {
             let pair = pair.read_lock::<Array>().ok_or_else(wrong)?;
             match pair.as_slice() {

@@ -19,12 +19,14 @@ fn add_sublattices(model: &mut Model, value: &Dynamic) -> Result<()> {
     if let Some(array) = value.clone().try_cast::<rhai::Array>() {
         let n = model.lattice().basis().len();
         if array.len() != n {
-            return Err(Error::input(format!("{} sublattice potentials for {n} sublattices", array.len())));
+            return Err(Error::input(format!("{} sublattice potentials for {n} sublattices", array.len()))
+                .hint("give one for each, or a map from name to energy"));
         }
         return array.iter().enumerate().try_for_each(|(s, v)| model.sublattice(s, &block_of(v, 1)?));
     }
     let Some(map) = value.clone().try_cast::<Map>() else {
-        return Err(Error::input("option `sublattice` takes an array, or a map from name to energy"));
+        return Err(Error::input("option `sublattice` takes an array, or a map from name to energy")
+            .hint("like `#{ A: 0.5, B: -0.5 }`"));
     };
     for (name, v) in &map {
         let s = sublattice_of(model.lattice(), &name.clone().into())?;

@@ -221,13 +221,13 @@ mod vector_functions {
         ];
         let distribution = o.one_of("distribution", &names)?;
         let first_column = u32::try_from(o.count("first")?).map_err(|_| o.otherwise("first"))?;
+        let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
+        let mut v = h.zeros(columns)?;
         if columns as u64 > (1 << 32) - u64::from(first_column) {
             return Err(Error::input(format!("{columns} random columns from number {first_column} on"))
                 .hint("those of a seed are numbered from 0 to 4294967295: take another `seed`")
                 .into());
         }
-        let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
-        let mut v = h.zeros(columns)?;
         h.device().fill_random(&mut v, random)?;
         let numbers = (u64::from(first_column)..).take(columns);
         Ok(Vector::new(h.device(), v).drawn(numbers.map(|number| Draw::random(random.seed, number))))
@@ -244,8 +244,10 @@ mod vector_functions {
     pub fn column(v: &mut Vector, at: INT) -> Fallible<Vector> {
         let columns = v.block.columns();
         let at = usize::try_from(at).ok().filter(|&at| at < columns);
-        let at =
-            at.ok_or_else(|| Error::input(format!("a block of {columns} columns has no such column")))?;
+        let at = at.ok_or_else(|| {
+            Error::input(format!("a block of {columns} columns has no such column"))
+                .hint("columns are numbered from 0")
+        })?;
         let column = Vector::new(&v.device, v.device.columns(&v.block, at..at + 1)?);
         Ok(column.drawn(v.draws.get(at).copied().into_iter()))
     }

@@ -48,7 +48,8 @@ fn rotated(block: &AnyBlock, basis: &AnyBasis) -> Result<AnyBlock> {
     match (block, basis) {
         (Either::Real(block), Either::Real(basis)) => block.rotate(basis).map(Either::Real),
         (Either::Complex(block), Either::Complex(basis)) => block.rotate(basis).map(Either::Complex),
-        _ => Err(Error::input("a real basis for a complex block, or the other way round")),
+        _ => Err(Error::input("a real basis for a complex block, or the other way round")
+            .hint("make both with the MPO of one Hamiltonian")),
     }
 }
 
@@ -112,7 +113,8 @@ fn joined(
     match (left, right) {
         (Either::Real(l), Either::Real(r)) => join(&device, (l, r), sector, strategy, handling),
         (Either::Complex(l), Either::Complex(r)) => join(&device, (l, r), sector, strategy, handling),
-        _ => Err(Error::input("a superblock of a real and a complex block")),
+        _ => Err(Error::input("a superblock of a real and a complex block")
+            .hint("make both with the MPO of one Hamiltonian")),
     }
 }
 
@@ -294,7 +296,10 @@ mod block_functions {
     pub fn cut_edge(mpo: Arc<Mpo>, site: INT) -> Fallible<AnyBlock> {
         let n = mpo.sites().count();
         let bond = usize::try_from(site).ok().filter(|b| *b <= n && !mpo.is_uniform());
-        let bond = bond.ok_or_else(|| Error::input(format!("a chain of {n} sites cut before site {site}")));
+        let bond = bond.ok_or_else(|| {
+            Error::input(format!("a chain of {n} sites cut before site {site}"))
+                .hint("sites are numbered from 0; infinite chains have no edge")
+        });
         let bond = bond?;
         Ok(if mpo.is_complex() {
             Either::Complex(Block::cut(&mpo, bond))
@@ -512,7 +517,10 @@ mod block_functions {
         Ok(match (&left, &right) {
             (Either::Real(l), Either::Real(r)) => find(l, r, &wanted),
             (Either::Complex(l), Either::Complex(r)) => find(l, r, &wanted),
-            _ => Err(Error::input("a real and a complex block")),
+            _ => {
+                Err(Error::input("a real and a complex block")
+                    .hint("make both with the MPO of one Hamiltonian"))
+            }
         }?)
     }
 

@@ -48,7 +48,10 @@ fn density_of(all: &[(Operator, Vector)], side: Side, mixing: &Mixing) -> Result
         side: Side,
         mixing: &Mixing,
     ) -> Result<Arc<DensityMatrix<T>>> {
-        let mixed = || Error::input("superblocks that are not all real, or all complex");
+        let mixed = || {
+            Error::input("superblocks that are not all real, or all complex")
+                .hint("make all with the MPO of one Hamiltonian")
+        };
         let mut parts = Vec::new();
         for (h, v) in all {
             parts.push((own(h).ok_or_else(mixed)?, &*v.block));
@@ -90,7 +93,10 @@ fn carried(old: &Operator, v: &BlockVector, new: &Operator, basis: &AnyBasis, si
         (Either::Complex(a), Either::Complex(b), Either::Complex(basis)) => {
             transformed(a, v, b, basis, side)?
         }
-        _ => return Err(Error::input("superblocks and basis are not all real, or all complex")),
+        _ => {
+            return Err(Error::input("superblocks and basis are not all real, or all complex")
+                .hint("make all with the MPO of one Hamiltonian"));
+        }
     };
     Ok(Vector::new(new.device(), block))
 }
@@ -153,8 +159,9 @@ pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Resul
         column: usize,
     ) -> Result<Arc<State<T>>> {
         let columns = both.columns(h.device(), v)?;
-        let x =
-            columns.get(column).ok_or_else(|| Error::input(format!("no column {column} in the vectors")))?;
+        let x = columns.get(column).ok_or_else(|| {
+            Error::input(format!("no column {column} in the vectors")).hint("columns are numbered from 0")
+        })?;
         State::from_superblock(both, x).map(Arc::new)
     }
     let any = superblock_of(both).ok_or_else(|| no_superblock("dmrg_state"))?;
@@ -221,7 +228,10 @@ mod density_functions {
             let v = v.clone().try_cast::<Vector>();
             all.push((
                 h,
-                v.ok_or_else(|| Error::input("vectors are given as a BlockVector for each superblock"))?,
+                v.ok_or_else(|| {
+                    Error::input("vectors are given as a BlockVector for each superblock")
+                        .hint("write `[v]` for one")
+                })?,
             ));
         }
         Ok(density_of(&all, side_of(side)?, &mixing_of(&o)?)?)

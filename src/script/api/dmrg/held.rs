@@ -57,7 +57,13 @@ impl Held {
         let mut all: Vec<(usize, usize)> = Vec::new();
         for (k, site) in sites.iter().enumerate() {
             let place = order.iter().position(|s| s == site);
-            all.push((place.ok_or_else(|| Error::input(format!("no site {site} in the state's order")))?, k));
+            all.push((
+                place.ok_or_else(|| {
+                    Error::input(format!("no site {site} in the state's order"))
+                        .hint("sites are numbered from 0")
+                })?,
+                k,
+            ));
         }
         all.sort_unstable();
         Ok(all.into_iter().unzip())

@@ -175,8 +175,10 @@ mod state_functions {
     #[rhai_fn(name = "right_blocks", return_raw)]
     pub fn wide_right_blocks(mpo: Arc<Mpo>, state: Held, others: Array, o: Options) -> Fallible<Array> {
         let cast = |x: Dynamic| {
-            x.try_cast::<Held>()
-                .ok_or_else(|| Error::input("the other states are given as an array of DmrgStates"))
+            x.try_cast::<Held>().ok_or_else(|| {
+                Error::input("the other states are given as an array of DmrgStates")
+                    .hint("write `[psi]` for one")
+            })
         };
         let others = others.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
         Ok(cut_of(&o).and_then(|cut| right_blocks_of(&mpo, &state, &others, &cut))?)

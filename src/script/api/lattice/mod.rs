@@ -41,7 +41,7 @@ pub(super) fn ints(values: &Array, what: &str) -> Result<Vec<i64>> {
 
 /// Real numbers from an array.
 pub(super) fn reals(value: &Dynamic, what: &str) -> Result<Vec<f64>> {
-    let wrong = || Error::input(format!("{what} is an array of numbers"));
+    let wrong = || Error::input(format!("{what} is an array of numbers")).hint("like `[0.0, 0.5]`");
     let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
     array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
 }
@@ -96,7 +96,8 @@ pub(super) fn sublattice_of(lattice: &Lattice, value: &Dynamic) -> Result<usize>
         return if s < n {
             Ok(s)
         } else {
-            Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites")))
+            Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites"))
+                .hint("sublattices are numbered from 0"))
         };
     }
     let name = value.clone().into_string().map_err(|t| {

@@ -76,7 +76,8 @@ mod hamiltonian_functions {
             })?;
             let z = real(&pair[0], "a charge")?;
             if !z.is_finite() {
-                return Err(Error::input(format!("a nucleus of charge {z}")));
+                return Err(Error::input(format!("a nucleus of charge {z}"))
+                    .hint("a charge is a finite number, 2.0 for helium"));
             }
             Ok((super::super::point(&pair[1], 3)?, z))
         };

@@ -59,7 +59,10 @@ mod measure_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn autocorrelation(data: Series, lags: INT) -> Fallible<Series> {
-        let lags = usize::try_from(lags).map_err(|_| Error::input(format!("{lags} lags")))?;
+        let lags = usize::try_from(lags).map_err(|_| {
+            Error::input(format!("{lags} lags"))
+                .hint("say how many distances in the series to look at, 0 or more")
+        })?;
         Ok(statistics::autocorrelation(data.as_real("autocorrelation")?, lags).map(Series::Real)?)
     }
 

@@ -160,7 +160,9 @@ mod optimise_functions {
     pub fn plus(a: Samples, b: Samples) -> Fallible<Samples> {
         let count = |s: &Samples| s.0.first().map(|x| x.logs.len());
         if count(&a) != count(&b) {
-            return Err(Error::input("samples of different parameters cannot be added").into());
+            return Err(Error::input("samples of different parameters cannot be added")
+                .hint("gather them with one wave function")
+                .into());
         }
         let mut all = a.0;
         Rc::make_mut(&mut all).extend_from_slice(&b.0);
