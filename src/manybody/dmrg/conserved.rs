@@ -40,33 +40,31 @@ pub fn total_spin(sites: &Sites, sector: &Sector) -> Result<(Option<i32>, Sector
     Ok((Some(twice), rest))
 }
 
-/// All labels that sites reach one after the other, as far as `target` can be reached from them where it is given: a
-/// set for each bond.
-pub(super) fn reached(
-    symmetry: &Symmetry,
-    all: &[Vec<Label>],
-    target: Option<&Label>,
-) -> Vec<BTreeSet<Label>> {
-    let mut sets = vec![BTreeSet::from([symmetry.zero()])];
+/// Whether sites whose states have these labels reach `target`, one after the other.
+///
+/// # Errors
+/// An interruption.
+fn reaches(symmetry: &Symmetry, all: &[Vec<Label>], target: &Label) -> Result<bool> {
     let n = symmetry.names().len();
-    let end = target.cloned().unwrap_or_else(|| symmetry.zero());
-    let (mut low, mut high) = (vec![end.clone(); all.len() + 1], vec![end; all.len() + 1]);
+    let ends = || vec![target.clone(); all.len() + 1];
+    let (mut low, mut high) = (ends(), ends());
     for (i, states) in all.iter().enumerate().rev() {
         for c in 0..n {
             low[i][c] = low[i + 1][c] - states.iter().map(|s| s[c]).max().unwrap_or(0);
             high[i][c] = high[i + 1][c] - states.iter().map(|s| s[c]).min().unwrap_or(0);
         }
     }
+    let mut here = BTreeSet::from([symmetry.zero()]);
     for (i, states) in all.iter().enumerate() {
+        crate::task::poll()?;
         let inside = |q: &Label| {
             let fits = |c: usize| (low[i + 1][c]..=high[i + 1][c]).contains(&q[c]);
-            target.is_none() || (0..n).all(|c| symmetry.moduli()[c] > 0 || fits(c))
+            (0..n).all(|c| symmetry.moduli()[c] > 0 || fits(c))
         };
-        let next = sets[i].iter().flat_map(|q| states.iter().filter_map(|s| symmetry.coupled(q, s)));
-        let next = next.filter(inside).collect();
-        sets.push(next);
+        let next = here.iter().flat_map(|q| states.iter().filter_map(|s| symmetry.coupled(q, s)));
+        here = next.filter(inside).collect();
     }
-    sets
+    Ok(here.contains(target))
 }
 
 /// The symmetry and the label of a sector that has states.
@@ -82,7 +80,7 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
     let symmetry = if spin.is_some() { plain.with_spin() } else { plain };
     // Which sectors have states is found without numbering them.
     let all = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect::<Vec<_>>();
-    if reached(&symmetry, &all, Some(&target)).last().is_some_and(|last| last.contains(&target)) {
+    if reaches(&symmetry, &all, &target)? {
         return Ok((symmetry, target));
     }
     // The exact basis knows the message of all others.
