@@ -252,25 +252,36 @@ fn tell(h) {
 }
 ";
 
+/// The script that tells of all lattices.
+fn of_all_lattices() -> String {
+    let each: String = LATTICES.iter().map(|(_, h)| format!("tell({h});\n")).collect();
+    format!("{TOLD}{each}")
+}
+
+/// Compares what it prints, a lattice at a time.
+#[track_caller]
+fn same_lattices(alone: &str, shared: &str, what: &str) {
+    let ends = |text: &str| text.matches("end").count();
+    assert_eq!((ends(alone), ends(shared)), (LATTICES.len(), LATTICES.len()));
+    for ((name, _), (a, b)) in LATTICES.iter().zip(alone.split("end").zip(shared.split("end"))) {
+        if *name == "single" {
+            let (x, y) = (numbers(a), numbers(b));
+            assert!(x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5), "{name}");
+        } else {
+            close(a, b, &format!("{name} on {what}"));
+        }
+    }
+}
+
 #[test]
 fn moments_are_those_of_one_process() {
-    let each: String = LATTICES.iter().map(|(_, h)| format!("tell({h});\n")).collect();
-    let place = Place(Folder::new("moments").with("a.rhai", &format!("{TOLD}{each}")));
+    let place = Place(Folder::new("moments").with("a.rhai", &of_all_lattices()));
     let Some(launcher) = launchers().first() else { return };
     let alone = place.prints(launcher, "1", &[]);
     for (launcher, numbers_of_ranks) in dealt(&["2", "3"]) {
         for ranks in numbers_of_ranks {
             let first = place.prints(launcher, ranks, &[]);
-            let ends = |text: &str| text.matches("end").count();
-            assert_eq!((ends(&alone), ends(&first)), (LATTICES.len(), LATTICES.len()));
-            for ((name, _), (a, b)) in LATTICES.iter().zip(alone.split("end").zip(first.split("end"))) {
-                if *name == "single" {
-                    let (x, y) = (numbers(a), numbers(b));
-                    assert!(x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5));
-                } else {
-                    close(a, b, &format!("{name} on {ranks} ranks"));
-                }
-            }
+            same_lattices(&alone, &first, &format!("{ranks} ranks"));
             assert_eq!(first, place.prints(launcher, ranks, &[]), "the same bits");
         }
     }

@@ -235,6 +235,9 @@ fn currents_that_cannot_be() {
         &mut engine,
         &[
             ("models::valley(model(lattice::square(4, 4)))", "the valleys of", "honeycomb"),
+            ("lattice::square(4, 4).site([1], 0)", "1 cell coordinates in a lattice of 2", "sublattice"),
+            ("lattice::honeycomb(4, 4).site([1], \"B\")", "1 cell coordinates", "sublattice"),
+            ("lattice::square(4, 4).site([1, 0, 0], 0)", "3 cell coordinates", "sublattice"),
             ("models::valley(model(lattice::chain(4)))", "the valleys of", "honeycomb"),
             (
                 "kpm::conductivity(m, #{ kpoints: 2, current: h.velocity(0) })",

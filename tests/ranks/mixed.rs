@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{LATTICES, Place, SUPERBLOCKS, close, dealt, launchers, numbers};
+use super::{Place, SUPERBLOCKS, dealt, launchers, numbers, of_all_lattices, same_lattices};
 use crate::common::Folder;
 
 /// Ranks, their backends and weights: the last one has no rows, or is slower.
@@ -12,35 +12,14 @@ const RANKS: [(&str, &str, &str); 2] = [("3", "cpu+cpu", "1:3:0"), ("2", "cpu+cp
 #[test]
 fn moments_do_not_depend_on_weights() {
     let Some(first) = launchers().first() else { return };
-    for (name, h) in LATTICES {
-        let place = Place(Folder::new(&format!("mixed-{name}")).with(
-            "a.rhai",
-            &format!(
-                "let h = {h};
-                 let v = random_block(h, 3, #{{ seed: 5 }});
-                 let recurrence = chebyshev(h, window(-9.0, 9.0), v);
-                 let before = backend().sums;
-                 let mu = recurrence.run(15, #{{ progress: false }}).moments().values;
-                 if backend().ranks > 1 {{ assert(backend().sums - before == 1, \"one sum a run\"); }}
-                 for x in mu {{ print(x); }}
-                 for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}
-                 for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() {{ print(abs(x)); }}
-                 for x in (h + 0.5 * h * h).to_matrix().diagonal() {{ print(abs(x)); }}"
-            ),
-        ));
-        let alone = place.prints(first, "1", &["--backend", "cpu"]);
-        for (launcher, runs) in dealt(&RANKS) {
-            for (ranks, backend, weights) in runs {
-                let how = ["--backend", backend, "--weights", weights];
-                let shared = place.prints(launcher, ranks, &how);
-                if name == "single" {
-                    let (x, y) = (numbers(&alone), numbers(&shared));
-                    assert!(x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5));
-                } else {
-                    close(&alone, &shared, &format!("{name} on {ranks} ranks by {weights}"));
-                }
-                assert_eq!(shared, place.prints(launcher, ranks, &how), "{name}: the same bits");
-            }
+    let place = Place(Folder::new("mixed-moments").with("a.rhai", &of_all_lattices()));
+    let alone = place.prints(first, "1", &["--backend", "cpu"]);
+    for (launcher, runs) in dealt(&RANKS) {
+        for (ranks, backend, weights) in runs {
+            let how = ["--backend", backend, "--weights", weights];
+            let shared = place.prints(launcher, ranks, &how);
+            same_lattices(&alone, &shared, &format!("{ranks} ranks by {weights}"));
+            assert_eq!(shared, place.prints(launcher, ranks, &how), "the same bits");
         }
     }
 }

@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
 use crate::backend::matrix::Wrap;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
@@ -71,7 +71,16 @@ mod lattice_functions {
 
     #[rhai_fn(name = "site", return_raw, pure)]
     pub fn site_2(lattice: &mut Lattice, x: Dynamic, y: Dynamic) -> Fallible<INT> {
-        let mut at = x.clone().try_cast::<Array>().unwrap_or_else(|| vec![x]);
+        let Some(mut at) = x.clone().try_cast::<Array>() else {
+            return Ok(site_at(lattice, &[x, y])?);
+        };
+        // What follows coordinates in an array is a sublattice, never a coordinate.
+        let (given, d) = (at.len(), lattice.dimension());
+        if given != d {
+            return Err(Error::input(format!("{given} cell coordinates in a lattice of {d} directions"))
+                .hint("give one coordinate for each direction, then the sublattice")
+                .into());
+        }
         at.push(y);
         Ok(site_at(lattice, &at)?)
     }
