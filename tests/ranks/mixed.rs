@@ -12,7 +12,8 @@ const RANKS: [(&str, &str, &str); 2] = [("3", "cpu+cpu", "1:3:0"), ("2", "cpu+cp
 #[test]
 fn moments_do_not_depend_on_weights() {
     let Some(first) = launchers().first() else { return };
-    let place = Place(Folder::new("mixed-moments").with("a.rhai", &of_all_lattices()));
+    // A rank that has all rows of a lattice asks nobody.
+    let place = Place(Folder::new("mixed-moments").with("a.rhai", &of_all_lattices("<= 1")));
     let alone = place.prints(first, "1", &["--backend", "cpu"]);
     for (launcher, runs) in dealt(&RANKS) {
         for (ranks, backend, weights) in runs {
