@@ -185,6 +185,16 @@ fn numbers_that_mean_nothing() {
             ("lattice::hypercubic([2, -2])", "the size of a lattice is -2", "cells"),
             ("tight_binding(lattice::cubic(10000, 10000, 10000))", "1000000000000 rows takes", "fewer sites"),
             ("random_block(h, 100000000000000)", "needs", "fewer vectors"),
+            (
+                "random_block(h, 2, #{ first: 4294967295 })",
+                "2 random columns from number 4294967295",
+                "`seed`",
+            ),
+            (
+                "dmrg::uniform_random(sites(\"S=1/2\", 4097), [\"Up\", \"Dn\"], #{ Sz: 0.5 })",
+                "a cell of 4097 sites",
+                "4096",
+            ),
             ("tight_binding(lattice::chain(8), #{ hopping: 0.0 / 0.0 })", "is not a number", "zero"),
             ("let m = model(lattice::chain(8), 1); m.onsite(|r| 0.0 / 0.0); m.build()", "site 0", "zero"),
             ("kpm::evolve(h, unit_block(h, [0]), 0.0 / 0.0)", "over the time NaN", "finite"),
