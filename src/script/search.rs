@@ -134,7 +134,7 @@ mod tests {
             ("density of states", "kpm::dos"),
             ("band structure", "bands"),
             ("TEBD", "dmrg::evolve"),
-            ("berry phase", "bloch::wilson_loop"),
+            ("berry phase", "bloch::berry_phase"),
             ("participation ratio", "markers::participation"),
             ("gradient flow", "gauge::wilson_flow"),
             ("bond dimension", "dmrg::finite"),

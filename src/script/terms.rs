@@ -15,7 +15,7 @@ const fn term(words: &'static [&'static str], names: &'static [&'static str], sc
     Term { words, names, scripts }
 }
 
-const TERMS: [Term; 57] = [
+const TERMS: [Term; 59] = [
     term(&["dos"], &["kpm::dos", "bloch::density"], "density of states"),
     term(&["ldos"], &["kpm::ldos", "kpm::ldos_map"], "density of states"),
     term(&["density of states", "spectrum"], &[], "density of states"),
@@ -50,7 +50,9 @@ const TERMS: [Term; 57] = [
     term(&["peierls", "magnetic field", "magnetic flux", "landau levels", "hofstadter"], &["Model.flux"], ""),
     term(&["supercell", "moire", "twisted bilayer"], &["Model.hop_within", "Model.build"], ""),
     term(&["stiffness", "superfluid", "twisted boundary", "drude weight"], &["lattice::twisted"], ""),
-    term(&["berry phase", "zak phase", "wannier centres", "wannier centers"], &["bloch::wilson_loop"], ""),
+    term(&["berry phase", "zak phase"], &["bloch::berry_phase", "bloch::wilson_loop"], ""),
+    term(&["wannier centres", "wannier centers"], &["bloch::wannier_centres", "bloch::wilson_loop"], ""),
+    term(&["anomalous hall", "spin hall"], &["bloch::conductivity"], ""),
     term(&["chern"], &["chern_number", "markers::chern"], ""),
     term(&["inverse participation ratio", "participation ratio", "ipr"], &["markers::participation"], ""),
     term(&["level statistics", "level spacing"], &["markers::level_ratio"], ""),

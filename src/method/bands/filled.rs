@@ -22,19 +22,51 @@ pub fn gap(energies: &[f64], filled: usize) -> f64 {
     energies.get(filled).map_or(f64::INFINITY, |above| above - energies[filled - 1])
 }
 
-/// An error unless there is a gap everywhere.
-pub fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, filled: usize) -> Result<f64> {
-    let (mut least, mut width, mut place) = (f64::INFINITY, 0.0f64, Vec::new());
+/// An error unless these are numbers of bands, ascending.
+pub fn check_bands(bloch: &Bloch, bands: &[usize]) -> Result<()> {
+    let hint = "give the numbers of bands in ascending order, of which the lowest is 1, as in `band1`";
+    if bands.is_empty() {
+        return Err(Error::input("a group of no bands").hint(hint));
+    }
+    if let Some(band) = bands.iter().find(|band| **band >= bloch.rows()) {
+        return Err(Error::input(format!("band {} of {}", band + 1, bloch.rows())).hint(hint));
+    }
+    if let Some(pair) = bands.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Err(Error::input(format!("band {} behind band {}", pair[1] + 1, pair[0] + 1)).hint(hint));
+    }
+    Ok(())
+}
+
+/// An error unless there is a gap above the filled bands everywhere.
+pub fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, filled: usize) -> Result<()> {
+    check_edges(all, &[filled])
+}
+
+/// An error unless there are gaps between the bands of a group and all others everywhere.
+pub fn check_apart<'a>(
+    all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>,
+    bands: &[usize],
+) -> Result<()> {
+    let above = bands.iter().filter(|band| !bands.contains(&(*band + 1))).map(|band| band + 1);
+    let below = bands.iter().filter(|band| **band > 0 && !bands.contains(&(*band - 1))).copied();
+    check_edges(all, &above.chain(below).collect::<Vec<usize>>())
+}
+
+/// An error unless there is a gap above so many bands, each number of `edges`, everywhere.
+fn check_edges<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, edges: &[usize]) -> Result<()> {
+    let (mut least, mut width, mut place) = (f64::INFINITY, 0.0f64, (0, Vec::new()));
     for (k, energies) in all {
         width = energies.iter().fold(width, |w, e| w.max(e.abs()));
-        if gap(energies, filled) < least {
-            (least, place) = (gap(energies, filled), k.clone());
+        for edge in edges {
+            if gap(energies, *edge) < least {
+                (least, place) = (gap(energies, *edge), (*edge, k.clone()));
+            }
         }
     }
     if least <= NO_GAP * width {
-        return Err(no_gap(filled, &place));
+        return Err(no_gap(place.0, &place.1));
     }
-    Ok(least)
+    Ok(())
 }
 
 /// `a^dagger b`.

@@ -1,5 +1,6 @@
 //! Bands: eigenvalues of Bloch Hamiltonians along paths and over the Brillouin zone, their topology, their density.
 
+mod conductivity;
 mod filled;
 mod flux;
 mod path;
@@ -9,13 +10,14 @@ mod tetrahedra;
 mod topology;
 mod wilson;
 
+pub use conductivity::{ConductivityOptions, band_conductivity, band_optical};
 pub use flux::chern_number;
 pub use path::{BandOptions, bands};
 pub use plane::Plane;
 pub use polarization::{PolarizationOptions, hilbert, polarizability};
 pub use tetrahedra::{DensityOptions, band_density};
 pub use topology::{berry_curvature, z2};
-pub use wilson::wilson_loop;
+pub use wilson::{berry_phases, wannier_centres, wilson_loop};
 
 use rayon::prelude::*;
 
@@ -73,10 +75,15 @@ fn energies_at(bloch: &Bloch, k: &[f64]) -> Result<Vec<f64>> {
     Ok(bloch.hamiltonian(k)?.eigvals()?.as_real("energies")?.to_vec())
 }
 
+/// Some columns of a matrix.
+fn columns(vectors: &Matrix, which: &[usize]) -> Result<Matrix> {
+    let (n, cols, all) = (vectors.rows(), vectors.cols(), vectors.data().to_complex());
+    let kept: Vec<C64> =
+        (0..n).flat_map(|i| which.iter().map(move |j| i * cols + j)).map(|at| all[at]).collect();
+    Matrix::new(n, which.len(), crate::number::Series::Complex(kept))
+}
+
 /// The first `count` columns of a matrix.
 fn lowest(vectors: &Matrix, count: usize) -> Result<Matrix> {
-    let (n, all) = (vectors.rows(), vectors.data().to_complex());
-    let cols = vectors.cols();
-    let kept: Vec<C64> = (0..n).flat_map(|i| all[i * cols..i * cols + count].iter().copied()).collect();
-    Matrix::new(n, count, crate::number::Series::Complex(kept))
+    columns(vectors, &(0..count).collect::<Vec<usize>>())
 }

@@ -1,93 +1,126 @@
-//! Wilson loops of the filled bands: products of the overlaps of neighbouring states around the Brillouin zone.
+//! Wilson loops and Berry phases: products of the overlaps of neighbouring states along closed paths of momenta.
 
 use std::f64::consts::{PI, TAU};
 
-use super::filled::{check_filled, check_gap, overlap};
-use super::{at_each, keep, levels, lowest};
+use super::filled::{check_apart, check_bands, check_filled, overlap};
+use super::plane::Plane;
+use super::{at_each, columns, keep, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::number::{C64, Matrix, Series};
+use crate::number::{C64, Matrix, Series, Table};
 use crate::task::Task;
 
 /// Loops of more steps are not begun, nor are steps halved beyond `MOST_HALVED`.
 const MOST_STEPS: usize = 1 << 16;
 const MOST_HALVED: usize = 1 << 15;
+/// Steps of the first loop of `wannier_centres`.
+const FIRST: usize = 64;
+/// Momenta this near to one another are one, whole numbers apart.
+const SAME: f64 = 1e-9;
+const CLOSED: &str = "end it where it begins, or whole numbers beside that: one of two numbers like `[0.3, 0.0]` and \
+                      `[1.3, 0.0]` goes once through the zone";
 /// Loops of fewer steps may agree by chance.
 const SHORT: usize = 8;
 /// Phases that change by less count as known.
 const KNOWN: f64 = 1e-7;
+/// Phases this near to minus pi are pi.
+const NEAR: f64 = 1e-9;
 /// Neighbouring states overlap by more than this, in every direction.
 const FOLLOWED: f64 = 0.7;
 
-/// Where a loop runs.
-struct Loop<'a> {
-    bloch: &'a Bloch,
-    filled: usize,
-    direction: usize,
-    at: &'a [f64],
-    /// The fewest steps: one sees a whole turn between two orbitals as none, so that orbitals many cells apart need
-    /// short steps.
-    fewest: usize,
+/// A straight part of a loop, and how many steps its first loop takes there.
+struct Side {
+    from: Vec<f64>,
+    along: Vec<f64>,
+    steps: usize,
 }
 
-/// What a loop passes: the filled states at each momentum, as columns, and all energies there.
+/// A closed path of momenta.
+struct Loop<'a> {
+    bloch: &'a Bloch,
+    bands: &'a [usize],
+    sides: Vec<Side>,
+}
+
+/// What a loop passes: the states of the bands at each momentum, as columns, and all energies there.
 type Passed = Vec<(Matrix, Vec<f64>)>;
 
 impl<'a> Loop<'a> {
-    fn new(bloch: &'a Bloch, filled: usize, direction: usize, at: &'a [f64]) -> Result<Self> {
-        check_filled(bloch, filled)?;
-        let d = bloch.dimension();
-        if direction >= d || at.len() + 1 != d {
-            return Err(Error::input(format!(
-                "a loop along direction {direction} at {} other momenta, of {d} directions",
-                at.len()
-            ))
-            .hint("`direction` is counted from 0, and `at` holds a momentum for each of the others"));
+    /// A loop from corner to corner, whose last one is the first, or that plus reciprocal vectors.
+    fn new(bloch: &'a Bloch, bands: &'a [usize], corners: &[Vec<f64>], points: usize) -> Result<Self> {
+        if !(2..=MOST_STEPS).contains(&points) {
+            return Err(Error::input(format!("a loop of {points} steps"))
+                .hint(format!("take two at least, and {MOST_STEPS} at most")));
         }
-        let places = || (0..bloch.rows()).map(|row| bloch.place(row)[direction]);
-        let span = places().fold(f64::NEG_INFINITY, f64::max) - places().fold(f64::INFINITY, f64::min);
-        if !(4.0 * span <= MOST_STEPS as f64) {
-            return Err(Error::input(format!("a Wilson loop over orbitals that lie {span:.0} cells apart"))
-                .hint("place the orbitals in one cell, and let the hops say how far they reach"));
+        let lengths: Vec<f64> =
+            corners.windows(2).map(|pair| bloch.length(&step(&pair[0], &pair[1]))).collect();
+        let whole: f64 = lengths.iter().sum();
+        let mut sides = Vec::new();
+        for (pair, length) in corners.windows(2).zip(lengths).filter(|(_, length)| *length > 0.0) {
+            let along = step(&pair[0], &pair[1]);
+            let share = (points as f64 * length / whole).round() as usize;
+            sides.push(Side { from: pair[0].clone(), steps: share.max(fewest(bloch, &along)?), along });
         }
-        Ok(Loop { bloch, filled, direction, at, fewest: SHORT.max((4.0 * span).ceil() as usize) })
+        let total: usize = sides.iter().map(|side| side.steps).sum();
+        let short = if total < SHORT { SHORT.div_ceil(total.max(1)) } else { 1 };
+        sides.iter_mut().for_each(|side| side.steps *= short);
+        Ok(Loop { bloch, bands, sides })
     }
 
-    fn momentum(&self, k: f64) -> Vec<f64> {
-        let mut all = self.at.to_vec();
-        all.insert(self.direction, k);
-        all
+    /// The steps of the first loop.
+    fn first(&self) -> usize {
+        self.sides.iter().map(|side| side.steps).sum()
     }
 
-    /// The states at `n` momenta; every other one is known already where a loop of half as many steps was passed.
-    fn pass(&self, n: usize, known: Option<Passed>, task: &Task) -> Result<Passed> {
-        keep(n, self.bloch.rows() * (self.filled + 1))?;
+    /// The momenta of a loop whose steps were halved so often that there are `times` as many, and each step's side.
+    fn momenta(&self, times: usize) -> Vec<(Vec<f64>, usize)> {
+        let of = |(number, side): (usize, &Side)| {
+            let n = side.steps * times;
+            let at = |j: usize| -> Vec<f64> {
+                side.from.iter().zip(&side.along).map(|(k, step)| k + step * (j as f64 / n as f64)).collect()
+            };
+            (0..n).map(|j| (at(j), number)).collect::<Vec<_>>()
+        };
+        self.sides.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// The states at all momenta; every other one is known already where a loop of half as many steps was passed.
+    fn pass(&self, times: usize, known: Option<Passed>, task: &Task) -> Result<Passed> {
+        keep(self.first() * times, self.bloch.rows() * (self.bands.len() + 1))?;
         let step = 1 + usize::from(known.is_some());
         let momenta: Vec<Vec<f64>> =
-            (step - 1..n).step_by(step).map(|j| self.momentum(j as f64 / n as f64)).collect();
+            self.momenta(times).into_iter().skip(step - 1).step_by(step).map(|(k, _)| k).collect();
         let found = at_each(&momenta, "Wilson loop", task, |k| {
             let l = levels(self.bloch, k)?;
-            Ok((lowest(&l.vectors, self.filled)?, l.energies))
+            Ok((columns(&l.vectors, self.bands)?, l.energies))
         })?;
-        check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), self.filled)?;
+        check_apart(momenta.iter().zip(found.iter().map(|f| &f.1)), self.bands)?;
         Ok(match known {
             Some(known) => known.into_iter().zip(found).flat_map(|(even, odd)| [even, odd]).collect(),
             None => found,
         })
     }
 
+    /// Phases from the positions of the orbitals between neighbouring momenta of each side.
+    fn turns(&self, times: usize) -> Vec<Vec<C64>> {
+        let of = |side: &Side| {
+            let turn =
+                |row| C64::cis(-TAU * dot(self.bloch.place(row), &side.along) / (side.steps * times) as f64);
+            (0..self.bloch.rows()).map(turn).collect()
+        };
+        self.sides.iter().map(of).collect()
+    }
+
     /// The phases, ascending in (-pi, pi], and the least overlap of neighbours.
-    fn phases(&self, passed: &Passed) -> Result<(Vec<f64>, f64)> {
-        let (n, rows) = (passed.len(), self.bloch.rows());
-        // Phases from the positions of the orbitals between neighbouring momenta.
-        let turn = |row| C64::cis(-TAU * self.bloch.place(row)[self.direction] / n as f64);
-        let turns: Vec<C64> = (0..rows).map(turn).collect();
-        let (mut product, mut least) = (Matrix::identity(self.filled)?, f64::INFINITY);
-        for j in 0..n {
+    fn phases(&self, times: usize, passed: &Passed) -> Result<(Vec<f64>, f64)> {
+        let (n, rows, bands) = (passed.len(), self.bloch.rows(), self.bands.len());
+        let turns = self.turns(times);
+        let (mut product, mut least) = (Matrix::identity(bands)?, f64::INFINITY);
+        for (j, (_, side)) in self.momenta(times).into_iter().enumerate() {
             let next = passed[(j + 1) % n].0.data().to_complex();
             let turned =
-                next.iter().enumerate().map(|(i, z)| z * turns[i / self.filled]).collect::<Vec<C64>>();
-            let step = overlap(&passed[j].0, &Matrix::new(rows, self.filled, Series::Complex(turned))?)?;
+                next.iter().enumerate().map(|(i, z)| z * turns[side][i / bands]).collect::<Vec<C64>>();
+            let step = overlap(&passed[j].0, &Matrix::new(rows, bands, Series::Complex(turned))?)?;
             let (u, s, v) = step.svd()?;
             least = s.as_real("overlaps")?.iter().copied().fold(least, f64::min);
             product = product.matmul(&u.matmul(&v.dagger())?)?;
@@ -98,48 +131,56 @@ impl<'a> Loop<'a> {
     }
 
     /// An error of a loop whose next one would be too long.
-    fn too_long(&self, n: usize, points: usize, why: impl FnOnce() -> String) -> Result<()> {
-        if 2 * n <= MOST_HALVED.max(4 * points).max(4 * self.fewest) {
+    fn too_long(&self, n: usize, why: impl FnOnce() -> String) -> Result<()> {
+        if 2 * n <= MOST_HALVED.max(4 * self.first()) {
             return Ok(());
         }
         Err(Error::numeric(format!("a Wilson loop of {n} steps {}", why()))
             .hint("the gap is too small there, or give more `points`"))
     }
 
-    /// Halves the steps until `judge` has an answer. It is given the phases, or nothing where neighbouring states
-    /// overlap too little, which is no answer; an error of its is how uncertain the phases are.
-    fn refine(
-        &self,
-        points: usize,
-        task: &Task,
-        mut judge: impl FnMut(Option<Vec<f64>>) -> std::result::Result<Vec<f64>, f64>,
-    ) -> Result<Vec<f64>> {
-        let (mut n, mut known) = (self.first(points)?, None);
+    /// The phases, extrapolated from loops whose steps are halved until the phases stay.
+    fn resolved(&self, task: &Task) -> Result<Vec<f64>> {
+        let (mut times, mut known, mut rows) = (1, None, Romberg::default());
         loop {
-            let passed = self.pass(n, known, task)?;
-            let (phases, least) = self.phases(&passed)?;
-            let follows = least > FOLLOWED;
-            let found = judge(follows.then_some(phases));
-            match found {
-                Ok(phases) if follows => return Ok(phases),
-                Err(change) if follows => {
-                    self.too_long(n, points, || format!("leaves its phases uncertain by {change:.0e}"))?;
+            let passed = self.pass(times, known, task)?;
+            let (phases, least) = self.phases(times, &passed)?;
+            if least > FOLLOWED {
+                let change = rows.add(phases);
+                if change <= KNOWN {
+                    return Ok(rows.best());
                 }
-                _ => self.too_long(n, points, || {
+                self.too_long(passed.len(), || format!("leaves its phases uncertain by {change:.0e}"))?;
+            } else {
+                rows = Romberg::default();
+                self.too_long(passed.len(), || {
                     format!("does not follow the states: they overlap by {least:.2}")
-                })?,
+                })?;
             }
-            (known, n) = (Some(passed), 2 * n);
+            (known, times) = (Some(passed), 2 * times);
         }
     }
+}
 
-    fn first(&self, points: usize) -> Result<usize> {
-        if !(2..=MOST_STEPS).contains(&points) {
-            return Err(Error::input(format!("a loop of {points} steps"))
-                .hint(format!("take two at least, and {MOST_STEPS} at most")));
-        }
-        Ok(points.max(self.fewest))
+/// The way from one momentum to another.
+fn step(from: &[f64], to: &[f64]) -> Vec<f64> {
+    from.iter().zip(to).map(|(a, b)| b - a).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The fewest steps along a side: one sees a whole turn between two orbitals as none, so that orbitals many cells
+/// apart need short steps.
+fn fewest(bloch: &Bloch, along: &[f64]) -> Result<usize> {
+    let places = || (0..bloch.rows()).map(|row| dot(bloch.place(row), along));
+    let span = places().fold(f64::NEG_INFINITY, f64::max) - places().fold(f64::INFINITY, f64::min);
+    if !(4.0 * span <= MOST_STEPS as f64) {
+        return Err(Error::input(format!("a Wilson loop over orbitals that lie {span:.0} cells apart"))
+            .hint("place the orbitals in one cell, and let the hops say how far they reach"));
     }
+    Ok((4.0 * span).ceil().max(1.0) as usize)
 }
 
 /// A phase in (-pi, pi].
@@ -193,7 +234,9 @@ impl Romberg {
     }
 
     fn best(&self) -> Vec<f64> {
-        let mut best: Vec<f64> = self.0.last().into_iter().flatten().copied().map(within).collect();
+        // A phase of pi that rounding has put beside it is one, not minus pi.
+        let near = |x: f64| if x < -PI + NEAR { PI } else { x };
+        let mut best: Vec<f64> = self.0.last().into_iter().flatten().copied().map(within).map(near).collect();
         best.sort_by(f64::total_cmp);
         best
     }
@@ -214,15 +257,89 @@ pub fn wilson_loop(
     points: usize,
     task: &Task,
 ) -> Result<Vec<f64>> {
-    let mut rows = Romberg::default();
-    Loop::new(bloch, filled, direction, at)?.refine(points, task, |phases| {
-        let Some(phases) = phases else {
-            rows = Romberg::default();
-            return Err(f64::INFINITY);
-        };
-        let change = rows.add(phases);
-        if change <= KNOWN { Ok(rows.best()) } else { Err(change) }
-    })
+    check_filled(bloch, filled)?;
+    let d = bloch.dimension();
+    if direction >= d || at.len() + 1 != d {
+        return Err(Error::input(format!(
+            "a loop along direction {direction} at {} other momenta, of {d} directions",
+            at.len()
+        ))
+        .hint("`direction` is counted from 0, and `at` holds a momentum for each of the others"));
+    }
+    let end = |k: f64| {
+        let mut all = at.to_vec();
+        all.insert(direction, k);
+        all
+    };
+    let bands: Vec<usize> = (0..filled).collect();
+    Loop::new(bloch, &bands, &[end(0.0), end(1.0)], points)?.resolved(task)
+}
+
+/// The Berry phases of a group of bands, numbered from 0, along a closed path from corner to corner: those of the
+/// matrix that carries its states once around, ascending in (-pi, pi]. The Berry connection is `i <u|du/dk>`, with
+/// the orbitals at their places; steps and accuracy are those of [`wilson_loop`].
+///
+/// # Errors
+/// A path that is not closed, bands that touch others on it, and those of [`wilson_loop`].
+pub fn berry_phases(
+    bloch: &Bloch,
+    bands: &[usize],
+    path: &[Vec<f64>],
+    points: usize,
+    task: &Task,
+) -> Result<Vec<f64>> {
+    check_bands(bloch, bands)?;
+    let d = bloch.dimension();
+    if let Some(k) = path.iter().find(|k| k.len() != d || k.iter().any(|x| !x.is_finite())) {
+        return Err(Error::input(format!("the momentum {k:?} on a path in {d} periodic directions"))
+            .hint("momenta are in units of the reciprocal vectors, one finite number a periodic direction"));
+    }
+    let (Some(first), Some(last)) = (path.first(), path.last()) else {
+        return Err(Error::input("a Berry phase along a path of no momenta").hint(CLOSED));
+    };
+    if path.windows(2).all(|pair| pair[0] == pair[1]) {
+        return Err(Error::input("a Berry phase along a path of one momentum").hint(CLOSED));
+    }
+    if step(first, last).iter().any(|x| (x - x.round()).abs() > SAME) {
+        return Err(Error::input(format!("a path from {first:?} to {last:?} is not closed")).hint(CLOSED));
+    }
+    Loop::new(bloch, bands, path, points)?.resolved(task)
+}
+
+/// How the centres of the hybrid Wannier functions of the filled bands move: [`wilson_loop`] along the first
+/// direction of a plane divided by 2 pi, at `steps` + 1 momenta from 0 to 1 along the second. A table of `k` and
+/// `centre1`, `centre2`, .., ascending in (-1/2, 1/2].
+///
+/// # Errors
+/// As [`wilson_loop`], and for directions that span no plane.
+pub fn wannier_centres(
+    bloch: &Bloch,
+    filled: usize,
+    plane: &Plane,
+    steps: usize,
+    task: &Task,
+) -> Result<Table> {
+    plane.check(bloch)?;
+    check_filled(bloch, filled)?;
+    if !(1..=MOST_STEPS).contains(&steps) {
+        return Err(Error::input(format!("centres at {steps} steps of the momentum"))
+            .hint(format!("take one at least, and {MOST_STEPS} at most")));
+    }
+    let direction = plane.directions[0];
+    let quiet = task.quiet();
+    let bar = task.start("Wannier centres", steps + 1);
+    let mut columns = vec![Vec::with_capacity(steps + 1); filled + 1];
+    for j in 0..=steps {
+        let k = j as f64 / steps as f64;
+        let mut at = plane.momentum(0.0, k);
+        at.remove(direction);
+        let phases = wilson_loop(bloch, filled, direction, &at, FIRST, &quiet)?;
+        columns[0].push(k);
+        columns[1..].iter_mut().zip(phases).for_each(|(column, phase)| column.push(phase / TAU));
+        bar.advance(j + 1)?;
+    }
+    let name = |j: usize| if j == 0 { "k".to_string() } else { format!("centre{j}") };
+    Table::from_columns(columns.into_iter().enumerate().map(|(j, column)| (name(j), Series::Real(column))))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, momentum, sublattice_of};
 use super::model::ScriptModel;
+use super::sparse::indices;
 use super::values::{as_number, numbered, to_dynamic, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -85,6 +86,27 @@ fn others(o: &Options, count: usize) -> Result<Vec<f64>> {
         None => Ok(vec![0.0; count]),
         Some(value) => momentum(&value),
     }
+}
+
+/// The options `filled` or `bands`: numbers of bands, counted from 0 here and from 1 in scripts.
+fn bands_of(o: &Options) -> Result<Vec<usize>> {
+    if let Some(filled) = o.maybe_count("filled")? {
+        // As many as there could ever be: whether there are is found out from the model.
+        return Ok((0..filled.min(1 << 20)).collect());
+    }
+    let given = o.given("bands").ok_or_else(|| {
+        Error::input("a Berry phase of no bands")
+            .hint("give `filled` for the lowest ones, or `bands`, like `bands: [2]`")
+    })?;
+    let zero = || {
+        Error::input(format!("{given} among numbers of bands"))
+            .hint("they are counted from 1, the lowest, as in `band1`")
+    };
+    let numbers = match given.as_int() {
+        Ok(one) => vec![numbered(one, "band")?],
+        Err(_) => indices(given.clone(), "band")?,
+    };
+    numbers.iter().map(|n| n.checked_sub(1).ok_or_else(zero)).collect()
 }
 
 #[export_module(root = "crate::script::native")]
@@ -305,6 +327,81 @@ mod band_functions {
         let (filled, direction) = (o.count("filled")?, o.count("direction")?);
         let phases = method::wilson_loop(&bloch, filled, direction, &at, o.count("points")?, &o.task()?)?;
         Ok(Series::Real(phases))
+    }
+
+    /// The Berry phases of bands along a closed path of momenta, a Series ascending in (-pi, pi], to 1e-7. The states
+    /// of one band come back with one phase. Those of several bands mix on the way: their phases are those of the
+    /// matrix that carries them once around, and the sum of all is the Berry phase of the group. The path goes
+    /// straight from momentum to momentum (units of the reciprocal vectors, one number for every periodic direction).
+    /// It ends where it began, or whole numbers beside that, which is the same momentum: from 0 to 1 once through the
+    /// zone, where the phase is 2 pi times a polarisation (Zak's phase; King-Smith, Vanderbilt 1993). The connection
+    /// is `i <u|du/dk>`, with the orbitals at their places in the cell, not at that of the cell: moving the origin by
+    /// x turns the phase by 2 pi x.
+    ///
+    /// # Options
+    /// - `filled` (int >= 1): the number of lowest bands; this or `bands`.
+    /// - `bands` (int or array or range): numbers of bands as in `band1`, `band2`, ..: 1 is the lowest. No other band
+    ///   touches them on the path; not with `filled`.
+    /// - `points` (int >= 2, 64): steps of the first loop. They are halved until the phases, extrapolated, stay.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // around a Dirac point of graphene a state comes back with the other sign; around nothing it does not
+    /// let m = model(lattice::honeycomb(1, 1));
+    /// m.nearest(-1.0);
+    /// let around = |x, y| [[x, y], [x + 0.1, y], [x, y + 0.1], [x, y]];
+    /// assert_close(bloch::berry_phase(m, around.call(0.3, 0.63), #{ filled: 1 })[0], PI, 1e-7);
+    /// assert_close(bloch::berry_phase(m, around.call(0.5, 0.4), #{ bands: 1 })[0], 0.0, 1e-7);
+    /// // Su, Schrieffer, Heeger: half of a turn between both kinds of dimers, with all sites at one place
+    /// let lat = lattice::custom([[1.0]], #{ sites: [[0.0], [0.0]], bonds: [[[0], 0, 1], [[-1], 0, 1]] });
+    /// let ssh = model(lat);
+    /// ssh.hop([0], "A", "B", 0.5);
+    /// ssh.hop([1], "B", "A", 1.0);
+    /// assert_close(bloch::berry_phase(ssh, [[0.0], [1.0]], #{ filled: 1 })[0], PI, 1e-7);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn berry_phase(m: ScriptModel, path: Array, o: Options) -> Fallible<Series> {
+        let bloch = bloch(&m)?;
+        let path = path.iter().map(momentum).collect::<Result<Vec<_>>>()?;
+        let bands = bands_of(&o)?;
+        Ok(Series::Real(method::berry_phases(&bloch, &bands, &path, o.count("points")?, &o.task()?)?))
+    }
+
+    /// How the centres of Wannier functions move: those of the `filled` lowest bands along the first direction of a
+    /// plane, at momenta from 0 to 1 along the second. A Table of `k` and `centre1`, `centre2`, .., ascending, in
+    /// units of the lattice vector in (-1/2, 1/2], that `plot` shows as curves. They are `bloch::wilson_loop` divided
+    /// by 2 pi. In a Chern insulator their sum moves on by as many cells as its number says; with time reversal pairs
+    /// of them change partners where the Z2 invariant is 1.
+    ///
+    /// # Options
+    /// - `filled` (int >= 1, required): give the number of bands below the gap.
+    /// - `steps` (int >= 1, 40): of the momentum.
+    /// - `plane` (two counts, [0, 1]), `at` (float or array, 0): as for `chern_number`.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // two orbitals on a square: H = sin(kx) sx + sin(ky) sy + (1 + cos(kx) + cos(ky)) sz
+    /// let s = pauli();
+    /// let m = model(lattice::square(1, 1), 2);
+    /// m.onsite(1.0 * s.z);
+    /// m.hop([1, 0], 0.5 * s.z + 0.5 * I * s.x);
+    /// m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
+    /// let t = bloch::wannier_centres(m, #{ filled: 1, steps: 20 });
+    /// let moved = 0.0;
+    /// for j in 0..20 {
+    ///     let step = t.centre1[j + 1] - t.centre1[j];
+    ///     moved += step - step.round();
+    /// }
+    /// assert_close(abs(moved), 1.0, 1e-6);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wannier_centres(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let plane = plane(&o, &bloch)?;
+        let (filled, steps) = (o.count("filled")?, o.count("steps")?);
+        Ok(method::wannier_centres(&bloch, filled, &plane, steps, &o.task()?)?)
     }
 
     /// The Z2 invariant of the `filled` lowest bands of a model with spin and time reversal: 1 for a topological

@@ -22,6 +22,7 @@ mod table;
 mod values;
 
 // Lattices and models.
+mod band_currents;
 mod bands;
 mod defects;
 mod disorder;
@@ -110,6 +111,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     molecule::register(rooms);
     defects::register(rooms);
     disorder::register(rooms);
+    band_currents::register(rooms);
     bands::register(rooms);
     markers::register(rooms);
     pairing::register(rooms);

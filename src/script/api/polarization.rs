@@ -19,7 +19,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// Numbers of momenta in each direction.
-fn grid(o: &Options, d: usize) -> Result<Vec<usize>> {
+pub(super) fn grid(o: &Options, d: usize) -> Result<Vec<usize>> {
     let Some(counts) = o.maybe::<Array>("grid") else { return Ok(vec![o.count("grid")?; d]) };
     let counts = ints(&counts, "a grid")?;
     Ok(counts.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect())

@@ -1,0 +1,252 @@
+//! The conductivity of electrons in bands by Kubo's formula, a sum over momenta and pairs of states (Kubo, J. Phys.
+//! Soc. Jpn. 12 (1957) 570; Greenwood, Proc. Phys. Soc. 71 (1958) 585). Off the diagonal and without scattering it is
+//! the sum of the Berry curvatures of the filled states (Thouless, Kohmoto, Nightingale, den Nijs, PRL 49 (1982)
+//! 405).
+
+use std::f64::consts::TAU;
+
+use rayon::prelude::*;
+
+use super::{CHUNK, levels};
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::method::fermi::fermi;
+use crate::number::{C64, Matrix, memory};
+use crate::task::Task;
+
+/// Levels closer than this fraction of the largest |energy| are one.
+const ONE_LEVEL: f64 = 1e-9;
+
+/// Which conductivity is asked for.
+#[derive(Debug, Clone)]
+pub struct ConductivityOptions {
+    /// Momenta in each direction.
+    pub grid: Vec<usize>,
+    /// Cartesian axes of the current and of the field.
+    pub axes: [usize; 2],
+    pub temperature: f64,
+    /// The imaginary part of the frequencies: what scattering broadens transitions by.
+    pub eta: f64,
+    /// Whether transitions within a level count, which make the current of a metal (Drude's part).
+    pub within: bool,
+    /// What the current carries, a Hermitian matrix of the cell in place of one.
+    pub carries: Option<Matrix>,
+}
+
+/// A pair of states: their energies, and the product of the elements of current and field between them.
+struct Pair {
+    from: f64,
+    to: f64,
+    product: C64,
+    one_level: bool,
+}
+
+impl Pair {
+    /// `(f_n - f_m)/(E_m - E_n)`, which is `-f'` for one level.
+    fn moved(&self, potential: f64, temperature: f64) -> f64 {
+        let full = |energy| fermi(energy, potential, temperature);
+        let apart = (self.to - self.from).abs();
+        if temperature == 0.0 {
+            return if self.one_level { 0.0 } else { (full(self.from) - full(self.to)).abs() / apart };
+        }
+        let (low, high) = (self.from.min(self.to), self.from.max(self.to));
+        // f_low (1 - f_high) (1 - exp(-x)), which keeps its digits where both levels are nearly one.
+        let x = apart / temperature;
+        let part = if x < 1e-8 { 1.0 } else { -(-x).exp_m1() / x };
+        full(low) * fermi(-high, -potential, temperature) * part / temperature
+    }
+}
+
+impl ConductivityOptions {
+    fn check(&self, bloch: &Bloch) -> Result<usize> {
+        if bloch.cell().holes().is_some() {
+            return Err(Error::input("the conductivity of a superconductor's bands")
+                .hint("its pairs carry current too: this sum is for electrons alone"));
+        }
+        for (value, what) in [(self.eta, "eta"), (self.temperature, "the temperature")] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::input(format!("{what} is {value}")).hint("it is an energy, zero or above"));
+            }
+        }
+        if self.within && self.temperature == 0.0 {
+            return Err(Error::input("the current within bands at zero temperature")
+                .hint("a sum over momenta needs a temperature above the distance of its levels"));
+        }
+        if let Some(carried) = &self.carries {
+            let n = bloch.rows();
+            if carried.rows() != n || carried.cols() != n || !carried.is_hermitian(1e-12) {
+                return Err(Error::input(format!(
+                    "what the current carries is no Hermitian matrix of {n} x {n}, but {}",
+                    carried.shape()
+                ))
+                .hint("it acts on the rows of the cell: the site in the cell times the orbitals, and the orbital"));
+            }
+        }
+        let d = bloch.dimension();
+        let total = self.grid.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
+        total.filter(|n| *n > 0 && self.grid.len() == d).ok_or_else(|| {
+            Error::input(format!("a grid {:?} in {d} periodic directions", self.grid))
+                .hint("give one number for all directions, or one for each")
+        })
+    }
+
+    fn momentum(&self, mut number: usize) -> Vec<f64> {
+        let along = |n: &usize| {
+            let x = (number % n) as f64 / *n as f64;
+            number /= n;
+            x
+        };
+        self.grid.iter().map(along).collect()
+    }
+
+    /// All pairs of states at a momentum, with the current's element first.
+    fn pairs(&self, bloch: &Bloch, k: &[f64]) -> Result<Vec<Pair>> {
+        let l = levels(bloch, k)?;
+        let between = |operator: Matrix| -> Result<Vec<C64>> {
+            Ok(l.vectors.dagger().matmul(&operator.matmul(&l.vectors)?)?.data().to_complex())
+        };
+        let mut current = bloch.velocity(k, self.axes[0])?;
+        if let Some(carried) = &self.carries {
+            current = carried.matmul(&current)?.add(&current.matmul(carried)?)?.scale(0.5.into());
+        }
+        let (current, field) = (between(current)?, between(bloch.velocity(k, self.axes[1])?)?);
+        let n = bloch.rows();
+        let close = ONE_LEVEL * l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
+        let mut all = Vec::with_capacity(n * n);
+        for (i, from) in l.energies.iter().enumerate() {
+            for (j, to) in l.energies.iter().enumerate() {
+                let one_level = (to - from).abs() <= close;
+                if self.within || !one_level {
+                    let product = current[j * n + i] * field[i * n + j];
+                    all.push(Pair { from: *from, to: *to, product, one_level });
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The sum over momenta of what `add` adds for the pairs of each, over their number and the volume, in e^2/h.
+    fn sum<T: Send + Copy + Default + std::ops::AddAssign + std::ops::Mul<f64, Output = T>>(
+        &self,
+        bloch: &Bloch,
+        count: usize,
+        task: &Task,
+        add: impl Fn(&[Pair], &mut [T]) + Sync,
+    ) -> Result<Vec<T>> {
+        let total = self.check(bloch)?;
+        memory::ensure(16 * (CHUNK * count) as u128, "conductivities of some momenta")?;
+        let steps = task.start("conductivity", total);
+        let mut sum = vec![T::default(); count];
+        let one = |number: usize| -> Result<Vec<T>> {
+            let mut part = vec![T::default(); count];
+            add(&self.pairs(bloch, &self.momentum(number))?, &mut part);
+            Ok(part)
+        };
+        for first in (0..total).step_by(CHUNK) {
+            let last = total.min(first + CHUNK);
+            let parts: Result<Vec<_>> = (first..last).into_par_iter().map(one).collect();
+            for part in parts? {
+                sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+            }
+            steps.advance(last)?;
+        }
+        let unit = TAU / (bloch.cell().geometry().volume()? * total as f64);
+        Ok(sum.into_iter().map(|x| x * unit).collect())
+    }
+}
+
+/// An error unless all of these numbers are finite.
+fn check_finite(all: &[f64], what: &str) -> Result<()> {
+    match all.iter().find(|x| !x.is_finite()) {
+        Some(x) => Err(Error::input(format!("a {what} of {x}")).hint("look for a division by zero")),
+        None => Ok(()),
+    }
+}
+
+/// The conductivity at rest for each chemical potential, in e^2/h times lattice constant^(2 - d): the real part of
+/// [`band_optical`] at the frequency zero. Without `eta` it is the part of it that turns round with the axes: the sum
+/// of the Berry curvatures of the filled states, for a conductivity along the field nothing.
+///
+/// # Errors
+/// Options that cannot be, a conductivity along the field without `eta`, a model with holes; no memory; interruption.
+pub fn band_conductivity(
+    bloch: &Bloch,
+    potentials: &[f64],
+    o: &ConductivityOptions,
+    task: &Task,
+) -> Result<Vec<f64>> {
+    check_finite(potentials, "chemical potential")?;
+    if o.eta == 0.0 && o.axes[0] == o.axes[1] {
+        return Err(Error::input("a conductivity along the field without scattering is zero or infinite")
+            .hint("give `eta`, an energy above zero: what scattering broadens levels by"));
+    }
+    if o.eta == 0.0 && o.within {
+        return Err(Error::input("the current within bands without scattering is infinite")
+            .hint("give `eta`, an energy above zero, or leave the bands' own current out"));
+    }
+    o.sum(bloch, potentials.len(), task, |pairs, sum| {
+        for pair in pairs {
+            let apart = pair.from - pair.to;
+            let weight = match o.eta {
+                0.0 => -pair.product.im / apart,
+                eta => (C64::I * pair.product / C64::new(apart, eta)).re,
+            };
+            if weight != 0.0 {
+                let moved = |x: &f64| pair.moved(*x, o.temperature);
+                sum.iter_mut().zip(potentials).for_each(|(sum, x)| *sum += weight * moved(x));
+            }
+        }
+    })
+}
+
+/// The conductivity `i/V sum_k sum_nm (f_n - f_m)/(E_m - E_n) <m|j_a|n><n|v_b|m>/(w + E_n - E_m + i eta)` for each
+/// frequency `w`, with `-f'` for pairs of one level, in e^2/h times lattice constant^(2 - d). States are counted
+/// once. The sign off the diagonal is that of [`crate::method::DoubleMoments::conductivity`].
+///
+/// # Errors
+/// Options that cannot be, a model with holes; no memory; interruption.
+pub fn band_optical(
+    bloch: &Bloch,
+    frequencies: &[f64],
+    potential: f64,
+    o: &ConductivityOptions,
+    task: &Task,
+) -> Result<Vec<C64>> {
+    check_finite(frequencies, "frequency")?;
+    check_finite(&[potential], "chemical potential")?;
+    if o.eta == 0.0 {
+        return Err(Error::input("an optical conductivity without `eta` is a row of lines")
+            .hint("give an energy above the distance of levels on the grid"));
+    }
+    o.sum(bloch, frequencies.len(), task, |pairs, sum| {
+        for pair in pairs {
+            let weight = C64::I * pair.product * pair.moved(potential, o.temperature);
+            if weight != C64::ZERO {
+                let apart = pair.from - pair.to;
+                let add = |(sum, w): (&mut C64, &f64)| *sum += weight / C64::new(w + apart, o.eta);
+                sum.iter_mut().zip(frequencies).for_each(add);
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_between_two_levels() {
+        let pair = |from, to, one_level| Pair { from, to, product: C64::ONE, one_level };
+        let full = |e| fermi(e, 0.2, 0.3);
+        for (from, to) in [(-0.4, 0.9), (0.9, -0.4), (0.1, 0.100001)] {
+            let direct = (full(from) - full(to)) / (to - from);
+            assert!((pair(from, to, false).moved(0.2, 0.3) - direct).abs() < 1e-9, "{from} {to}");
+        }
+        let slope = (full(0.1 - 1e-6) - full(0.1 + 1e-6)) / 2e-6;
+        assert!((pair(0.1, 0.1, true).moved(0.2, 0.3) - slope).abs() < 1e-8);
+        assert_eq!(pair(0.0, 0.5, false).moved(0.2, 0.0), 2.0);
+        assert_eq!(pair(0.0, 0.2, false).moved(0.2, 0.0), 2.5);
+        assert_eq!(pair(0.2, 0.2, true).moved(0.2, 0.0), 0.0);
+        assert!(pair(-500.0, 900.0, false).moved(0.2, 1e-3) > 0.0, "no number overflows");
+    }
+}

@@ -1,0 +1,125 @@
+//! Conductivities of bands: sums over momenta and pairs of states.
+
+use rhai::plugin::*;
+
+use super::bands::bloch;
+use super::model::ScriptModel;
+use super::polarization::grid;
+use super::values::to_series;
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::method::{self, ConductivityOptions};
+use crate::number::{Matrix, Series, Table};
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options};
+
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("bloch", exported_module!(currents));
+}
+
+/// The axes that a word like "xy" names.
+const AXES: [(&str, [usize; 2]); 9] = [
+    ("xx", [0, 0]),
+    ("xy", [0, 1]),
+    ("xz", [0, 2]),
+    ("yx", [1, 0]),
+    ("yy", [1, 1]),
+    ("yz", [1, 2]),
+    ("zx", [2, 0]),
+    ("zy", [2, 1]),
+    ("zz", [2, 2]),
+];
+
+/// What both conductivities take.
+fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
+    let (temperature, eta) = (o.float("temperature")?, o.float("eta")?);
+    let within = o.maybe::<bool>("intraband").unwrap_or(temperature > 0.0 && eta > 0.0);
+    if within && temperature == 0.0 {
+        return Err(Error::input("`intraband` at zero temperature")
+            .hint("give a `temperature` above the distance of levels on the grid"));
+    }
+    Ok(ConductivityOptions {
+        grid: grid(o, bloch.dimension())?,
+        axes: o.one_of("direction", &AXES)?,
+        temperature,
+        eta,
+        within,
+        carries: o.maybe::<Matrix>("carries"),
+    })
+}
+
+#[export_module(root = "crate::script::native")]
+mod currents {
+    /// The conductivity of bands at rest against the chemical potential, by Kubo's formula: a sum over momenta and
+    /// pairs of states, as a Table of `energy` and `conductivity`, in e^2/h times lattice constant^(2 - d). "xy" is
+    /// the anomalous Hall conductivity (Thouless, Kohmoto, Nightingale, den Nijs 1982): without `eta` the sum of the
+    /// Berry curvatures of the filled states, and in a gap the Chern number as `chern_number` counts it. Along the
+    /// field, as "xx", the current of a metal needs `eta`, the rate at which electrons are scattered (hbar/tau), and
+    /// a temperature above the distance of levels on the grid. It is the real part of `bloch::optical_conductivity`
+    /// at the frequency 0. States are counted once: two spins give twice as much. Samples without a repeating cell
+    /// have `kpm::conductivity`.
+    ///
+    /// # Options
+    /// - `energies` (array or Series or range, required): chemical potentials.
+    /// - `direction` ("xx" or "xy" or "xz" or "yx" or "yy" or "yz" or "zx" or "zy" or "zz"): of current and field.
+    /// - `grid` (int >= 1 or array, 64): momenta in each direction, one number or one a direction.
+    /// - `temperature` (float >= 0, 0.0): in energy.
+    /// - `eta` (float >= 0, 0.0): an energy by which scattering broadens transitions; needed along the field.
+    /// - `intraband` (bool, where `temperature` and `eta` are above 0): whether the current within bands counts.
+    /// - `carries` (Matrix, none): what the current carries, a Hermitian matrix S of the rows of a cell: the current
+    ///   is (S v + v S)/2 instead of v. The spin gives the spin Hall conductivity, per unit of S.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // two orbitals on a square: H = sin(kx) sx + sin(ky) sy + (1 + cos(kx) + cos(ky)) sz
+    /// let s = pauli();
+    /// let m = model(lattice::square(1, 1), 2);
+    /// m.onsite(1.0 * s.z);
+    /// m.hop([1, 0], 0.5 * s.z + 0.5 * I * s.x);
+    /// m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
+    /// let hall = bloch::conductivity(m, #{ energies: [-9.0, 0.0], direction: "xy" });
+    /// assert_close(hall.conductivity[0], 0.0, 1e-12);
+    /// assert_close(hall.conductivity[1], 1.0 * chern_number(m, #{ filled: 1 }), 1e-6);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn conductivity(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let options = conditions(&o, &bloch)?;
+        let energies = to_series(&o.value("energies")?)?.as_real("energies")?.to_vec();
+        let found = method::band_conductivity(&bloch, &energies, &options, &o.task()?)?;
+        let columns = [("energy", energies), ("conductivity", found)];
+        Ok(Table::from_columns(columns.map(|(name, column)| (name, Series::Real(column))))?)
+    }
+
+    /// The optical conductivity of bands by Kubo's formula (Kubo 1957; Greenwood 1958), a sum over momenta and pairs
+    /// of states, sigma_ab(w) = i/V sum_k sum_nm (f_n - f_m)/(E_m - E_n) <m|v_a|n><n|v_b|m>/(w + E_n - E_m + i eta),
+    /// as a Table of `frequency` (an energy, hbar = 1) and `conductivity`, complex, in e^2/h times lattice
+    /// constant^(2 - d). The real part of "xx" is what absorbs. Pairs of one level have -df/dE for the quotient: they
+    /// are the current of a metal (Drude's), i/(w + i eta) times its weight. States are counted once: two spins give
+    /// twice as much. Samples without a repeating cell have `kpm::optical_conductivity`.
+    ///
+    /// # Options
+    /// - `frequencies` (array or Series or range, required): energies.
+    /// - `potential` (0.0): the chemical potential.
+    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies; above the distance of levels on the grid,
+    ///   so that the sum is smooth.
+    /// - `direction`, `grid`, `temperature`, `intraband`, `carries`, `progress`: as for `bloch::conductivity`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // graphene absorbs pi/2 e^2/h for both spins at low frequencies, whatever its hopping
+    /// let m = model(lattice::honeycomb(1, 1));
+    /// m.nearest(-1.0);
+    /// let t = bloch::optical_conductivity(m, #{ frequencies: [0.3], grid: 200, temperature: 0.02 });
+    /// assert_close(2.0 * t.conductivity[0].re, PI / 2.0, 0.05);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn optical_conductivity(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let options = conditions(&o, &bloch)?;
+        let w = to_series(&o.value("frequencies")?)?.as_real("frequencies")?.to_vec();
+        let found = method::band_optical(&bloch, &w, o.float("potential")?, &options, &o.task()?)?;
+        Ok(Table::from_columns([("frequency", Series::Real(w)), ("conductivity", Series::Complex(found))])?)
+    }
+}
