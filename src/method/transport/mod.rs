@@ -6,9 +6,11 @@
 mod gauge;
 mod lead;
 mod modes;
+mod newton;
 mod opening;
 mod passed;
 mod reflection;
+mod slab;
 mod slices;
 
 use std::ops::Range;

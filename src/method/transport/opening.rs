@@ -70,6 +70,37 @@ struct LeadWaves {
     channels: Channels,
 }
 
+/// The inverse of a matrix but for what is `HARD`: least singular values, rows `to` and columns `from` of these.
+struct Softened {
+    solved: Mat<C64>,
+    least: Vec<f64>,
+    to: Mat<C64>,
+    from: Mat<C64>,
+}
+
+impl Softened {
+    fn new(a: &Mat<C64>) -> Option<Softened> {
+        let r = a.nrows();
+        // The least singular value is the inverse of the norm of the inverse, which is no larger than this one.
+        if let Some(solved) = inverse(a.as_ref()).filter(|x| x.norm_l2() * HARD < 1.0) {
+            return Some(Softened {
+                solved,
+                least: Vec::new(),
+                to: Mat::zeros(0, r),
+                from: Mat::zeros(r, 0),
+            });
+        }
+        let d = a.svd().ok()?;
+        let all: Vec<f64> = d.S().column_vector().iter().map(|s| s.re).collect();
+        let (soft, hard): (Vec<usize>, Vec<usize>) = (0..r).partition(|&k| all[k] >= HARD);
+        let to = Mat::from_fn(hard.len(), r, |j, i| d.U()[(i, hard[j])].conj());
+        let from = Mat::from_fn(r, hard.len(), |i, j| d.V()[(i, hard[j])]);
+        let weighted = Mat::from_fn(r, soft.len(), |i, j| d.V()[(i, soft[j])] / all[soft[j]]);
+        let solved = weighted * Mat::from_fn(soft.len(), r, |j, i| d.U()[(i, soft[j])].conj());
+        Some(Softened { solved, least: hard.iter().map(|&k| all[k]).collect(), to, from })
+    }
+}
+
 impl LeadWaves {
     /// None where it is not known which channels are open.
     fn new(waves: &Waves, found: &Reflection, unit: f64) -> Option<LeadWaves> {
@@ -93,14 +124,8 @@ impl LeadWaves {
 
         // (1 + u) p = sqrt(2) b^dagger psi - t c: solved for the waves p, but where 1 + u is next to zero.
         let whole = |sign: f64| Mat::from_fn(r, r, |j, k| sign * u[(j, k)] + if j == k { 1.0 } else { 0.0 });
-        let plus = whole(1.0).svd().ok()?;
-        let least: Vec<f64> = plus.S().column_vector().iter().map(|s| s.re).collect();
-        let (soft, hard): (Vec<usize>, Vec<usize>) = (0..r).partition(|&k| least[k] >= HARD);
-        let k = hard.len();
-        let to = Mat::from_fn(k, r, |j, a| plus.U()[(a, hard[j])].conj());
-        let from = Mat::from_fn(r, k, |a, j| plus.V()[(a, hard[j])]);
-        let weighted = Mat::from_fn(r, soft.len(), |a, j| plus.V()[(a, soft[j])] / least[soft[j]]);
-        let solved = weighted * Mat::from_fn(soft.len(), r, |j, a| plus.U()[(a, soft[j])].conj());
+        let Softened { solved, least, to, from } = Softened::new(&whole(1.0))?;
+        let k = least.len();
         let (force, root) = (&waves.b * whole(-1.0), 2.0f64.sqrt());
         let (b, unit_root) = (&waves.b, unit.sqrt());
 
@@ -111,7 +136,7 @@ impl LeadWaves {
             (true, true) => -i * unit * own[(j, l)],
             (true, false) => -i * (unit / root) * up[(j, l - n)],
             (false, true) => C64::new(-unit * root, 0.0) * down[(j - n, l)],
-            (false, false) if j == l => C64::new(unit * least[hard[j - n]], 0.0),
+            (false, false) if j == l => C64::new(unit * least[j - n], 0.0),
             (false, false) => C64::ZERO,
         });
         let driven = b * &t + &force * (&solved * &t);

@@ -6,11 +6,12 @@
 //!
 //! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint
 //! are `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16
-//! (2014) 063065, whose modes are the eigenvectors of what `LeadSlab::behind` calls `ahead`.
+//! (2014) 063065, whose modes are the eigenvectors of what `LeadSlab::behind` (`newton.rs`) calls `ahead`.
 
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
 
+use super::slab::LeadSlab;
 use crate::error::Result;
 use crate::number::C64;
 use crate::task;
@@ -20,12 +21,13 @@ use crate::task;
 pub struct Waves {
     /// Rows of the lead's cell.
     pub rows: Vec<usize>,
-    h: Mat<C64>,
-    /// The largest element of it.
+    /// The largest element of the cell's matrix h.
     h_size: f64,
     /// The joint from a cell to the next one outward is `a b^dagger`.
     a: Mat<C64>,
     pub b: Mat<C64>,
+    /// `h - i (a a^dagger + b b^dagger)`: the cell that sends nothing back at its joints.
+    open: Mat<C64>,
 }
 
 /// The waves that a lead sends back, and how far that may be off.
@@ -34,44 +36,8 @@ pub struct Reflection {
     pub off: f64,
     /// How many waves decay so slowly that they may be open channels, or not. None until they are counted.
     pub lasting: Option<usize>,
-}
-
-/// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
-struct LeadSlab {
-    left: Mat<C64>,
-    inward: Mat<C64>,
-    outward: Mat<C64>,
-    right: Mat<C64>,
-}
-
-/// What passes a piece of a lead, `to from`, by as few waves as there are.
-struct Lasting {
-    to: Mat<C64>,
-    from: Mat<C64>,
-}
-
-/// What meets a lead behind a cell: `change - from change ahead` is what a change of the reflection adds to what it
-/// lacks.
-struct Behind {
-    /// Waves behind the cell per wave that comes to it.
-    ahead: Mat<C64>,
-    /// The same of what comes back from a change of the reflection.
-    from: Mat<C64>,
-    /// Waves behind the cell per change of those that come back to it.
-    turned: Mat<C64>,
-    /// What the reflection lacks to be that before the cell.
-    missing: Mat<C64>,
-}
-
-/// The equation of Newton's steps in the bases of eigenvectors of `from` and `ahead`.
-struct Linear {
-    behind: Behind,
-    x: Mat<C64>,
-    y: Mat<C64>,
-    /// By how much a wave pair changes its part of the reflection from cell to cell.
-    apart: Mat<C64>,
-    /// The waves that follow: what becomes of their amplitudes in a cell.
-    factors: Vec<C64>,
+    /// Whether Newton's steps led to it until rounding was all that was left: others lead to the same.
+    pub settled: bool,
 }
 
 /// The imaginary part of the energy from which the limit begins. Rounding errors grow with its inverse,
@@ -82,7 +48,7 @@ const BEGIN: f64 = 1e-8;
 const EXTRAPOLATED: [f64; 2] = [1e-4, 1e-2];
 const ORDERS: usize = 6;
 /// A reflection that is off by more than this is sought in another way.
-const GOOD: f64 = 1e-11;
+pub const GOOD: f64 = 1e-11;
 /// A polynomial that is off by more, at zero or at this imaginary part, is refused: what is `w` wide, near the energy,
 /// changes the reflection at an imaginary part eta by `w / eta`, however narrow it is, and no polynomial follows that.
 const TAIL: f64 = 1e-8;
@@ -93,27 +59,13 @@ const STRIDES: [f64; 2] = [8.0, 2.0];
 const JUMP: f64 = 3.0;
 /// Differences that are no jumps.
 const NO_JUMP: f64 = 1e-7;
-/// Most of Newton's steps.
-const STEPS: usize = 30;
 /// What a wave may lose in a cell, in units of what the reflection is off, and be an open channel all the same.
 const LASTING: f64 = 3.0;
-/// The same in units of what rounding changes in its factor, and in any case.
-const ROUNDINGS: f64 = 30.0;
-const LEAST_LOSS: f64 = 1e-10;
-/// How far the reflection may be off, in units of what rounding changes in it.
-const ROUNDED: f64 = 10.0;
-/// Most doublings of a piece.
-const MOST_DOUBLINGS: usize = 100;
-/// Doublings after which it is looked at how many waves still pass, of so many at least;
-/// what is less than this does not.
-const LOOKED: std::ops::Range<usize> = 3..8;
-const MANY_WAVES: usize = 12;
-const PASSED: f64 = 1e-17;
+/// What passes a piece of a lead counts as nothing below this. A start of Newton's steps has fewer digits.
+pub const PASSED: f64 = 1e-17;
+const PASSED_AT_FIRST: f64 = 1e-11;
 /// Elements of a cell's Green's function above which it is asked for orbitals that no wave reaches.
 const UNREACHED: f64 = 1e8;
-/// Singular values below which what is trapped between a cell and the rest is looked at.
-const TRAPPED: f64 = 1e-4;
-
 impl Waves {
     /// Of the cells with the matrix `h`, joined by `v`, on some of their rows.
     pub fn new(h: &Mat<C64>, v: &Mat<C64>, rows: Vec<usize>, unit: f64) -> Option<Waves> {
@@ -127,21 +79,19 @@ impl Waves {
         let part = |m: MatRef<'_, C64>| Mat::from_fn(n, rank, |i, k| m[(i, k)] * s[k].sqrt());
         let (a, b) = (part(d.U()), part(d.V()));
         let h_size = largest(h.as_ref());
-        Some(Waves { rows, h, h_size, a, b })
+        let joined = &a * a.adjoint() + &b * b.adjoint();
+        let open = Mat::from_fn(n, n, |j, k| h[(j, k)] - C64::I * joined[(j, k)]);
+        Some(Waves { rows, h_size, a, b, open })
     }
 
     /// `z - h` of a cell that sends nothing back at its joints.
     fn inner(&self, z: C64) -> Mat<C64> {
         let n = self.rows.len();
-        let joined = &self.a * self.a.adjoint() + &self.b * self.b.adjoint();
-        Mat::from_fn(n, n, |j, k| {
-            let own = if j == k { z } else { C64::ZERO };
-            own - self.h[(j, k)] + C64::I * joined[(j, k)]
-        })
+        Mat::from_fn(n, n, |j, k| if j == k { z - self.open[(j, k)] } else { -self.open[(j, k)] })
     }
 
     /// One cell at a complex energy.
-    fn cell(&self, z: C64) -> Option<LeadSlab> {
+    pub fn cell(&self, z: C64) -> Option<LeadSlab> {
         let (r, i) = (self.a.ncols(), C64::I);
         let lu = self.inner(z).partial_piv_lu();
         let (ka, kb) = (lu.solve(&self.a), lu.solve(&self.b));
@@ -199,9 +149,9 @@ impl Waves {
         at(z)?.refined(&at(z + last_digit)?, start)
     }
 
-    /// The reflection at a complex energy, by doubling.
-    fn far(&self, z: C64) -> Option<Mat<C64>> {
-        self.cell(z)?.end()
+    /// The reflection at a complex energy, by doubling; waves of which less than `passed` is left are left out.
+    pub fn far(&self, z: C64, passed: f64) -> Option<Mat<C64>> {
+        self.cell(z)?.end(passed)
     }
 
     /// The reflection at a real energy, in the limit from above. None where it is not resolved.
@@ -210,15 +160,23 @@ impl Waves {
     /// Interruption.
     pub fn reflection(&self, energy: f64) -> Result<Option<Reflection>> {
         let mut best: Option<Reflection> = None;
-        let ways: [&dyn Fn() -> Option<Reflection>; 5] = [
-            &|| self.at_once(energy),
-            &|| self.extrapolated(energy, EXTRAPOLATED[0]),
-            &|| self.extrapolated(energy, EXTRAPOLATED[1]),
-            &|| self.followed(energy, STRIDES[0]),
-            &|| self.followed(energy, STRIDES[1]),
+        // And whether they are ways to a start of Newton's steps.
+        let ways: [(bool, &dyn Fn() -> Option<Reflection>); 6] = [
+            (true, &|| self.at_once(energy)),
+            (true, &|| self.by_two(energy)),
+            (false, &|| self.extrapolated(energy, EXTRAPOLATED[0])),
+            (false, &|| self.extrapolated(energy, EXTRAPOLATED[1])),
+            (true, &|| self.followed(energy, STRIDES[0])),
+            (true, &|| self.followed(energy, STRIDES[1])),
         ];
-        for way in ways {
-            if let Some(found) = way().filter(|found| best.as_ref().is_none_or(|best| found.off < best.off)) {
+        let mut settled = false;
+        for (steps, way) in ways {
+            if steps && settled {
+                continue;
+            }
+            let found = way();
+            settled |= found.as_ref().is_some_and(|found| found.settled);
+            if let Some(found) = found.filter(|found| best.as_ref().is_none_or(|best| found.off < best.off)) {
                 best = Some(found);
             }
             if best.as_ref().is_some_and(|best| best.off < GOOD) {
@@ -238,12 +196,25 @@ impl Waves {
         Ok(best.and_then(lasting))
     }
 
-    /// By extrapolation from two small imaginary parts, and Newton's steps from there.
+    /// By Newton's steps from a small imaginary part.
     fn at_once(&self, energy: f64) -> Option<Reflection> {
-        let (near, nearer) = (self.far(C64::new(energy, BEGIN))?, self.far(C64::new(energy, 0.5 * BEGIN))?);
-        let start = Mat::from_fn(near.nrows(), near.ncols(), |i, j| 2.0 * nearer[(i, j)] - near[(i, j)]);
-        let found = self.refined(C64::new(energy, 0.0), &start)?;
-        (largest((&found.u - &start).as_ref()) < 1e3 * BEGIN).then_some(found)
+        self.near(energy, &self.far(C64::new(energy, BEGIN), PASSED_AT_FIRST)?)
+    }
+
+    /// By extrapolation from two small imaginary parts, and Newton's steps from there.
+    fn by_two(&self, energy: f64) -> Option<Reflection> {
+        let far = |eta: f64| self.far(C64::new(energy, eta), PASSED);
+        let (near, nearer) = (far(BEGIN)?, far(0.5 * BEGIN)?);
+        self.near(
+            energy,
+            &Mat::from_fn(near.nrows(), near.ncols(), |i, j| 2.0 * nearer[(i, j)] - near[(i, j)]),
+        )
+    }
+
+    /// By Newton's steps that remain near their start.
+    fn near(&self, energy: f64, start: &Mat<C64>) -> Option<Reflection> {
+        let found = self.refined(C64::new(energy, 0.0), start)?;
+        (largest((&found.u - start).as_ref()) < 1e3 * BEGIN).then_some(found)
     }
 
     /// By imaginary parts that fall in small steps: near points where bands touch,
@@ -251,7 +222,7 @@ impl Waves {
     fn followed(&self, energy: f64, stride: f64) -> Option<Reflection> {
         let mut eta = BEGIN;
         let z = C64::new(energy, eta);
-        let mut u = self.refined(z, &self.far(z)?)?.u;
+        let mut u = self.refined(z, &self.far(z, PASSED)?)?.u;
         let mut before = 1.0;
         loop {
             eta /= stride;
@@ -273,189 +244,21 @@ impl Waves {
     fn extrapolated(&self, energy: f64, most: f64) -> Option<Reflection> {
         let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
         let known: Vec<Mat<C64>> =
-            etas.iter().map(|eta| self.far(C64::new(energy, *eta))).collect::<Option<_>>()?;
+            etas.iter().map(|eta| self.far(C64::new(energy, *eta), PASSED)).collect::<Option<_>>()?;
         let (zero, small) = (polynomials(&etas, &known, 0.0), polynomials(&etas, &known, LOOKED_AT));
-        let there = self.far(C64::new(energy, LOOKED_AT))?;
+        let there = self.far(C64::new(energy, LOOKED_AT), PASSED)?;
         let mut best: Option<Reflection> = None;
         for order in 1..ORDERS {
             let off = largest((&zero[order] - &zero[order - 1]).as_ref())
                 .max(largest((&small[order] - &there).as_ref()));
             if best.as_ref().is_none_or(|best| off < best.off) {
-                best = Some(Reflection { u: zero[order].clone(), off, lasting: None });
+                best = Some(Reflection { u: zero[order].clone(), off, lasting: None, settled: false });
             }
         }
         let best = best?;
         let missing = self.cell_at(energy)?.behind(&best.u)?.missing;
         let off = best.off.max(largest(missing.as_ref()));
         (off < TAIL).then_some(Reflection { off, ..best })
-    }
-}
-
-impl LeadSlab {
-    fn is_finite(&self) -> bool {
-        [&self.left, &self.inward, &self.outward, &self.right].iter().all(|m| largest(m.as_ref()).is_finite())
-    }
-
-    /// What comes back from a chain of them without end. Waves that decay are soon gone: the others go on alone.
-    fn end(mut self) -> Option<Mat<C64>> {
-        for doublings in 0..MOST_DOUBLINGS {
-            if largest(self.inward.as_ref()) * largest(self.outward.as_ref()) <= 1e-18 {
-                break;
-            }
-            if LOOKED.contains(&doublings) && self.left.nrows() >= MANY_WAVES {
-                let (outward, inward) = (Lasting::new(&self.outward), Lasting::new(&self.inward));
-                if 2 * outward.to.ncols().max(inward.to.ncols()) <= self.left.nrows() {
-                    let behind = self.between_lasting(&outward, &inward)?.end()?;
-                    return Some(self.left + inward.to * behind * outward.from);
-                }
-            }
-            self = self.twice()?;
-        }
-        Some(self.left)
-    }
-
-    /// What stands between two of them in a chain, as a piece of a lead whose waves are those that pass them: x
-    /// outward, behind the piece before, and y inward, behind the piece after. With p and q between both,
-    /// `p = to_out x + right q` and `q = left p + to_in y`, and of these `from_out p` and `from_in q` go on.
-    fn between_lasting(&self, outward: &Lasting, inward: &Lasting) -> Option<LeadSlab> {
-        let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
-        let (of_x, of_y) = (&between * &outward.to, &between * (&self.right * &inward.to));
-        Some(LeadSlab {
-            left: &inward.from * (&self.left * &of_x),
-            inward: &inward.from * (&inward.to + &self.left * &of_y),
-            outward: &outward.from * of_x,
-            right: &outward.from * of_y,
-        })
-    }
-
-    /// Two of them, one behind the other.
-    fn twice(&self) -> Option<LeadSlab> {
-        let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
-        let ahead = &between * &self.outward;
-        let back = &between * (&self.right * &self.inward);
-        Some(LeadSlab {
-            left: &self.left + &self.inward * (&self.left * &ahead),
-            outward: &self.outward * &ahead,
-            inward: &self.inward * (&self.inward + &self.left * &back),
-            right: &self.right + &self.outward * &back,
-        })
-    }
-
-    /// With the reflection u behind this cell.
-    fn behind(&self, u: &Mat<C64>) -> Option<Behind> {
-        let mut between = inverse(one_less(&(&self.right * u)).as_ref());
-        let back = &self.inward * u;
-        if between.as_ref().is_none_or(|g| largest(g.as_ref()) > 1.0 / TRAPPED) {
-            between = self.untrapped(u, &back);
-        }
-        let between = between?;
-        let ahead = &between * &self.outward;
-        let missing = &self.left + &back * &ahead - u;
-        let turned = &between * &self.right;
-        let from = &self.inward + &back * &turned;
-        Some(Behind { ahead, from, turned, missing })
-    }
-
-    /// `(1 - right u)^-1` without what is trapped between this cell and those behind it: flat bands have such states at
-    /// their energy, which no wave reaches.
-    fn untrapped(&self, u: &Mat<C64>, back: &Mat<C64>) -> Option<Mat<C64>> {
-        let d = one_less(&(&self.right * u)).svd().ok()?;
-        let n = u.nrows();
-        let (to, from) = (d.U().adjoint() * &self.outward, back * d.V());
-        let norm = |x: &mut dyn Iterator<Item = C64>| x.map(|x| x.norm_sqr()).sum::<f64>().sqrt();
-        let kept = |k: usize| {
-            let s = d.S().column_vector()[k].re;
-            let reached = norm(&mut (0..n).map(|j| to[(k, j)])) * norm(&mut (0..n).map(|i| from[(i, k)]));
-            if s < TRAPPED && reached < 1e-13 * s.max(f64::EPSILON) { 0.0 } else { 1.0 / s }
-        };
-        let weights: Vec<f64> = (0..n).map(kept).collect();
-        let left = Mat::from_fn(n, n, |i, k| d.V()[(i, k)] * weights[k]);
-        let found = left * d.U().adjoint();
-        largest(found.as_ref()).is_finite().then_some(found)
-    }
-
-    /// Newton's steps from a start. The size of a step tells how far off its beginning was, also near the edge of a
-    /// band, where the equation is violated by much less: by the square.
-    /// The `other` cell differs from this one by rounding.
-    fn refined(&self, other: &LeadSlab, start: &Mat<C64>) -> Option<Reflection> {
-        let mut u = start.clone();
-        let (mut last, mut off) = (f64::INFINITY, f64::INFINITY);
-        let mut at = None;
-        for _ in 0..STEPS {
-            let linear = Linear::new(self.behind(&u)?)?;
-            let step = linear.step(&linear.behind.missing)?;
-            let size = largest(step.as_ref());
-            let least = linear.least();
-            off = size.max(least);
-            at = Some(linear);
-            if size >= last {
-                break;
-            }
-            u += &step;
-            last = size;
-            if last < least.max(1e-14) {
-                break;
-            }
-        }
-        let (rounding, lasting) = at?.rounded(&other.behind(&u)?)?;
-        Some(Reflection { u, off: off.max(ROUNDED * rounding), lasting: Some(lasting) })
-    }
-}
-
-impl Lasting {
-    /// By rotations with pivots: waves of unit size, and what becomes of those that come.
-    fn new(passes: &Mat<C64>) -> Lasting {
-        let n = passes.nrows();
-        let d = passes.col_piv_qr();
-        let (r, places) = (d.thin_R(), d.P());
-        let rank = (0..n).take_while(|&k| r[(k, k)].norm() > PASSED).count();
-        let to = d.compute_thin_Q().subcols(0, rank).to_owned();
-        Lasting { to, from: r.subrows(0, rank) * places }
-    }
-}
-
-impl Linear {
-    /// None where the eigenvectors are no bases.
-    fn new(behind: Behind) -> Option<Linear> {
-        let (left, right) = (behind.from.eigen().ok()?, behind.ahead.eigen().ok()?);
-        let (l, m) = (left.S().column_vector(), right.S().column_vector());
-        let apart = Mat::from_fn(l.nrows(), m.nrows(), |i, j| C64::ONE - l[i] * m[j]);
-        let factors = m.iter().copied().collect();
-        Some(Linear { x: left.U().to_owned(), y: right.U().to_owned(), apart, factors, behind })
-    }
-
-    /// The change with `change - from change ahead = missing`.
-    fn step(&self, missing: &Mat<C64>) -> Option<Mat<C64>> {
-        let mut d = self.x.partial_piv_lu().solve(missing * &self.y);
-        for i in 0..d.nrows() {
-            (0..d.ncols()).for_each(|j| d[(i, j)] /= self.apart[(i, j)]);
-        }
-        // d y^-1, from the left
-        let by = &self.x * self.y.transpose().partial_piv_lu().solve(d.transpose()).transpose();
-        largest(by.as_ref()).is_finite().then_some(by)
-    }
-
-    /// How far off a step cannot but be: by how much the equation is violated, and what rounding makes of that.
-    fn least(&self) -> f64 {
-        let apart = (0..self.apart.ncols()).flat_map(|j| (0..self.apart.nrows()).map(move |i| (i, j)));
-        let nearest = apart.map(|at| self.apart[at].norm()).fold(f64::INFINITY, f64::min);
-        largest(self.behind.missing.as_ref()).max(f64::EPSILON / nearest)
-    }
-
-    /// What rounding changes in the reflection, and how many waves it cannot tell from lasting ones: as much as at an
-    /// energy whose last digit is another one, and as one rounding of each number here.
-    fn rounded(&self, other: &Behind) -> Option<(f64, usize)> {
-        let phase =
-            |i: usize, j: usize| 2.4 * ((i * i) as f64) + 3.9 * ((j * j) as f64) + 1.7 * ((i * j) as f64);
-        let n = self.factors.len();
-        let errors = Mat::from_fn(n, n, |i, j| C64::from_polar(f64::EPSILON, phase(i, j)));
-        let change = self.step(&(&errors + &other.missing - &self.behind.missing))?;
-        let followed =
-            &self.behind.turned * &change * &self.behind.ahead + errors + &other.ahead - &self.behind.ahead;
-        let moved = self.y.partial_piv_lu().solve(followed * &self.y);
-        let lasts =
-            |j: &usize| self.factors[*j].norm() > 1.0 - (ROUNDINGS * moved[(*j, *j)].norm()).max(LEAST_LOSS);
-        Some((largest(change.as_ref()), (0..n).filter(lasts).count()))
     }
 }
 
@@ -475,11 +278,6 @@ fn polynomials(places: &[f64], values: &[Mat<C64>], at: f64) -> Vec<Mat<C64>> {
         all.extend(row.last().cloned());
     }
     all
-}
-
-/// `1 - x`.
-fn one_less(x: &Mat<C64>) -> Mat<C64> {
-    Mat::from_fn(x.nrows(), x.ncols(), |i, j| if i == j { C64::ONE - x[(i, j)] } else { -x[(i, j)] })
 }
 
 /// The inverse, if it is finite.
@@ -504,38 +302,4 @@ pub fn largest(a: MatRef<'_, C64>) -> f64 {
         }
     }
     most.sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A strip of a square lattice in a field, with sites that differ.
-    fn strip(n: usize, flux: f64) -> Waves {
-        let h = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
-            0 => C64::new(0.3 * (2.7 * i as f64).sin(), 0.0),
-            1 => -C64::ONE,
-            _ => C64::ZERO,
-        });
-        let joint = |i: usize| -C64::cis(std::f64::consts::TAU * flux * i as f64);
-        let v = Mat::from_fn(n, n, |i, j| if i == j { joint(i) } else { C64::ZERO });
-        Waves::new(&h, &v, (0..n).collect(), 1.0).unwrap()
-    }
-
-    #[test]
-    fn waves_that_decay_need_not_be_followed() {
-        for (flux, energy) in [(0.08, -3.1), (0.08, -2.71), (0.0, -3.9), (0.0, 0.3), (0.3, -1.3)] {
-            let cell = strip(24, flux).cell(C64::new(energy, 1e-5)).unwrap();
-            let found = strip(24, flux).far(C64::new(energy, 1e-5)).unwrap();
-            let plain = (0..40).try_fold(cell, |slab, _| slab.twice()).unwrap().left;
-            let off = largest((&found - &plain).as_ref());
-            assert!(off < 1e-10, "{flux} {energy}: {off}");
-        }
-        // Some are left out indeed.
-        let passing = (0..8).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
-        let passing = passing.unwrap();
-        assert!(Lasting::new(&passing.outward).to.ncols() < 12);
-        let lasting = Lasting::new(&passing.inward);
-        assert!(largest((lasting.to * lasting.from - passing.inward).as_ref()) < 1e-15);
-    }
 }

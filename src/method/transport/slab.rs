@@ -1,0 +1,150 @@
+//! Pieces of a lead: what comes back from their ends, what passes, and chains of them without end.
+
+use faer::Mat;
+
+use super::reflection::{inverse, largest};
+use crate::number::C64;
+
+/// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
+pub struct LeadSlab {
+    pub left: Mat<C64>,
+    pub inward: Mat<C64>,
+    pub outward: Mat<C64>,
+    pub right: Mat<C64>,
+}
+
+/// What passes a piece of a lead, `to from`, by as few waves as there are.
+struct Lasting {
+    to: Mat<C64>,
+    from: Mat<C64>,
+}
+
+/// Most doublings of a piece.
+const MOST_DOUBLINGS: usize = 100;
+/// Doublings after which it is looked at how many waves still pass, of so many at least.
+const LOOKED: std::ops::Range<usize> = 3..12;
+const MANY_WAVES: usize = 12;
+/// The part of the waves that go on alone: with more of them, what they save is less than what it takes.
+const FEW: f64 = 0.9;
+
+impl LeadSlab {
+    pub fn is_finite(&self) -> bool {
+        [&self.left, &self.inward, &self.outward, &self.right].iter().all(|m| largest(m.as_ref()).is_finite())
+    }
+
+    /// What comes back from a chain of them without end. Waves that decay are soon gone, those of which less than
+    /// `passed` is left: the others go on alone.
+    pub fn end(mut self, passed: f64) -> Option<Mat<C64>> {
+        for doublings in 0..MOST_DOUBLINGS {
+            if largest(self.inward.as_ref()) * largest(self.outward.as_ref()) <= 0.1 * passed {
+                break;
+            }
+            let waves = self.left.nrows();
+            if LOOKED.contains(&doublings) && waves >= MANY_WAVES {
+                let few = |lasting: &Lasting| lasting.to.ncols() as f64 <= FEW * waves as f64;
+                let outward = Some(Lasting::new(&self.outward, passed)).filter(few);
+                let both = outward.map(|outward| (outward, Lasting::new(&self.inward, passed)));
+                if let Some((outward, inward)) = both.filter(|(_, inward)| few(inward)) {
+                    let behind = self.between_lasting(&outward, &inward)?.end(passed)?;
+                    return Some(self.left + inward.to * behind * outward.from);
+                }
+            }
+            self = self.twice()?;
+        }
+        Some(self.left)
+    }
+
+    /// What stands between two of them in a chain, as a piece of a lead whose waves are those that pass them: x
+    /// outward, behind the piece before, and y inward, behind the piece after. With p and q between both,
+    /// `p = to_out x + right q` and `q = left p + to_in y`, and of these `from_out p` and `from_in q` go on.
+    fn between_lasting(&self, outward: &Lasting, inward: &Lasting) -> Option<LeadSlab> {
+        let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
+        let (of_x, of_y) = (&between * &outward.to, &between * (&self.right * &inward.to));
+        Some(LeadSlab {
+            left: &inward.from * (&self.left * &of_x),
+            inward: &inward.from * (&inward.to + &self.left * &of_y),
+            outward: &outward.from * of_x,
+            right: &outward.from * of_y,
+        })
+    }
+
+    /// Two of them, one behind the other.
+    pub fn twice(&self) -> Option<LeadSlab> {
+        let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
+        let ahead = &between * &self.outward;
+        let back = &between * (&self.right * &self.inward);
+        Some(LeadSlab {
+            left: &self.left + &self.inward * (&self.left * &ahead),
+            outward: &self.outward * &ahead,
+            inward: &self.inward * (&self.inward + &self.left * &back),
+            right: &self.right + &self.outward * &back,
+        })
+    }
+
+    /// Whether waves do the same backward in time: all matrices are their own transposes, or each other's.
+    pub fn is_reversible(&self) -> bool {
+        let same = |a: &Mat<C64>, b: &Mat<C64>| largest((a - b.transpose()).as_ref()) <= SAME;
+        same(&self.left, &self.left) && same(&self.right, &self.right) && same(&self.inward, &self.outward)
+    }
+}
+
+/// Matrices that differ by less are the same: some roundings of what is of unit size.
+const SAME: f64 = 3e-14;
+
+impl Lasting {
+    /// By rotations with pivots: waves of unit size, and what becomes of those that come.
+    fn new(passes: &Mat<C64>, passed: f64) -> Lasting {
+        let n = passes.nrows();
+        let d = passes.col_piv_qr();
+        let (r, places) = (d.thin_R(), d.P());
+        let rank = (0..n).take_while(|&k| r[(k, k)].norm() > passed).count();
+        let to = d.compute_thin_Q().subcols(0, rank).to_owned();
+        Lasting { to, from: r.subrows(0, rank) * places }
+    }
+}
+
+/// `1 - x`.
+pub fn one_less(x: &Mat<C64>) -> Mat<C64> {
+    Mat::from_fn(x.nrows(), x.ncols(), |i, j| if i == j { C64::ONE - x[(i, j)] } else { -x[(i, j)] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reflection::{PASSED, Waves};
+    use super::*;
+
+    /// A strip of a square lattice in a field, with sites that differ.
+    fn strip(n: usize, flux: f64) -> Waves {
+        let h = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
+            0 => C64::new(0.3 * (2.7 * i as f64).sin(), 0.0),
+            1 => -C64::ONE,
+            _ => C64::ZERO,
+        });
+        let joint = |i: usize| -C64::cis(std::f64::consts::TAU * flux * i as f64);
+        let v = Mat::from_fn(n, n, |i, j| if i == j { joint(i) } else { C64::ZERO });
+        Waves::new(&h, &v, (0..n).collect(), 1.0).unwrap()
+    }
+
+    #[test]
+    fn waves_that_decay_need_not_be_followed() {
+        for (flux, energy) in [(0.08, -3.1), (0.08, -2.71), (0.0, -3.9), (0.0, 0.3), (0.3, -1.3)] {
+            let cell = strip(24, flux).cell(C64::new(energy, 1e-5)).unwrap();
+            let found = strip(24, flux).far(C64::new(energy, 1e-5), PASSED).unwrap();
+            let plain = (0..40).try_fold(cell, |slab, _| slab.twice()).unwrap().left;
+            let off = largest((&found - &plain).as_ref());
+            assert!(off < 1e-10, "{flux} {energy}: {off}");
+        }
+        // Some are left out indeed.
+        let passing = (0..8).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
+        let passing = passing.unwrap();
+        assert!(Lasting::new(&passing.outward, PASSED).to.ncols() < 12);
+        let lasting = Lasting::new(&passing.inward, PASSED);
+        assert!(largest((lasting.to * lasting.from - passing.inward).as_ref()) < 1e-15);
+    }
+
+    #[test]
+    fn a_field_is_not_reversible() {
+        let cell = |flux| strip(12, flux).cell(C64::new(0.3, 0.0)).unwrap();
+        assert!(cell(0.0).is_reversible() && !cell(1e-6).is_reversible());
+    }
+}
