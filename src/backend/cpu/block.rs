@@ -102,6 +102,9 @@ macro_rules! lane {
 lane!(f32, Single);
 lane!(f64, Double);
 
+/// Elements that are written between two looks at the interrupt flag.
+const BETWEEN_LOOKS: usize = 1 << 20;
+
 fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Buffer<F>> {
     let mut data = Aligned::<F>::with_room(count).map_err(|_| {
         let bytes = count.saturating_mul(size_of::<F>());
@@ -111,12 +114,17 @@ fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Bu
     // Each worker writes its own rows first, so that their pages lie in its memory.
     let rows = count / stride.max(1);
     let ranges = threads.ranges(rows, stride);
-    threads.run(&ranges, stride, data.spare(count), |_, mine| {
-        for slot in mine {
-            slot.write(F::default());
-        }
+    let whole = threads.run(&ranges, stride, data.spare(count), |_, mine| {
+        // Memory for the first time takes a second for some GB, more on a busy machine.
+        mine.chunks_mut(BETWEEN_LOOKS).all(|piece| {
+            piece.iter_mut().for_each(|slot| _ = slot.write(F::default()));
+            !threads.stopped()
+        })
     })?;
-    // SAFETY: the ranges cover all `count` reserved elements, and each was written above.
+    if !whole.into_iter().all(|whole| whole) {
+        return Err(Error::interrupted());
+    }
+    // SAFETY: the ranges cover all `count` reserved elements, and each was written above, as no job ended early.
     unsafe { data.written(count) };
     Ok(Buffer::adopt(data))
 }
