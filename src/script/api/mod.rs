@@ -24,8 +24,10 @@ mod values;
 // Lattices and models.
 mod band_currents;
 mod bands;
+mod blocks;
 mod defects;
 mod disorder;
+mod electrons;
 mod import;
 mod lattice;
 mod model;
@@ -113,6 +115,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     disorder::register(rooms);
     band_currents::register(rooms);
     bands::register(rooms);
+    electrons::register(rooms);
     markers::register(rooms);
     pairing::register(rooms);
     points::register(rooms);
