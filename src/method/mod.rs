@@ -70,7 +70,7 @@ pub use solve::{
 };
 pub(crate) use solve::{gradient_steps, shifted_steps};
 pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
-pub use transport::{Lead, Particle, Sample};
+pub use transport::{Contact, Escape, Lead, Particle, Sample, SelfEnergyAt};
 pub use units::unit_of;
 pub use window::Window;
 pub use zolotarev::Zolotarev;

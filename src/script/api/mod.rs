@@ -42,6 +42,7 @@ mod two_centre;
 // Operators, vectors, spectra.
 mod block_algebra;
 mod chebyshev;
+mod contact;
 mod eigen;
 mod green;
 mod kpm;
@@ -121,6 +122,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     points::register(rooms);
     polarization::register(rooms);
     tight_binding::register(rooms);
+    contact::register(rooms);
     transport::register(rooms);
     two_centre::register(rooms);
     sparse::register(rooms);
