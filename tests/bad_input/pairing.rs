@@ -90,7 +90,7 @@ fn momenta_that_cannot_be() {
     fail(
         &mut engine,
         &[
-            ("m.build(#{ k: 0.1 })", "a momentum of 1 numbers for 2 periodic directions", "of the sample"),
+            ("m.build(#{ k: 0.1 })", "a momentum of 1 number for 2 periodic directions", "of the sample"),
             ("m.build(#{ k: [0.1, 0.0 / 0.0] })", "a momentum of NaN", "division"),
             ("m.build(#{ k: [0.1, \"x\"] })", "a momentum is an array of numbers", "reciprocal"),
             ("kpm::dos(h, #{ kpoints: 2 })", "momenta of a value of type Operator", "the model itself"),
@@ -181,7 +181,7 @@ fn mean_fields_that_cannot_be() {
                 "2 numbers of the repulsion over bonds for 6 bonds",
                 "the order of `bonds()`",
             ),
-            ("meanfield::hubbard(m, #{ U: 1.0, V: 1.0 / 0.0 })", "the repulsion over bonds", "division"),
+            ("meanfield::hubbard(m, #{ U: 1.0, V: 1.0 / 0.0 })", "option `V` is inf", "division"),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, kpoints: 0 })",
                 "a grid [0] in 1 periodic directions",
@@ -193,7 +193,7 @@ fn mean_fields_that_cannot_be() {
                 "the start for 6 sites",
                 "a Series",
             ),
-            ("meanfield::hubbard(points, #{ U: 1.0, V: 1.0 })", "no nearest-neighbour bonds", "bonds"),
+            ("meanfield::hubbard(points, #{ U: 1.0, V: 1.0 })", "a lattice that has none", "lattice::custom"),
             (
                 "meanfield::hubbard(strained, #{ U: 1.0, V: 1.0 })",
                 "the bonds of a strained model",
@@ -212,7 +212,7 @@ fn mean_fields_that_cannot_be() {
             ("bloch::density_matrix(m, #{ electrons: 6.5 })", "6.5 fermions in 6 levels", ""),
             (
                 "bloch::density_matrix(m, #{ electrons: 1.0, potential: 0.0 })",
-                "the options `potential` and `electrons` exclude each other",
+                "the options `electrons` and `potential` exclude each other",
                 "leave one",
             ),
             ("bloch::density_matrix(m, #{ potential: 0.0 / 0.0 })", "", "division"),

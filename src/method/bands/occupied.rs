@@ -80,22 +80,36 @@ fn rounding(levels: &[f64]) -> f64 {
     1e-13 * levels.iter().fold(1e-300f64, |most, e| most.max(e.abs()))
 }
 
+/// Beyond this many temperatures from the potential a level is full or empty to the last digit.
+const FAR: f64 = 40.0;
+
 /// `ln sum 1/(1 + exp y)`, of numbers far above zero too, where each term is below rounding.
 fn log_full(y: impl Iterator<Item = f64> + Clone) -> f64 {
-    let log = |y: f64| -y.max(0.0) - (-y.abs()).exp().ln_1p();
+    let log = |y: f64| match y.abs() > FAR {
+        true => -y.max(0.0),
+        false => -y.max(0.0) - (-y.abs()).exp().ln_1p(),
+    };
     let most = y.clone().map(log).fold(f64::NEG_INFINITY, f64::max);
     if most == f64::NEG_INFINITY {
         return most;
     }
-    most + y.map(|y| (log(y) - most).exp()).sum::<f64>().ln()
+    let terms = y.map(|y| log(y) - most).filter(|x| *x > -FAR);
+    most + terms.map(f64::exp).sum::<f64>().ln()
 }
 
-/// Whether fewer than `count` fermions are in these levels, which ascend. A whole number fills the lowest levels but for
-/// as many holes as there are fermions in the others: in a gap both are below the rounding of the sum.
+/// How many fermions are in these levels.
+fn fermions(levels: &[f64], potential: f64, temperature: f64) -> f64 {
+    let below = levels.partition_point(|e| *e < potential - FAR * temperature);
+    let near = levels[below..].iter().take_while(|e| **e <= potential + FAR * temperature);
+    below as f64 + near.map(|e| fermi(*e, potential, temperature)).sum::<f64>()
+}
+
+/// Whether fewer than `count` fermions are in these levels, which ascend. A whole number fills the lowest levels but
+/// for as many holes as there are fermions in the others: in a gap both are below the rounding of the sum.
 fn holds_fewer(levels: &[f64], count: f64, potential: f64, temperature: f64) -> bool {
     let n = count as usize;
     if n < 1 || n >= levels.len() || n as f64 != count {
-        return levels.iter().map(|e| fermi(*e, potential, temperature)).sum::<f64>() < count;
+        return fermions(levels, potential, temperature) < count;
     }
     let above = levels[n..].iter().map(|e| (e - potential) / temperature);
     let below = levels[..n].iter().map(|e| (potential - e) / temperature);

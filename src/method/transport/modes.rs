@@ -194,8 +194,8 @@ impl Modes {
         Modes { inward: beam(), outward: beam() }
     }
 
-    /// All waves, those inward first: a row each of `direction` ("in" or "out"), `momentum` and `velocity`, of `particle`
-    /// where electrons are told from holes, and of `conserved`, the value of what the lead conserves.
+    /// All waves, those inward first: a row each of `direction` ("in" or "out"), `momentum` and `velocity`, of
+    /// `particle` where electrons are told from holes, and of `conserved`, the value of what the lead conserves.
     ///
     /// # Errors
     /// None that a caller could meet.

@@ -104,6 +104,12 @@ impl Passed {
 }
 
 impl Sample {
+    /// Forgets what is known of energies: a self-energy has become another.
+    pub fn forget(&self) {
+        self.known.all.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.known.openings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// All leads at an energy, in the sample's gauge. None where one is not resolved.
     pub(super) fn openings(&self, energy: f64) -> Result<Option<Openings>> {
         let known = |new: Option<&Openings>| {

@@ -9,7 +9,7 @@ use super::chebyshev::as_complex;
 use super::sparse::indices;
 use super::values::type_of;
 use crate::error::{Error, Result};
-use crate::method::{Escape, SelfEnergyAt};
+use crate::method::{Escape, Sample, SelfEnergyAt};
 use crate::number::{Matrix, Series};
 use crate::script::Fallible;
 use crate::script::callback::Callback;
@@ -18,12 +18,34 @@ use crate::script::rooms::Rooms;
 /// A lead that is given by its self-energy, and the script's function that gives it, if one does.
 #[derive(Clone)]
 pub(super) struct ScriptContact {
-    pub escape: Escape,
-    of_energy: Option<(FnPtr, Told)>,
+    escape: Escape,
+    of_energy: Option<FnPtr>,
 }
 
-/// Self-energies at the energies for which a script's function was asked.
-type Told = Arc<Mutex<Vec<(f64, Matrix)>>>;
+/// A script's function that gives a self-energy, and what it gave at the energies for which one sample asked.
+#[derive(Clone)]
+pub(super) struct Told {
+    f: FnPtr,
+    known: Known,
+}
+
+type Known = Arc<Mutex<Vec<(f64, Matrix)>>>;
+
+impl ScriptContact {
+    /// The lead for one sample.
+    pub fn for_sample(&self) -> Result<(Escape, Option<Told>)> {
+        let Some(f) = self.of_energy.clone() else { return Ok((self.escape.clone(), None)) };
+        let known = Known::default();
+        let nearest = known.clone();
+        let at: SelfEnergyAt = Arc::new(move |energy| {
+            let all = nearest.lock().unwrap_or_else(PoisonError::into_inner);
+            let best = all.iter().min_by(|a, b| (a.0 - energy).abs().total_cmp(&(b.0 - energy).abs()));
+            best.map(|(_, sigma)| sigma.clone())
+                .ok_or_else(|| Error::internal("a self-energy that was not asked for"))
+        });
+        Ok((Escape::new(self.escape.sites().to_vec(), at)?, Some(Told { f, known })))
+    }
+}
 
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<ScriptContact>("Contact");
@@ -42,13 +64,35 @@ fn matrix_of(value: &Dynamic) -> Result<Matrix> {
     })
 }
 
-/// Asks the functions of leads for their self-energies at these energies.
-pub(super) fn tell(ctx: &NativeCallContext, contacts: &[ScriptContact], energies: &[f64]) -> Fallible<()> {
-    for (f, told) in contacts.iter().filter_map(|contact| contact.of_energy.as_ref()) {
+/// Self-energies that are kept.
+const MOST: usize = 4096;
+
+/// Asks the functions of a sample's leads for their self-energies at these energies. What they gave before may be
+/// another by now, if a variable that they use is.
+pub(super) fn tell(
+    ctx: &NativeCallContext,
+    sample: &Sample,
+    told: &[Told],
+    energies: &[f64],
+) -> Fallible<()> {
+    for Told { f, known } in told {
         let calls = Callback::new(ctx);
         let at = |energy: &f64| Ok((*energy, matrix_of(&calls.call(f, (*energy,))?)?));
         let all: Result<Vec<(f64, Matrix)>> = energies.iter().map(at).collect();
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = calls.finish(all)?;
+        let all = calls.finish(all)?;
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = |(energy, sigma): &(f64, Matrix)| {
+            known.iter().any(|(e, known)| e == energy && known.data() != sigma.data())
+        };
+        if known.len() + all.len() > MOST || all.iter().any(other) {
+            known.clear();
+            sample.forget();
+        }
+        for (energy, sigma) in all {
+            if !known.iter().any(|(e, _)| *e == energy) {
+                known.push((energy, sigma));
+            }
+        }
     }
     Ok(())
 }
@@ -72,20 +116,9 @@ mod contact_functions {
     #[rhai_fn(return_raw)]
     pub fn contact(sites: Array, sigma: Dynamic) -> Fallible<ScriptContact> {
         let sites = indices(Dynamic::from(sites), "site")?;
-        if let Some(f) = sigma.clone().try_cast::<FnPtr>() {
-            let told = Told::default();
-            let nearest = told.clone();
-            let at: SelfEnergyAt = Arc::new(move |energy| {
-                let all = nearest.lock().unwrap_or_else(PoisonError::into_inner);
-                let best = all.iter().min_by(|a, b| (a.0 - energy).abs().total_cmp(&(b.0 - energy).abs()));
-                best.map(|(_, sigma)| sigma.clone())
-                    .ok_or_else(|| Error::internal("a self-energy that was not asked for"))
-            });
-            return Ok(ScriptContact { escape: Escape::new(sites, at)?, of_energy: Some((f, told)) });
-        }
-        let sigma = matrix_of(&sigma)?;
-        let escape = Escape::new(sites, Arc::new(move |_| Ok(sigma.clone())))?;
-        Ok(ScriptContact { escape, of_energy: None })
+        let of_energy = sigma.clone().try_cast::<FnPtr>();
+        let same = if of_energy.is_some() { Matrix::identity(1)? } else { matrix_of(&sigma)? };
+        Ok(ScriptContact { escape: Escape::new(sites, Arc::new(move |_| Ok(same.clone())))?, of_energy })
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

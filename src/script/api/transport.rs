@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-use super::contact::{ScriptContact, tell};
+use super::contact::{ScriptContact, Told, tell};
 use super::lattice::{ints, momentum};
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
@@ -22,7 +22,7 @@ pub(crate) struct ScriptLead(Rc<Lead>);
 
 /// A sample of a script, with its leads, the model that it is of, and the leads that scripts' functions tell.
 #[derive(Clone)]
-pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>, Rc<Vec<ScriptContact>>);
+pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>, Rc<Vec<Told>>);
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -255,12 +255,13 @@ mod transport_functions {
     pub fn system(m: ScriptModel, o: Options) -> Fallible<ScriptSample> {
         unstrained(&m)?;
         let given: Array = o.maybe("leads").unwrap_or_default();
-        let mut contacts = Vec::new();
+        let mut told = Vec::new();
         let mut lead = |value: Dynamic| -> Result<Contact> {
             let wrong = type_of(&value).to_string();
             if let Some(contact) = value.read_lock::<ScriptContact>() {
-                contacts.push(contact.clone());
-                return Ok(Contact::Escape(contact.escape.clone()));
+                let (escape, asked) = contact.for_sample()?;
+                told.extend(asked);
+                return Ok(Contact::Escape(escape));
             }
             let lead = value.try_cast::<ScriptLead>().ok_or_else(|| {
                 Error::input(format!("a lead that is {wrong}"))
@@ -273,7 +274,7 @@ mod transport_functions {
             None => m.model,
             Some(k) => m.model.at_momentum(&momentum(&k)?)?,
         };
-        Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model), Rc::new(contacts)))
+        Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
     }
 
     /// How many channels of the lead are open at an energy. At an energy where bands touch,
@@ -313,7 +314,8 @@ mod transport_functions {
     /// note that names the energies.
     ///
     /// # Options
-    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is a value of what the lead `conserves`.
+    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is a value of what the lead
+    ///   `conserves`.
     /// - `takes` ("any" or "electron" or "hole" or float): what goes out.
     ///
     /// # Example
@@ -352,7 +354,7 @@ mod transport_functions {
         let task = session()?.task(true);
         let quiet = task.quiet();
         let energies = Energies::of(&energy)?;
-        tell(&ctx, &s.2, energies.all())?;
+        tell(&ctx, &s.0, &s.2, energies.all())?;
         match energies {
             Energies::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
             many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
@@ -405,11 +407,11 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.waves())
     }
 
-    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and a
-    /// column for each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and `incoming`
-    /// tell which they are: tables of `lead`, `momentum` and `velocity`, `particle` where a lead tells electrons
-    /// from holes, and `conserved`, the value of what a lead conserves. In each lead the waves are those of `lead.modes(energy)`. So |s|^2 is the probability to go from
-    /// wave to wave, from valley to valley.
+    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and
+    /// a column for each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and
+    /// `incoming` tell which they are: tables of `lead`, `momentum` and `velocity`, `particle` where a lead tells
+    /// electrons from holes, and `conserved`, the value of what a lead conserves. In each lead the waves are those of
+    /// `lead.modes(energy)`. So |s|^2 is the probability to go from wave to wave, from valley to valley.
     ///
     /// # Example
     /// ```rhai
@@ -429,7 +431,7 @@ mod transport_functions {
     #[rhai_fn(global, pure, return_raw)]
     pub fn scattering(ctx: NativeCallContext, s: &mut ScriptSample, energy: Dynamic) -> Fallible<Map> {
         let energy = one(&energy)?;
-        tell(&ctx, &s.2, &[energy])?;
+        tell(&ctx, &s.0, &s.2, &[energy])?;
         let found = s.0.scattering(energy, &session()?.task(true))?;
         let channels: Array = found.channels.iter().map(|&n| Dynamic::from_int(n as INT)).collect();
         let mut map = Map::new();
@@ -465,7 +467,7 @@ mod transport_functions {
         energy: Dynamic,
     ) -> Fallible<Matrix> {
         let energy = one(&energy)?;
-        tell(&ctx, &s.2, &[energy])?;
+        tell(&ctx, &s.0, &s.2, &[energy])?;
         Ok(s.0.waves(lead_number(from)?, energy, &session()?.task(true))?)
     }
 
@@ -496,7 +498,7 @@ mod transport_functions {
         o: Options,
     ) -> Fallible<Series> {
         let energy = one(&energy)?;
-        tell(&ctx, &s.2, &[energy])?;
+        tell(&ctx, &s.0, &s.2, &[energy])?;
         let carries = o.maybe::<Matrix>("carries");
         let found = s.0.density(lead_number(from)?, energy, carries.as_ref(), &session()?.task(true))?;
         Ok(Series::Real(found))
@@ -531,7 +533,7 @@ mod transport_functions {
         o: Options,
     ) -> Fallible<Table> {
         let energy = one(&energy)?;
-        tell(&ctx, &s.2, &[energy])?;
+        tell(&ctx, &s.0, &s.2, &[energy])?;
         let carries = o.maybe::<Matrix>("carries");
         Ok(s.0.currents(lead_number(from)?, energy, carries.as_ref(), &session()?.task(true))?)
     }
