@@ -95,7 +95,7 @@ impl Model {
                 "hoppings for {} of {count} nearest-neighbour bonds",
                 blocks.len()
             ))
-            .hint("give one for each bond, in the order of `bonds()` of the lattice"));
+            .hint("give one for each bond, in the order of the lattice's bonds"));
         }
         for block in blocks {
             block.check(self.particles(), "the hopping")?;

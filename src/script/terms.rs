@@ -15,7 +15,7 @@ const fn term(words: &'static [&'static str], names: &'static [&'static str], sc
     Term { words, names, scripts }
 }
 
-const TERMS: [Term; 59] = [
+const TERMS: [Term; 61] = [
     term(&["dos"], &["kpm::dos", "bloch::density"], "density of states"),
     term(&["ldos"], &["kpm::ldos", "kpm::ldos_map"], "density of states"),
     term(&["density of states", "spectrum"], &[], "density of states"),

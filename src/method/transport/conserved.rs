@@ -3,8 +3,9 @@
 
 use faer::Mat;
 
+use super::dense::largest;
 use super::lead::{Kind, Lead};
-use super::reflection::{Waves, largest};
+use super::reflection::Waves;
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
 

@@ -4,6 +4,7 @@
 //! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
 
 mod conserved;
+mod dense;
 mod escape;
 mod gauge;
 mod lead;
