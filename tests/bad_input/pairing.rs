@@ -200,6 +200,11 @@ fn mean_fields_that_cannot_be() {
                 "hoppings",
             ),
             ("meanfield::hubbard(strained, #{ U: 1.0, kpoints: 2 })", "a strained model", "vectors"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, fock: false })",
+                "the option `fock` has no effect without `V`",
+                "leave it out",
+            ),
             ("meanfield::spinless(m, #{})", "V", "repulsion"),
             ("meanfield::spinless(m, #{ V: 1.0, filling: 1.5 })", "9 fermions in 6 levels", "between 0 and"),
             (

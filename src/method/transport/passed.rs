@@ -9,6 +9,7 @@ use super::lead::Kind;
 use super::opening::Opening;
 use super::{Particle, Sample, States};
 use crate::error::{Error, Result};
+use crate::number::format;
 use crate::task::Task;
 
 /// Energies that are kept at most.
@@ -56,9 +57,9 @@ impl Particle {
             ))
             .hint("a normal lead beside a superconductor has a pairing of zero"));
         };
-        let value = |kind: &Kind| if let Kind::Carrying(x) = kind { Some(x.to_string()) } else { None };
+        let value = |kind: &Kind| if let Kind::Carrying(x) = kind { Some(format::real(*x, 6)) } else { None };
         let values: Vec<String> = told.iter().filter_map(value).collect();
-        let error = Error::input(format!("channels of lead {lead} that carry {x}"));
+        let error = Error::input(format!("channels of lead {lead} that carry {}", format::real(x, 6)));
         Err(if values.is_empty() {
             error.hint("such a lead is made with the local matrix that it conserves")
         } else {
