@@ -181,7 +181,7 @@ fn mean_fields_that_cannot_be() {
                 "2 numbers of the repulsion over bonds for 6 bonds",
                 "the order of `bonds()`",
             ),
-            ("meanfield::hubbard(m, #{ U: 1.0, V: 1.0 / 0.0 })", "option `V` is inf", "division"),
+            ("meanfield::hubbard(m, #{ U: 1.0, V: 1.0 / 0.0 })", "option `V` is inf", "a finite number"),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, kpoints: 0 })",
                 "a grid [0] in 1 periodic directions",

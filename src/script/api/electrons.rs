@@ -84,7 +84,8 @@ mod electron_functions {
     /// # Options
     /// - `kpoints` (int or array, none): momenta in each periodic direction, one number or one a direction, in place of
     ///   the boundaries' own phases.
-    /// - `electrons` (float >= 0, none): how many there are in the sample, in all Models together; not with `potential`.
+    /// - `electrons` (float >= 0, none): how many there are in the sample, in all Models together; not with
+    ///   `potential`.
     /// - `potential` (float, 0): the chemical potential; not with `electrons`.
     /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
     /// - `bonds` (false): also the blocks of nearest-neighbour bonds, in the order of `bonds()` of the lattice:
