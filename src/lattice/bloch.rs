@@ -59,9 +59,7 @@ impl Bloch {
                 .hint("a direction has a momentum if its boundary is \"periodic\""));
         }
         if model.strain.is_some() {
-            return Err(Error::input("momenta of a strained model, whose cell is another").hint(
-                "make a lattice of the strained vectors and sites, and give the hoppings their new values",
-            ));
+            return Err(strained());
         }
         let mut model = model.clone();
         if model.repeats() {
@@ -69,6 +67,25 @@ impl Bloch {
                 model.lattice.cells[d] = 1;
             }
         }
+        Bloch::of_cell(model, periodic)
+    }
+
+    /// The whole sample as the cell, whatever its terms: with momenta in its periodic directions, or as it is, with the
+    /// phases of its boundaries.
+    ///
+    /// # Errors
+    /// A strained model that has momenta, too many rows.
+    pub fn sample(model: &Model, momenta: bool) -> Result<Bloch> {
+        let lattice = model.lattice();
+        let closed = |d: &usize| momenta && lattice.wrap()[*d] != Wrap::Open;
+        let periodic: Vec<usize> = (0..lattice.dimension()).filter(closed).collect();
+        if model.strain.is_some() && !periodic.is_empty() {
+            return Err(strained());
+        }
+        Bloch::of_cell(model.clone(), periodic)
+    }
+
+    fn of_cell(model: Model, periodic: Vec<usize>) -> Result<Bloch> {
         let rows = model.rows();
         if rows > MOST_ROWS {
             return Err(Error::input(format!("a Bloch Hamiltonian of {rows} rows")).hint(
@@ -126,6 +143,25 @@ impl Bloch {
     /// directions, and the matrix elements.
     pub fn parts(&self) -> impl Iterator<Item = (Vec<i64>, &[(usize, usize, C64)])> {
         self.hamiltonian.iter().map(|part| (self.displacement(part), &part.entries[..]))
+    }
+
+    /// The nearest-neighbour bonds of the cell: the sites they leave and reach, how many cells they cross in each
+    /// periodic direction, and what takes the phases of the other boundaries and of fields from element `<to| |from>`.
+    ///
+    /// # Errors
+    /// As [`Model::bond_elements`].
+    pub fn bonds(&self) -> Result<Vec<(usize, usize, Vec<i64>, C64)>> {
+        let wraps = self.model.lattice.wrap();
+        let one = |bond: super::joined::BondElement| {
+            let mut factor = bond.factor;
+            for (d, wrap) in wraps.iter().enumerate().filter(|(d, _)| !self.periodic.contains(d)) {
+                if let Wrap::Phase(p) = wrap {
+                    factor *= p.powi(bond.copy[d] as i32);
+                }
+            }
+            (bond.from, bond.to, self.periodic.iter().map(|&d| bond.copy[d]).collect(), factor)
+        };
+        Ok(self.model.bond_elements()?.into_iter().map(one).collect())
     }
 
     fn displacement(&self, part: &Beyond) -> Vec<i64> {
@@ -220,6 +256,11 @@ impl Bloch {
         }
         Matrix::new(n, n, Series::Complex(dense))
     }
+}
+
+fn strained() -> Error {
+    Error::input("momenta of a strained model, whose cell is another")
+        .hint("make a lattice of the strained vectors and sites, and give the hoppings their new values")
 }
 
 /// Parts that differ by how often they cross other boundaries than those of the momenta, in one, with the phases of

@@ -347,31 +347,6 @@ impl Lattice {
         Ok(found)
     }
 
-    /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i`
-    /// and column `j`. A periodic direction of two cells has each of its bonds twice,
-    /// one of a single cell joins sites to themselves.
-    ///
-    /// # Errors
-    /// No memory, interruption.
-    pub fn joined(&self) -> Result<Vec<(usize, usize, C64)>> {
-        let mut found = Vec::new();
-        for site in 0..self.sites() {
-            if site.is_multiple_of(1024) {
-                task::poll()?;
-            }
-            let full = self.full(site);
-            let at = self.coordinates(full / self.basis.len());
-            for bond in self.bonds.iter().filter(|bond| bond.from == full % self.basis.len()) {
-                if let Some(landing) = self.land(&at, &bond.shift, 1)
-                    && let Some(other) = self.number(landing.cell * self.basis.len() + bond.to)
-                {
-                    found.push((site, other, self.phase(&landing)));
-                }
-            }
-        }
-        Ok(found)
-    }
-
     /// Whether both have the same sites at the same places; bonds and boundaries may differ.
     pub(super) fn same_sites(&self, other: &Lattice) -> bool {
         let places = |basis: &[Site]| basis.iter().map(|site| site.position.clone()).collect::<Vec<_>>();

@@ -217,11 +217,14 @@ impl Model {
             .filter(|(d, wrap)| **wrap != Wrap::Open && Some(*d) != left)
             .map(|(_, wrap)| wrap)
             .collect();
-        let (count, other) = (closed.len(), if left.is_some() { "other " } else { "" });
-        if k.len() != count {
+        if k.len() != closed.len() {
+            let (numbers, directions) = (k.len(), closed.len());
+            let s = |n: usize| if n == 1 { "" } else { "s" };
+            let across = if left.is_some() { " across" } else { "" };
             return Err(Error::input(format!(
-                "a momentum of {} numbers for {count} {other}periodic directions",
-                k.len()
+                "a momentum of {numbers} number{} for {directions} periodic direction{}{across}",
+                s(numbers),
+                s(directions)
             ))
             .hint("momenta are in units of the reciprocal vectors of the sample, one number a periodic direction"));
         }

@@ -43,9 +43,9 @@ mod transport;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use bands::{
-    BandOptions, ConductivityOptions, DensityOptions, Plane, PolarizationOptions, band_conductivity,
-    band_density, band_optical, bands, berry_curvature, berry_phases, chern_number, hilbert, polarizability,
-    wannier_centres, wilson_loop, z2,
+    BandOptions, ConductivityOptions, DensityOptions, Filling, OccupiedOptions, Plane, PolarizationOptions,
+    band_conductivity, band_density, band_optical, bands, berry_curvature, berry_phases, chern_number,
+    hilbert, occupied, polarizability, wannier_centres, wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
@@ -70,7 +70,7 @@ pub use solve::{
 };
 pub(crate) use solve::{gradient_steps, shifted_steps};
 pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
-pub use transport::{Lead, Particle, Sample};
+pub use transport::{Contact, Escape, Lead, Particle, Sample, SelfEnergyAt};
 pub use units::unit_of;
 pub use window::Window;
 pub use zolotarev::Zolotarev;

@@ -30,7 +30,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 64] = [
+pub const WORKS: [Work; 65] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -438,6 +438,13 @@ pub const WORKS: [Work; 64] = [
         1981,
     ),
     work(
+        "Caroli1971",
+        "Caroli, C. and Combescot, R. and Nozi{\\`e}res, P. and Saint-James, D.",
+        "Direct calculation of the tunneling current",
+        ["Journal of Physics C: Solid State Physics", "4", "916"],
+        1971,
+    ),
+    work(
         "Bianco2011",
         "Bianco, Raffaello and Resta, Raffaele",
         "Mapping topological order in coordinate space",
@@ -482,7 +489,7 @@ pub const WORKS: [Work; 64] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 74] = [
+const BEHIND: [(&str, &[&str]); 75] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -494,6 +501,7 @@ const BEHIND: [(&str, &[&str]); 74] = [
     ("davidson", &["Davidson1975", "Olsen1990"]),
     ("eigs", &["Fang2012"]),
     ("transport::", &["LopezSancho1985", "Fisher1981"]),
+    ("transport::contact", &["Caroli1971"]),
     ("markers::chern", &["Bianco2011"]),
     ("markers::bott", &["Loring2010"]),
     ("markers::entanglement", &["Peschel2003"]),

@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 57] = [
+const PHRASES: [(&str, &str); 59] = [
     (
         "make vectors of the operator's size",
         "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator",
@@ -154,6 +154,11 @@ const PHRASES: [(&str, &str); 57] = [
         "is given when the matrix is made",
         "is the option `k` of `build`, of `transport::lead` and of `transport::system`",
     ),
+    (
+        "such a lead is made with the local matrix that it conserves",
+        "give the local matrix to the option `conserves` of `transport::lead`",
+    ),
+    ("in the order of the lattice's bonds", "in the order of `bonds()` of the lattice"),
 ];
 
 /// The error with its hint in the words of the language, where there are such for it.

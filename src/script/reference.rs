@@ -22,7 +22,7 @@ const MODULES: [(&str, &str); 17] = [
     (
         "bloch",
         "What the Bloch Hamiltonians of a model tell: sums over the Brillouin zone, densities of states by tetrahedra, Berry \
-         curvatures, Wilson loops and invariants, polarisabilities. `m.bloch(k)` is the Hamiltonian, `bands(m, ..)` its levels.",
+         curvatures, Wilson loops and invariants, polarisabilities, density matrices. `m.bloch(k)` is the Hamiltonian, `bands(m, ..)` its levels.",
     ),
     (
         "crystal",
@@ -67,8 +67,8 @@ const MODULES: [(&str, &str); 17] = [
     ),
     (
         "meanfield",
-        "Mean field theory: fermions in the fields of their own averages, Hubbard's model and superconductors, \
-         solved by iteration.",
+        "Mean field theory: fermions in the fields of their own averages, samples and crystals that repel or attract, \
+         magnets and superconductors, solved by iteration.",
     ),
     ("models", "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`."),
     (
@@ -84,8 +84,8 @@ const MODULES: [(&str, &str); 17] = [
     ("solve", "Linear equations with Hermitian and other operators, by Krylov methods."),
     (
         "transport",
-        "Coherent transport through samples between semi-infinite leads: waves, scattering matrices, \
-         transmissions, local densities of states and currents.",
+        "Coherent transport through samples between semi-infinite leads, or such as self-energies tell: waves, scattering \
+         matrices, transmissions, from spin to spin too, local densities of states and currents.",
     ),
     (
         "vmc",

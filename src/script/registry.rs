@@ -302,6 +302,7 @@ pub(super) fn name_of(name: &str) -> &str {
         "Walk" => "Walkers",
         "Factors" => "Jastrow",
         "ScriptLead" => "Lead",
+        "ScriptContact" => "Contact",
         "ScriptSample" => "Sample",
         "Open" => "OpenSystem",
         "Samples" => "ParameterSamples",

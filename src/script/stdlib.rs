@@ -21,7 +21,7 @@ pub(super) const MODULES: [(&str, &str); 13] = [
         "kpm",
         texts!("kpm/conductivity" "kpm/density" "kpm/green" "kpm/moments" "kpm/occupations" "kpm/spectral"),
     ),
-    ("meanfield", texts!("meanfield")),
+    ("meanfield", texts!("meanfield/iteration" "meanfield/hubbard" "meanfield/superconductor")),
     ("models", texts!("models")),
     ("overlap", texts!("overlap")),
     ("vmc", texts!("vmc")),

@@ -15,14 +15,20 @@ const fn term(words: &'static [&'static str], names: &'static [&'static str], sc
     Term { words, names, scripts }
 }
 
-const TERMS: [Term; 59] = [
+const TERMS: [Term; 61] = [
     term(&["dos"], &["kpm::dos", "bloch::density"], "density of states"),
     term(&["ldos"], &["kpm::ldos", "kpm::ldos_map"], "density of states"),
     term(&["density of states", "spectrum"], &[], "density of states"),
     term(&["band structure", "dispersion", "bandstructure"], &["bands", "lattice::k_path"], "bands"),
     term(&["bloch"], &[], "bands"),
     term(&["edge states", "surface states"], &["kpm::ldos", "Lead.surface", "bloch::wilson_loop"], ""),
-    term(&["self energy", "surface green function"], &["Lead.surface"], ""),
+    term(&["self energy", "surface green function"], &["Lead.surface", "transport::contact"], ""),
+    term(&["wide band", "wide-band", "escape rate", "buttiker probe"], &["transport::contact"], "transport"),
+    term(
+        &["spin current", "spintronics", "conservation law"],
+        &["transport::lead", "Sample.currents"],
+        "transport",
+    ),
     term(
         &["attach lead", "attach leads", "scattering region", "landauer", "leads"],
         &["transport::lead", "transport::system"],
@@ -61,7 +67,11 @@ const TERMS: [Term; 59] = [
         &["Model.pairing", "meanfield::superconductor"],
         "",
     ),
-    term(&["hartree fock", "self consistent"], &["meanfield::hubbard", "meanfield::superconductor"], ""),
+    term(
+        &["hartree fock", "self consistent", "extended hubbard", "charge density wave"],
+        &["meanfield::hubbard", "meanfield::spinless", "meanfield::superconductor"],
+        "",
+    ),
     term(
         &["anderson", "disorder", "localisation", "impurity"],
         &["Model.disorder", "Model.bond_disorder"],

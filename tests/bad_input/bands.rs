@@ -80,7 +80,11 @@ fn bands_that_cannot_be() {
                 "band 1 behind band 2",
                 "",
             ),
-            ("bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ filled: 9 })", "band 3 of 2", ""),
+            (
+                "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ filled: 9 })",
+                "9 filled bands of a model that has 2",
+                "below",
+            ),
             (
                 "bloch::berry_phase(g, [[1.0 / 3.0, 2.0 / 3.0], [4.0 / 3.0, 2.0 / 3.0]], #{ filled: 1 })",
                 "no gap above band 1",
@@ -154,6 +158,9 @@ fn samples_and_leads_that_cannot_be() {
              let m = model(lattice::chain(4).boundary(\"open\")); m.nearest(-1.0);\n\
              let right = transport::lead(c, #{ side: 1 });\n\
              let s = transport::system(m, #{ leads: [right] });\n\
+             let spin = model(lattice::chain(1), 2); spin.nearest(-1.0); spin.onsite(0.1 * pauli().z);\n\
+             let both = model(lattice::chain(3).boundary(\"open\"), 2); both.nearest(-1.0);\n\
+             let up = transport::lead(spin, #{ side: 1, conserves: pauli().z });\n\
              let wide = model(lattice::square(1, 3).boundary([\"periodic\", \"open\"])); wide.nearest(-1.0);\n\
              let turned = model(lattice::square(1, 3).boundary([\"periodic\", \"open\"])); turned.nearest(-1.0);\n\
              turned.flux(0.1, 0, 1);\n\
@@ -170,6 +177,67 @@ fn samples_and_leads_that_cannot_be() {
     fail(
         &mut engine,
         &[
+            ("transport::lead(c, #{ side: 1, conserves: pauli().z })", "1 x 1, but 2 x 2", "orbitals"),
+            (
+                "transport::lead(spin, #{ side: 1, conserves: I * pauli().z })",
+                "no Hermitian matrix",
+                "orbitals",
+            ),
+            ("transport::lead(spin, #{ side: 1, conserves: pauli().y })", "does not conserve", "commute"),
+            (
+                "transport::system(m, #{ leads: [right] }).transmission(0, 0, 0.1, #{ sends: 0.5 })",
+                "channels of lead 0 that carry 0.5",
+                "local matrix",
+            ),
+            (
+                "transport::system(both, #{ leads: [up] }).transmission(0, 0, 0.1, #{ takes: 0.5 })",
+                "channels of lead 0 that carry 0.5",
+                "the values -1.0, 1.0",
+            ),
+            (
+                "transport::system(both, #{ leads: [up] }).density(0, 0.1, #{ carries: pauli().x * I })",
+                "what is carried",
+                "",
+            ),
+            ("s.currents(0, 0.1, #{ carries: pauli().x })", "1 x 1, but 2 x 2", "orbitals of every site"),
+            ("transport::contact([], -0.1 * I)", "a self-energy of no sites", "one site"),
+            ("transport::contact([1, 1], -0.1 * I)", "site 1 twice", "once"),
+            ("transport::contact([-1], -0.1 * I)", "site -1 is negative", "numbered from 0"),
+            (
+                "transport::contact([0], \"metal\")",
+                "a self-energy that is a text",
+                "a function of the energy",
+            ),
+            (
+                "transport::system(m, #{ leads: [transport::contact([99], I)] })",
+                "site 99 of a sample",
+                "from 0",
+            ),
+            (
+                "transport::system(m, #{ leads: [transport::contact([0], 0.1 * I)] }).transmission(0, 0, 0.1)",
+                "an escape rate of -2",
+                "zero or below",
+            ),
+            (
+                "transport::system(m, #{ leads: [transport::contact([0], -I * identity(2))] }).transmission(0, 0, 0.1)",
+                "a self-energy of 2 x 2 for 1 rows",
+                "one number for all",
+            ),
+            (
+                "transport::system(m, #{ leads: [transport::contact([0], |e| 1.0 / 0.0)] }).density(0, 0.1)",
+                "not finite",
+                "division",
+            ),
+            (
+                "transport::system(m, #{ leads: [transport::contact([0], |e| \"no\")] }).currents(0, 0.1)",
+                "a self-energy that is a text",
+                "Matrix",
+            ),
+            (
+                "transport::system(m, #{ leads: [transport::contact([0], || I)] }).scattering(0.1)",
+                "takes another number",
+                "|a|",
+            ),
             ("transport::lead(c, #{})", "side", ""),
             ("transport::lead(c, #{ side: 2 })", "option `side` is 2", "1 or -1"),
             ("transport::lead(m, #{ side: 1 })", "open in every direction", "periodic"),

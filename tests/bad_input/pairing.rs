@@ -90,7 +90,7 @@ fn momenta_that_cannot_be() {
     fail(
         &mut engine,
         &[
-            ("m.build(#{ k: 0.1 })", "a momentum of 1 numbers for 2 periodic directions", "of the sample"),
+            ("m.build(#{ k: 0.1 })", "a momentum of 1 number for 2 periodic directions", "of the sample"),
             ("m.build(#{ k: [0.1, 0.0 / 0.0] })", "a momentum of NaN", "division"),
             ("m.build(#{ k: [0.1, \"x\"] })", "a momentum is an array of numbers", "reciprocal"),
             ("kpm::dos(h, #{ kpoints: 2 })", "momenta of a value of type Operator", "the model itself"),
@@ -149,6 +149,9 @@ fn mean_fields_that_cannot_be() {
         .eval(
             "let m = model(lattice::chain(6)); m.nearest(-1.0);\n\
              let two = model(lattice::chain(6), 2); two.hop([1], 1.0);\n\
+             let points = model(lattice::points([[0.0], [1.0]])); points.hop_within(1.1, -1.0);\n\
+             let strained = model(lattice::chain(6)); strained.nearest(-1.0);\n\
+             strained.strain(|r| [1.1 * r[0]], |l| 1.0);\n\
              let k = model(lattice::chain(6)); k.pairing([1], 0.3, #{ spin: \"none\" });\n\
              let h = m.build();",
         )
@@ -162,7 +165,77 @@ fn mean_fields_that_cannot_be() {
                 "the argument `m` takes a Model, not an Operator",
                 "made by `model`",
             ),
-            ("meanfield::hubbard(two, #{ U: 1.0 })", "2 rows a site", "one orbital"),
+            ("meanfield::hubbard(k, #{ U: 1.0 })", "a model with pairing", "superconductor"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, hund: 0.2 })",
+                "between the orbitals of a site that has one",
+                "`V` acts between sites",
+            ),
+            (
+                "meanfield::hubbard(two, #{ U: 1.0, method: \"kpm\", potential: 0.0 })",
+                "the method \"kpm\" with `V`, `kpoints` or several orbitals",
+                "exact",
+            ),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, V: series([1.0, 2.0]) })",
+                "2 numbers of the repulsion over bonds for 6 bonds",
+                "the order of `bonds()`",
+            ),
+            ("meanfield::hubbard(m, #{ U: 1.0, V: 1.0 / 0.0 })", "option `V` is inf", "a finite number"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, kpoints: 0 })",
+                "a grid [0] in 1 periodic directions",
+                "one number",
+            ),
+            ("meanfield::hubbard(m, #{ U: 1.0, kpoints: [2, 2] })", "a grid [2, 2] in 1", "one for each"),
+            (
+                "meanfield::hubbard(two, #{ U: 1.0, start: series([1.0, 2.0]) })",
+                "the start for 6 sites",
+                "a Series",
+            ),
+            ("meanfield::hubbard(points, #{ U: 1.0, V: 1.0 })", "a lattice that has none", "lattice::custom"),
+            (
+                "meanfield::hubbard(strained, #{ U: 1.0, V: 1.0 })",
+                "the bonds of a strained model",
+                "hoppings",
+            ),
+            ("meanfield::hubbard(strained, #{ U: 1.0, kpoints: 2 })", "a strained model", "vectors"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, fock: false })",
+                "the option `fock` has no effect without `V`",
+                "leave it out",
+            ),
+            ("meanfield::spinless(m, #{})", "V", "repulsion"),
+            ("meanfield::spinless(m, #{ V: 1.0, filling: 1.5 })", "9 fermions in 6 levels", "between 0 and"),
+            (
+                "meanfield::superconductor(m, #{ V: 1.0, kpoints: 2, method: \"kpm\" })",
+                "the method \"kpm\" with `kpoints`",
+                "exact",
+            ),
+            ("bloch::density_matrix([])", "electrons of no model", "give a Model"),
+            ("bloch::density_matrix([m, h])", "electrons of an Operator", "two spins"),
+            ("bloch::density_matrix(m, #{ electrons: 6.5 })", "6.5 fermions in 6 levels", ""),
+            (
+                "bloch::density_matrix(m, #{ electrons: 1.0, potential: 0.0 })",
+                "the options `electrons` and `potential` exclude each other",
+                "leave one",
+            ),
+            ("bloch::density_matrix(m, #{ potential: 0.0 / 0.0 })", "", "division"),
+            (
+                "bloch::density_matrix([m, model(lattice::square(2, 2))], #{ kpoints: 2 })",
+                "1 and 2 periodic directions",
+                "one lattice",
+            ),
+            ("bloch::density_matrix(k, #{ bonds: true })", "the bonds of a model with holes", "electrons"),
+            (
+                "m.nearest(series([1.0, 2.0]))",
+                "hoppings for 2 of 6 nearest-neighbour bonds",
+                "one for each bond",
+            ),
+            ("two.nearest([[series([1.0])]])", "an array of 1 rows", "2 rows"),
+            ("m.nearest([[1.0]])", "rows of a number", "a Series"),
+            ("m.onsite([[series([1.0, 2.0])]])", "on-site terms of 2 of 6 sites", "one for each site"),
+            ("m.onsite([[I * series([1.0, 2.0, 0.0, 0.0, 0.0, 0.0])]])", "not Hermitian", "real"),
             ("meanfield::hubbard(m, #{ U: series([1.0]) })", "1 numbers of the repulsion for 6 sites", "one"),
             ("meanfield::hubbard(m, #{ U: 0.0 / 0.0 })", "", "division"),
             (
@@ -172,8 +245,8 @@ fn mean_fields_that_cannot_be() {
             ),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, filling: 2.5 })",
-                "option `filling` is 2.5",
-                "at least 0 and at most 2",
+                "15 fermions in 12 levels",
+                "between 0 and 2",
             ),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, temperature: -1.0 })",

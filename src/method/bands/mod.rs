@@ -3,6 +3,7 @@
 mod conductivity;
 mod filled;
 mod flux;
+mod occupied;
 mod path;
 mod plane;
 mod polarization;
@@ -12,6 +13,7 @@ mod wilson;
 
 pub use conductivity::{ConductivityOptions, band_conductivity, band_optical};
 pub use flux::chern_number;
+pub use occupied::{Filling, OccupiedOptions, occupied};
 pub use path::{BandOptions, bands};
 pub use plane::Plane;
 pub use polarization::{PolarizationOptions, hilbert, polarizability};

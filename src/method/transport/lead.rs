@@ -10,13 +10,29 @@ use crate::error::{Error, Result};
 use crate::lattice::{Bloch, Model};
 use crate::number::{C64, memory};
 
+/// Which channels of a lead are told from its others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// None: they are all of one kind.
+    Any,
+    Electrons,
+    Holes,
+    /// Those of this value of the quantity that the lead conserves.
+    Carrying(f64),
+}
+
 /// A semi-infinite lead.
 #[derive(Debug, Clone)]
 pub struct Lead {
-    /// The matrix of one cell.
+    /// The matrix of one cell, and what joins it to the next one outward.
     h: Mat<C64>,
-    /// The same cells as they carry waves: those of electrons and those of holes where no pairing joins them, or all.
-    waves: Vec<Waves>,
+    v: Mat<C64>,
+    /// The same cells as they carry waves: those of electrons and those of holes where no pairing joins them, those of
+    /// each value of what is conserved, or all.
+    pub(super) waves: Vec<Waves>,
+    pub(super) kinds: Vec<Kind>,
+    /// From the rows of the waves to those of a cell, where they are not the same.
+    pub(super) turn: Option<Mat<C64>>,
     /// The size of what joins its cells. Levels of a cell far away from all others do not enter.
     scale: f64,
     /// Rows of a site.
@@ -129,14 +145,33 @@ impl Lead {
             .flat_map(|(i, j)| [(i, j, false), (i, j, true)])
             .filter(|&(i, j, next)| if next { joined(&v, j, i) } else { i < j && joined(&h, i, j) })
             .collect();
-        let waves = sectors(&h, &v, |row| row % orbitals >= electrons)
+        let sectors = sectors(&h, &v, |row| row % orbitals >= electrons);
+        let kinds = if sectors.len() == 2 { vec![Kind::Electrons, Kind::Holes] } else { vec![Kind::Any] };
+        let waves = sectors
             .into_iter()
             .map(|rows| Waves::new(&h, &v, rows, scale))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::numeric("the joints of a lead's cells were not decomposed"))?;
         let model = bloch.cell().clone();
         let step = repeat;
-        Ok(Lead { h, waves, scale, orbitals, electrons, places, step, outward, sites, bonds, model, along })
+        let turn = None;
+        Ok(Lead {
+            h,
+            v,
+            waves,
+            kinds,
+            turn,
+            scale,
+            orbitals,
+            electrons,
+            places,
+            step,
+            outward,
+            sites,
+            bonds,
+            model,
+            along,
+        })
     }
 
     /// Rows of a cell.
@@ -149,9 +184,27 @@ impl Lead {
         &self.h
     }
 
-    /// The waves of its electrons and of its holes, where no pairing joins them, or of all rows.
+    /// What joins a cell to the next one outward: rows of that.
+    pub fn joint(&self) -> &Mat<C64> {
+        &self.v
+    }
+
+    /// The waves of each kind.
     pub fn waves(&self) -> &[Waves] {
         &self.waves
+    }
+
+    /// The kinds of its waves: electrons and holes, where no pairing joins them, values of what is conserved, or one.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// Amplitudes on the rows of a cell from those on the rows of the waves.
+    pub fn turned(&self, waves: &Mat<C64>) -> Mat<C64> {
+        match &self.turn {
+            None => waves.clone(),
+            Some(turn) => turn * waves,
+        }
     }
 
     /// The size of what joins its cells.

@@ -3,7 +3,9 @@
 //! Electronic Transport in Mesoscopic Systems, chapter 3). What a lead does is told by the waves that it sends back
 //! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
 
+mod conserved;
 mod dense;
+mod escape;
 mod gauge;
 mod lead;
 mod modes;
@@ -18,6 +20,8 @@ use std::ops::Range;
 
 use faer::Mat;
 
+use conserved::check_local;
+pub use escape::{Escape, SelfEnergyAt};
 pub use lead::Lead;
 use modes::{Beam, Mode, Modes};
 use opening::{BESIDE, Opening, unresolved};
@@ -45,9 +49,27 @@ pub struct Sample {
     known: PassedByEnergy,
 }
 
+/// What particles come in and go out through.
+#[derive(Debug, Clone)]
+pub enum Contact {
+    /// Cells that repeat without end.
+    Lead(Box<Lead>),
+    /// A self-energy.
+    Escape(Escape),
+}
+
+impl From<Lead> for Contact {
+    fn from(lead: Lead) -> Contact {
+        Contact::Lead(Box::new(lead))
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Attached {
-    lead: Lead,
+    contact: Contact,
+    /// Rows of a site, and those of electrons.
+    orbitals: usize,
+    electrons: usize,
     /// Rows of the sample in the order of the lead's rows.
     rows: Vec<usize>,
     /// Factors of the lead's amplitudes on these rows, for the sample's gauge.
@@ -57,7 +79,13 @@ struct Attached {
 impl Attached {
     /// The lead at an energy, in the sample's gauge. None where it is not resolved.
     fn opening(&self, energy: f64) -> Result<Option<Opening>> {
-        let Some(mut own) = self.lead.opening(energy)? else { return Ok(None) };
+        let lead = match &self.contact {
+            Contact::Lead(lead) => lead,
+            Contact::Escape(escape) => {
+                return escape.opening(energy, self.orbitals, self.electrons).map(Some);
+            }
+        };
+        let Some(mut own) = lead.opening(energy)? else { return Ok(None) };
         let (n, channels) = (self.rows.len(), own.back.nrows());
         let p = |i: usize| if i < n { self.phases[i] } else { C64::ONE };
         for i in 0..n + own.extra {
@@ -71,14 +99,63 @@ impl Attached {
     }
 }
 
+impl Attached {
+    /// Its waves, or the channels of a self-energy, which have no momenta.
+    fn modes(&self, energy: f64, opening: &Opening) -> Result<Modes> {
+        match &self.contact {
+            Contact::Lead(lead) => lead.modes_of(energy, opening),
+            Contact::Escape(_) => Ok(Modes::without_waves(opening)),
+        }
+    }
+}
+
+/// That a lead has the orbitals of a model, which is open where it begins.
+fn check_fits(model: &Model, contact: &Contact, number: usize) -> Result<()> {
+    let (orbitals, lattice) = (model.orbitals(), model.lattice());
+    let lead = match contact {
+        Contact::Lead(lead) => lead,
+        Contact::Escape(escape) => {
+            let outside = escape.sites().iter().find(|site| **site >= lattice.sites());
+            return match outside {
+                None => Ok(()),
+                Some(site) => Err(Error::input(format!(
+                    "lead {number} is on site {site} of a sample of {} sites",
+                    lattice.sites()
+                ))
+                .hint("sites are numbered from 0")),
+            };
+        }
+    };
+    if lead.orbitals() != orbitals {
+        return Err(Error::input(format!(
+            "lead {number} has {} orbitals a site, and the sample {orbitals}",
+            lead.orbitals()
+        ))
+        .hint("a lead and a sample have orbitals of one kind; a pairing of zero makes holes and no pairs"));
+    }
+    if lead.electrons() != model.particles() {
+        return Err(Error::input(format!("lead {number} or the sample has holes, and the other has none"))
+            .hint("a pairing of zero makes holes and no pairs"));
+    }
+    let along = lattice.cell_coordinates(lead.step());
+    let closed = |(x, wrap): (&f64, &Wrap)| x.abs() > 1e-9 && *wrap != Wrap::Open;
+    if along.iter().zip(lattice.wrap()).any(closed) {
+        return Err(Error::input(format!("lead {number} at a sample that is periodic along it"))
+            .hint("the sample must be open where leads begin"));
+    }
+    Ok(())
+}
+
 /// What comes in or goes out through a lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Particle {
     /// Whatever there is.
     #[default]
     Any,
     Electron,
     Hole,
+    /// What has this value of the quantity that the lead conserves.
+    Carrying(f64),
 }
 
 /// The scattering states of one or several leads.
@@ -111,32 +188,15 @@ impl Sample {
     ///
     /// # Errors
     /// No leads, leads with other orbitals, leads that do not fit, no memory.
-    pub fn new(model: &Model, leads: Vec<Lead>) -> Result<Sample> {
+    pub fn new(model: &Model, leads: Vec<impl Into<Contact>>) -> Result<Sample> {
+        let leads: Vec<Contact> = leads.into_iter().map(Into::into).collect();
         if leads.is_empty() {
             return Err(Error::input("a sample without leads").hint("it takes one lead at least"));
         }
-        let orbitals = model.orbitals();
-        if let Some((i, lead)) = leads.iter().enumerate().find(|(_, lead)| lead.orbitals() != orbitals) {
-            return Err(Error::input(format!(
-                "lead {i} has {} orbitals a site, and the sample {orbitals}",
-                lead.orbitals()
-            ))
-            .hint(
-                "a lead and a sample have orbitals of one kind; a pairing of zero makes holes and no pairs",
-            ));
-        }
-        if let Some(i) = leads.iter().position(|lead| lead.electrons() != model.particles()) {
-            return Err(Error::input(format!("lead {i} or the sample has holes, and the other has none"))
-                .hint("a pairing of zero makes holes and no pairs"));
-        }
+        let (orbitals, electrons) = (model.orbitals(), model.particles());
         let lattice = model.lattice();
         for (i, lead) in leads.iter().enumerate() {
-            let along = lattice.cell_coordinates(lead.step());
-            let closed = |(x, wrap): (&f64, &Wrap)| x.abs() > 1e-9 && *wrap != Wrap::Open;
-            if along.iter().zip(lattice.wrap()).any(closed) {
-                return Err(Error::input(format!("lead {i} at a sample that is periodic along it"))
-                    .hint("the sample must be open where leads begin"));
-            }
+            check_fits(model, lead, i)?;
         }
         let each = 24 + 8 * lattice.dimension() as u128;
         memory::ensure(each * lattice.sites() as u128, "the positions of a sample's sites")?;
@@ -146,11 +206,22 @@ impl Sample {
         };
         let sites: Vec<Vec<f64>> = (0..lattice.sites()).map(position).collect::<Result<_>>()?;
         let h = model.to_csr(false)?;
-        let attached = |(i, lead): (usize, Lead)| -> Result<Attached> {
+        let attached = |(i, contact): (usize, Contact)| -> Result<Attached> {
+            let lead = match &contact {
+                Contact::Lead(lead) => lead,
+                Contact::Escape(escape) => {
+                    let rows = escape
+                        .sites()
+                        .iter()
+                        .flat_map(|site| site * orbitals..(site + 1) * orbitals)
+                        .collect();
+                    return Ok(Attached { contact, orbitals, electrons, rows, phases: Vec::new() });
+                }
+            };
             let sites = lead.attach(&sites).map_err(|e| e.context(format!("lead {i}")))?;
             let rows = sites.iter().flat_map(|site| site * orbitals..(site + 1) * orbitals).collect();
-            let phases = gauge::phases(model, &lead, &sites).map_err(|e| e.context(format!("lead {i}")))?;
-            Ok(Attached { lead, rows, phases })
+            let phases = gauge::phases(model, lead, &sites).map_err(|e| e.context(format!("lead {i}")))?;
+            Ok(Attached { contact, orbitals, electrons, rows, phases })
         };
         let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
         let slices = Slices::new(&h, &leads.iter().map(|l| &l.rows[..]).collect::<Vec<_>>());
@@ -162,11 +233,12 @@ impl Sample {
         self.leads.len()
     }
 
-    /// A lead, and the sites of the sample that it has in common with it, in the order of its own.
+    /// A lead with cells, and the sites of the sample that it has in common with it, in the order of its own.
     pub fn lead(&self, lead: usize) -> Option<(&Lead, Vec<usize>)> {
         let attached = self.leads.get(lead)?;
+        let Contact::Lead(lead) = &attached.contact else { return None };
         let sites = attached.rows.iter().step_by(self.orbitals).map(|row| row / self.orbitals);
-        Some((&attached.lead, sites.collect()))
+        Some((lead, sites.collect()))
     }
 
     /// Rows of the sample.
@@ -293,11 +365,7 @@ impl Sample {
     }
 
     fn modes(&self, energy: f64, states: &States) -> Result<Vec<Modes>> {
-        self.leads
-            .iter()
-            .zip(&*states.openings)
-            .map(|(own, opening)| own.lead.modes_of(energy, opening))
-            .collect()
+        self.leads.iter().zip(&*states.openings).map(|(own, opening)| own.modes(energy, opening)).collect()
     }
 
     /// The states that come in through a lead, one for each of its incoming waves, with which each carries a current of
@@ -307,7 +375,7 @@ impl Sample {
     /// As [`Sample::density`].
     pub fn waves(&self, from: usize, energy: f64, task: &Task) -> Result<Matrix> {
         let states = self.states_inside(energy, from, task)?;
-        let modes = self.leads[from].lead.modes_of(energy, &states.openings[from])?;
+        let modes = self.leads[from].modes(energy, &states.openings[from])?;
         let count = modes.inward.modes.len();
         memory::ensure(16 * (self.h.rows * count) as u128, "the waves in a sample")?;
         let mut all = vec![C64::ZERO; self.h.rows * count];
@@ -343,12 +411,14 @@ impl Sample {
         if let Some(passed) = at(energy, task)? {
             return Ok(passed);
         }
+        let mut unit = 0.0f64;
         for attached in &self.leads {
+            let Contact::Lead(lead) = &attached.contact else { continue };
             if attached.opening(energy)?.is_none() {
-                attached.lead.check_alone(energy)?;
+                lead.check_alone(energy)?;
             }
+            unit = unit.max(lead.unit());
         }
-        let unit = self.leads.iter().map(|l| l.lead.unit()).fold(0.0, f64::max);
         let mut limits = [0.0; 2];
         let mut settled = true;
         for (side, limit) in [-unit, unit].into_iter().zip(&mut limits) {
@@ -374,42 +444,83 @@ impl Sample {
         Ok((0.5 * (below + above)).max(0.0))
     }
 
-    /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`.
+    /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`, or
+    /// `sum psi^dagger S psi / (2 pi)` of what they carry, a Hermitian matrix of the orbitals of a site.
     ///
     /// # Errors
     /// As [`Sample::transmission`], and for a sample with a level at this energy that no lead reaches.
-    pub fn density(&self, from: usize, energy: f64, task: &Task) -> Result<Vec<f64>> {
+    pub fn density(
+        &self,
+        from: usize,
+        energy: f64,
+        carries: Option<&Matrix>,
+        task: &Task,
+    ) -> Result<Vec<f64>> {
+        let carried = self.carried(carries)?;
         let states = self.states_inside(energy, from, task)?;
         let mut density = vec![0.0; self.h.rows / self.orbitals];
-        for (rows, psi) in self.slices.rows.iter().zip(&states.slices) {
-            for (i, &row) in rows.iter().enumerate() {
-                let sum: f64 = (0..psi.ncols()).map(|c| psi[(i, c)].norm_sqr()).sum();
+        for row in 0..self.h.rows {
+            let Some((slice, i)) = self.slices.place(row) else { continue };
+            let psi = &states.slices[slice];
+            for &(orbital, value) in &carried[row % self.orbitals] {
+                let Some((other, j)) = self.slices.place(row - row % self.orbitals + orbital) else {
+                    continue;
+                };
+                let there = &states.slices[other];
+                let sum: f64 =
+                    (0..psi.ncols()).map(|c| (psi[(i, c)].conj() * value * there[(j, c)]).re).sum();
                 density[row / self.orbitals] += sum / std::f64::consts::TAU;
             }
         }
         Ok(density)
     }
 
+    /// The elements of a local matrix, row by row: those of one where there is none.
+    fn carried(&self, carries: Option<&Matrix>) -> Result<Vec<Vec<(usize, C64)>>> {
+        let n = self.orbitals;
+        let Some(carries) = carries else { return Ok((0..n).map(|a| vec![(a, C64::ONE)]).collect()) };
+        check_local(carries, n, "what is carried")?;
+        let data = carries.data().to_complex();
+        let row = |a: usize| (0..n).map(|b| (b, data[a * n + b])).filter(|(_, z)| *z != C64::ZERO).collect();
+        Ok((0..n).map(row).collect())
+    }
+
     /// The currents over the bonds of the sample from what comes in through one lead, a state a channel: a
     /// table of `from`, `to` (sites) and `current`, positive from the first to the second. What crosses any
-    /// cut between two leads adds up to the transmission.
+    /// cut between two leads adds up to the transmission. With a Hermitian matrix of the orbitals of a site it is the
+    /// current of that, half of what leaves the one site and half of what reaches the other where they differ.
     ///
     /// # Errors
     /// As [`Sample::density`].
-    pub fn currents(&self, from: usize, energy: f64, task: &Task) -> Result<Table> {
+    pub fn currents(&self, from: usize, energy: f64, carries: Option<&Matrix>, task: &Task) -> Result<Table> {
+        let carried = self.carried(carries)?;
         let states = self.states_inside(energy, from, task)?;
+        let n = self.orbitals;
         let mut bonds: std::collections::BTreeMap<(usize, usize), f64> = std::collections::BTreeMap::new();
         for row in 0..self.h.rows {
-            let Some((slice, i)) = self.slices.place(row) else { continue };
+            if self.slices.place(row).is_none() {
+                continue;
+            }
             for entry in self.h.row_start[row]..self.h.row_start[row + 1] {
                 let column = self.h.columns.get(entry);
-                let (b, a) = (row / self.orbitals, column / self.orbitals);
-                let Some((other, j)) = self.slices.place(column).filter(|_| a < b) else { continue };
-                let (here, there) = (&states.slices[slice], &states.slices[other]);
-                let value = self.h.values.get(entry);
-                let flow: f64 =
-                    (0..here.ncols()).map(|c| 2.0 * (here[(i, c)].conj() * value * there[(j, c)]).im).sum();
-                *bonds.entry((a, b)).or_default() += flow;
+                let (b, a) = (row / n, column / n);
+                if a >= b {
+                    continue;
+                }
+                // (S H + H S)/2 between the two sites, from this element of H.
+                let here = carried[row % n].iter().map(|(o, s)| (b * n + o, column, s.conj()));
+                let there = carried[column % n].iter().map(|(o, s)| (row, a * n + o, *s));
+                for (i, j, s) in here.chain(there) {
+                    let (Some((slice, i)), Some((other, j))) = (self.slices.place(i), self.slices.place(j))
+                    else {
+                        continue;
+                    };
+                    let (here, there) = (&states.slices[slice], &states.slices[other]);
+                    let value = self.h.values.get(entry) * s;
+                    let flow: f64 =
+                        (0..here.ncols()).map(|c| (here[(i, c)].conj() * value * there[(j, c)]).im).sum();
+                    *bonds.entry((a, b)).or_default() += flow;
+                }
             }
         }
         let column = |f: &dyn Fn((&(usize, usize), &f64)) -> f64| bonds.iter().map(f).collect::<Vec<f64>>();

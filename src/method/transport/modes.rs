@@ -9,7 +9,7 @@ use faer::prelude::Solve;
 use faer::{Mat, Par};
 
 use super::dense::inverse;
-use super::lead::Lead;
+use super::lead::{Kind, Lead};
 use super::opening::{Channels, Opening, unresolved};
 use super::reflection::Waves;
 use crate::error::Result;
@@ -23,8 +23,8 @@ pub struct Mode {
     pub momentum: f64,
     /// Along that direction, positive or negative.
     pub velocity: f64,
-    /// Whether it is one of holes, where the lead tells them from electrons.
-    pub hole: Option<bool>,
+    /// Of which kind it is, where the lead tells several.
+    pub kind: Kind,
 }
 
 /// The waves of one direction, inward or outward.
@@ -73,12 +73,12 @@ impl Lead {
         let empty =
             || Beam { modes: Vec::new(), waves: Mat::zeros(rows, open), channels: Mat::zeros(open, open) };
         let mut modes = Modes { inward: empty(), outward: empty() };
-        for (part, (waves, channels)) in self.waves().iter().zip(&opening.parts).enumerate() {
+        for ((waves, channels), (kind, _)) in self.waves().iter().zip(&opening.parts).zip(&opening.kinds) {
             let first = modes.inward.modes.len();
             let found = self.part(energy, waves, channels).ok_or_else(|| unresolved(energy))?;
             for (all, mut own) in [&mut modes.inward, &mut modes.outward].into_iter().zip(found) {
                 for (c, mode) in own.modes.iter_mut().enumerate() {
-                    mode.hole = opening.electrons.map(|_| part == 1);
+                    mode.kind = *kind;
                     waves
                         .rows
                         .iter()
@@ -89,6 +89,9 @@ impl Lead {
                 }
                 all.modes.append(&mut own.modes);
             }
+        }
+        for beam in [&mut modes.inward, &mut modes.outward] {
+            beam.waves = self.turned(&beam.waves);
         }
         Ok(modes)
     }
@@ -157,7 +160,7 @@ impl Lead {
                         let mode = Mode {
                             momentum: wrapped(along * turn),
                             velocity: moves * speeds[j] * reach as f64 * length,
-                            hole: None,
+                            kind: Kind::Any,
                         };
                         let mut from = vec![C64::ZERO; n];
                         group.iter().enumerate().for_each(|(i, &wave)| from[wave] = part[(i, c)]);
@@ -179,8 +182,21 @@ impl Lead {
 }
 
 impl Modes {
-    /// All waves, those inward first: a row each of `direction` ("in" or "out"), `momentum` and `velocity`, and of
-    /// `particle` where electrons are told from holes.
+    /// The channels of a self-energy: nothing moves along it, so that momenta and velocities are not numbers.
+    pub(super) fn without_waves(opening: &Opening) -> Modes {
+        let of = |(kind, count): &(Kind, usize)| {
+            vec![Mode { momentum: f64::NAN, velocity: f64::NAN, kind: *kind }; *count]
+        };
+        let beam = || Beam {
+            modes: opening.kinds.iter().flat_map(of).collect(),
+            waves: Mat::zeros(0, opening.back.nrows()),
+            channels: Mat::identity(opening.back.nrows(), opening.back.nrows()),
+        };
+        Modes { inward: beam(), outward: beam() }
+    }
+
+    /// All waves, those inward first: a row each of `direction` ("in" or "out"), `momentum` and `velocity`, of
+    /// `particle` where electrons are told from holes, and of `conserved`, the value of what the lead conserves.
     ///
     /// # Errors
     /// None that a caller could meet.
@@ -203,14 +219,18 @@ impl Modes {
 /// A column, and what is known of some waves.
 pub(super) fn table(name: &str, column: impl Into<Column>, modes: &[Mode]) -> Result<Table> {
     let mut table = Table::new().with_column(name, column)?;
-    if modes.iter().any(|mode| mode.hole.is_some()) {
-        let name = |mode: &Mode| match mode.hole {
-            Some(true) => "hole",
-            Some(false) => "electron",
-            None => "any",
+    if modes.iter().any(|mode| matches!(mode.kind, Kind::Electrons | Kind::Holes)) {
+        let name = |mode: &Mode| match mode.kind {
+            Kind::Holes => "hole",
+            Kind::Electrons => "electron",
+            Kind::Any | Kind::Carrying(_) => "any",
         };
         table = table
             .with_column("particle", modes.iter().map(|mode| name(mode).into()).collect::<Vec<String>>())?;
+    }
+    if modes.iter().any(|mode| matches!(mode.kind, Kind::Carrying(_))) {
+        let value = |mode: &Mode| if let Kind::Carrying(x) = mode.kind { x } else { f64::NAN };
+        table = table.with_column("conserved", modes.iter().map(value).collect::<Vec<f64>>())?;
     }
     let numbers = |f: &dyn Fn(&Mode) -> f64| modes.iter().map(f).collect::<Vec<f64>>();
     table = table.with_column("momentum", numbers(&|mode| mode.momentum))?;

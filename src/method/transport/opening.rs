@@ -4,7 +4,7 @@
 use faer::Mat;
 
 use super::dense::{inverse, largest};
-use super::lead::Lead;
+use super::lead::{Kind, Lead};
 use super::reflection::{Reflection, Waves};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
@@ -20,9 +20,8 @@ pub struct Opening {
     /// A row for each open channel.
     pub out: Mat<C64>,
     pub back: Mat<C64>,
-    /// How many of the channels, the first ones, are those of electrons; the others are those of holes. None where
-    /// channels are of both.
-    pub electrons: Option<usize>,
+    /// The kinds of its channels, in order, and how many of each there are.
+    pub kinds: Vec<(Kind, usize)>,
     /// What the lead's channels are made of, part by part.
     pub parts: Vec<Channels>,
 }
@@ -188,7 +187,7 @@ impl Lead {
             source: Mat::zeros(rows + extra, channels),
             out: Mat::zeros(channels, rows + extra),
             back: Mat::zeros(channels, channels),
-            electrons: (parts.len() == 2).then(|| parts[0].back.nrows()),
+            kinds: self.kinds().iter().copied().zip(parts.iter().map(|part| part.back.nrows())).collect(),
             parts: Vec::new(),
         };
         let (mut first, mut channel) = (rows, 0);
@@ -211,6 +210,20 @@ impl Lead {
             (first, channel) = (first + part.extra(), channel + open);
         }
         opening.parts = parts.into_iter().map(|part| part.channels).collect();
+        if self.turn.is_some() {
+            // From the rows of the waves to those of the cell: U matrix U^dagger, U source, out U^dagger.
+            let whole = |m: Mat<C64>| {
+                let rest = m.subrows(rows, extra).to_owned();
+                let turned = self.turned(&m.subrows(0, rows).to_owned());
+                Mat::from_fn(m.nrows(), m.ncols(), |i, j| {
+                    if i < rows { turned[(i, j)] } else { rest[(i - rows, j)] }
+                })
+            };
+            let half = whole(opening.matrix);
+            opening.matrix = whole(half.adjoint().to_owned()).adjoint().to_owned();
+            opening.source = whole(opening.source);
+            opening.out = whole(opening.out.adjoint().to_owned()).adjoint().to_owned();
+        }
         Ok(Some(opening))
     }
 

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::lead::Kind;
 use super::opening::Opening;
 use super::{Particle, Sample, States};
 use crate::error::{Error, Result};
+use crate::number::format;
 use crate::task::Task;
 
 /// Energies that are kept at most.
@@ -27,43 +29,65 @@ pub(super) type Openings = Arc<Vec<Opening>>;
 /// Probabilities at one energy.
 #[derive(Debug, Clone)]
 pub(super) struct Passed {
-    /// Whether the channels of a lead are those of electrons and of holes.
-    told: Vec<bool>,
-    /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out,
-    /// electrons (or whatever there is) and holes.
-    from: Vec<Option<Vec<[[f64; 2]; 2]>>>,
+    /// The kinds of channels that each lead tells apart.
+    told: Vec<Vec<Kind>>,
+    /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out.
+    from: Vec<Option<Vec<Vec<Vec<f64>>>>>,
 }
 
 impl Particle {
-    /// The kinds that are meant.
-    fn kinds(self, told: bool, lead: usize) -> Result<Range<usize>> {
-        match self {
-            Particle::Any => Ok(0..2),
-            Particle::Electron if told => Ok(0..1),
-            Particle::Hole if told => Ok(1..2),
-            _ => Err(Error::input(format!("channels of lead {lead} that are those of electrons or holes"))
-                .hint("a normal lead beside a superconductor has a pairing of zero")),
+    /// The kinds that are meant, by their numbers.
+    fn kinds(self, told: &[Kind], lead: usize) -> Result<Vec<usize>> {
+        let of =
+            |kind: &dyn Fn(&Kind) -> bool| (0..told.len()).filter(|k| kind(&told[*k])).collect::<Vec<_>>();
+        let found = match self {
+            Particle::Any => return Ok((0..told.len()).collect()),
+            Particle::Electron => of(&|kind| *kind == Kind::Electrons),
+            Particle::Hole => of(&|kind| *kind == Kind::Holes),
+            Particle::Carrying(x) => {
+                of(&|kind| matches!(kind, Kind::Carrying(y) if (x - y).abs() <= 1e-6 * x.abs().max(1.0)))
+            }
+        };
+        if !found.is_empty() {
+            return Ok(found);
         }
+        let Particle::Carrying(x) = self else {
+            return Err(Error::input(format!(
+                "channels of lead {lead} that are those of electrons or holes"
+            ))
+            .hint("a normal lead beside a superconductor has a pairing of zero"));
+        };
+        let value = |kind: &Kind| if let Kind::Carrying(x) = kind { Some(format::real(*x, 6)) } else { None };
+        let values: Vec<String> = told.iter().filter_map(value).collect();
+        let error = Error::input(format!("channels of lead {lead} that carry {}", format::real(x, 6)));
+        Err(if values.is_empty() {
+            error.hint("such a lead is made with the local matrix that it conserves")
+        } else {
+            error.hint(format!("what it conserves has the values {}", values.join(", ")))
+        })
     }
 }
 
 impl Passed {
     /// From one lead to another.
     pub fn sum(&self, (from, sends): (usize, Particle), (to, takes): (usize, Particle)) -> Result<f64> {
-        let (sent, taken) = (sends.kinds(self.told[from], from)?, takes.kinds(self.told[to], to)?);
+        let (sent, taken) = (sends.kinds(&self.told[from], from)?, takes.kinds(&self.told[to], to)?);
         let Some(all) = &self.from[from] else {
             return Err(Error::internal("a lead that was not asked for"));
         };
         // The sum of nothing is -0.
-        Ok(sent.flat_map(|s| taken.clone().map(move |t| all[to][s][t])).sum::<f64>() + 0.0)
+        Ok(sent.iter().flat_map(|s| taken.iter().map(move |t| all[to][*s][*t])).sum::<f64>() + 0.0)
     }
 
     /// Takes over what states say that come in through these leads.
     fn add(&mut self, states: &States, leads: &[usize]) {
-        let kinds = |opening: &Opening| {
-            let all = opening.back.nrows();
-            let electrons = opening.electrons.unwrap_or(all);
-            [0..electrons, electrons..all]
+        let kinds = |opening: &Opening| -> Vec<Range<usize>> {
+            let mut end = 0;
+            let range = |(_, count): &(Kind, usize)| {
+                end += count;
+                end - count..end
+            };
+            opening.kinds.iter().map(range).collect()
         };
         for (&lead, columns) in leads.iter().zip(&states.columns) {
             let to = states.out.iter().zip(&*states.openings).map(|(out, opening)| {
@@ -71,7 +95,9 @@ impl Passed {
                     let each = |c| taken.clone().map(move |row| (row, columns.start + c));
                     sent.flat_map(each).map(|at| out[at].norm_sqr()).sum()
                 };
-                kinds(&states.openings[lead]).map(|s| kinds(opening).map(|t| part(s.clone(), t)))
+                let taken = kinds(opening);
+                let by_taken = |s: Range<usize>| taken.iter().map(|t| part(s.clone(), t.clone())).collect();
+                kinds(&states.openings[lead]).into_iter().map(by_taken).collect()
             });
             self.from[lead] = Some(to.collect());
         }
@@ -79,6 +105,12 @@ impl Passed {
 }
 
 impl Sample {
+    /// Forgets what is known of energies: a self-energy has become another.
+    pub fn forget(&self) {
+        self.known.all.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.known.openings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// All leads at an energy, in the sample's gauge. None where one is not resolved.
     pub(super) fn openings(&self, energy: f64) -> Result<Option<Openings>> {
         let known = |new: Option<&Openings>| {
@@ -132,7 +164,11 @@ impl Sample {
             }
         };
         let Some(states) = self.states(energy, &asked, task)? else { return Ok(None) };
-        passed.told = states.openings.iter().map(|opening| opening.electrons.is_some()).collect();
+        passed.told = states
+            .openings
+            .iter()
+            .map(|opening| opening.kinds.iter().map(|(kind, _)| *kind).collect())
+            .collect();
         passed.add(&states, &asked);
         Ok(known(Some(Arc::new(passed))))
     }

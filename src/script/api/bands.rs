@@ -88,11 +88,15 @@ fn others(o: &Options, count: usize) -> Result<Vec<f64>> {
     }
 }
 
-/// The options `filled` or `bands`: numbers of bands, counted from 0 here and from 1 in scripts.
-fn bands_of(o: &Options) -> Result<Vec<usize>> {
+/// The options `filled` or `bands`: numbers of bands, of which there are `rows`, counted from 0 here and from 1 in
+/// scripts.
+fn bands_of(o: &Options, rows: usize) -> Result<Vec<usize>> {
     if let Some(filled) = o.maybe_count("filled")? {
-        // As many as there could ever be: whether there are is found out from the model.
-        return Ok((0..filled.min(1 << 20)).collect());
+        if filled > rows {
+            return Err(Error::input(format!("{filled} filled bands of a model that has {rows}"))
+                .hint("`filled` counts the lowest bands, those below a gap"));
+        }
+        return Ok((0..filled).collect());
     }
     let given = o.given("bands").ok_or_else(|| {
         Error::input("a Berry phase of no bands")
@@ -364,7 +368,7 @@ mod band_functions {
     pub fn berry_phase(m: ScriptModel, path: Array, o: Options) -> Fallible<Series> {
         let bloch = bloch(&m)?;
         let path = path.iter().map(momentum).collect::<Result<Vec<_>>>()?;
-        let bands = bands_of(&o)?;
+        let bands = bands_of(&o, bloch.rows())?;
         Ok(Series::Real(method::berry_phases(&bloch, &bands, &path, o.count("points")?, &o.task()?)?))
     }
 

@@ -24,8 +24,10 @@ mod values;
 // Lattices and models.
 mod band_currents;
 mod bands;
+mod blocks;
 mod defects;
 mod disorder;
+mod electrons;
 mod import;
 mod lattice;
 mod model;
@@ -40,6 +42,7 @@ mod two_centre;
 // Operators, vectors, spectra.
 mod block_algebra;
 mod chebyshev;
+mod contact;
 mod eigen;
 mod green;
 mod kpm;
@@ -113,11 +116,13 @@ pub(super) fn register(rooms: &mut Rooms) {
     disorder::register(rooms);
     band_currents::register(rooms);
     bands::register(rooms);
+    electrons::register(rooms);
     markers::register(rooms);
     pairing::register(rooms);
     points::register(rooms);
     polarization::register(rooms);
     tight_binding::register(rooms);
+    contact::register(rooms);
     transport::register(rooms);
     two_centre::register(rooms);
     sparse::register(rooms);

@@ -3,6 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
+use super::blocks::blocks_of;
 use super::chebyshev::as_complex;
 use super::lattice::{ints, momentum, reals, sublattice_of, truth};
 use super::two_centre::SlaterKoster;
@@ -33,6 +34,11 @@ struct Strain {
 impl ScriptModel {
     pub(super) fn new(model: Model) -> Self {
         ScriptModel { model, strain: None }
+    }
+
+    /// The model with its strain put in.
+    pub(super) fn with_strain(&self, ctx: &NativeCallContext) -> Fallible<Model> {
+        Ok(strained(ctx, self)?.unwrap_or_else(|| self.model.clone()))
     }
 
     /// Whether a strain waits for `build`.
@@ -195,11 +201,19 @@ pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dyn
     if let Some(energies) = value.read_lock::<Series>() {
         return Ok(model.onsite_each(energies.as_real("on-site energies")?.to_vec())?);
     }
+    if value.is_array() {
+        let blocks = blocks_of(value, model.particles(), "on-site terms")?;
+        return Ok(model.onsite_blocks(&blocks)?);
+    }
     at_sites(ctx, model, value, Model::onsite, Model::onsite_with)
 }
 
 /// Adds a hopping over all nearest-neighbour bonds.
 pub(super) fn add_nearest(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
+    if value.is::<Series>() || value.is_array() {
+        let blocks = blocks_of(value, model.particles(), "hoppings over bonds")?;
+        return Ok(model.nearest_each(&blocks)?);
+    }
     if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
         let bonds = model.nearest_bonds()?;
         return integrals.add(ctx, model, bonds);
@@ -267,8 +281,9 @@ mod model_functions {
     }
 
     /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, a function of the site's position (and of
-    /// its number) that returns one, or a Series with an energy for each site. A function that is a formula can be
-    /// called `at_once`, which takes seconds for ten million sites instead of a minute.
+    /// its number) that returns one, a Series with an energy for each site, or the matrices of all sites as an array of
+    /// rows whose elements are Series over the sites. A function that is a formula can be called `at_once`, which takes
+    /// seconds for ten million sites instead of a minute.
     ///
     /// # Options
     /// - `at_once` (false): call the function once, with an array of Series, the coordinates of all sites along each
@@ -340,13 +355,18 @@ mod model_functions {
         add_hop(&ctx, &mut model.model, &step, Some((&from, &to)), &hopping)
     }
 
-    /// Adds a hopping over every nearest-neighbour bond of the lattice, and its conjugate.
+    /// Adds a hopping over every nearest-neighbour bond of the lattice, and its conjugate: a number, a Matrix, a
+    /// function of the position left, or of the positions left and reached, a Series with a number for each bond in the
+    /// order of `bonds()` of the lattice, or the matrices of all bonds as an array of rows whose elements are Series.
     ///
     /// # Example
     /// ```rhai
     /// let m = model(lattice::kagome(4, 4), 1);
     /// m.nearest(-1.0);
     /// assert_close(spectral_window(m.build(), #{ method: "gershgorin" }).upper, 4.0, 1e-12);
+    /// let dimers = model(lattice::chain(4).boundary("open"));
+    /// dimers.nearest(series([1.0, 0.5, 1.0]));
+    /// assert_close(dimers.build().to_matrix().at(2, 1), 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn nearest(ctx: NativeCallContext, model: &mut ScriptModel, hopping: Dynamic) -> Fallible<()> {

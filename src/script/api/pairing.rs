@@ -23,6 +23,11 @@ mod holes {
     pub fn has_holes(h: Operator) -> bool {
         h.geometry().is_some_and(|geometry| geometry.holes.is_some())
     }
+
+    #[rhai_fn(name = "has_holes")]
+    pub fn model_has_holes(m: ScriptModel) -> bool {
+        m.model.holes().is_some()
+    }
 }
 
 /// The pair that the option `spin` names.

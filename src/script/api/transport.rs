@@ -5,12 +5,13 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
+use super::contact::{ScriptContact, Told, tell};
 use super::lattice::{ints, momentum};
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
 use crate::error::{Error, Kind, Result};
 use crate::lattice::Model;
-use crate::method::{Lead, Particle, Sample};
+use crate::method::{Contact, Lead, Particle, Sample};
 use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -19,9 +20,9 @@ use crate::script::{Fallible, Options, session};
 #[derive(Clone)]
 pub(crate) struct ScriptLead(Rc<Lead>);
 
-/// A sample of a script, with its leads, and the model that it is of.
+/// A sample of a script, with its leads, the model that it is of, and the leads that scripts' functions tell.
 #[derive(Clone)]
-pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>);
+pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>, Rc<Vec<Told>>);
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -53,6 +54,15 @@ fn one(energy: &Dynamic) -> Result<f64> {
     }
 }
 
+/// What the option `sends` or `takes` names.
+fn particle(o: &Options, key: &str) -> Result<Particle> {
+    let kinds = [("any", Particle::Any), ("electron", Particle::Electron), ("hole", Particle::Hole)];
+    match o.given(key).as_ref().and_then(as_number) {
+        Some(Number::Real(x)) => Ok(Particle::Carrying(x)),
+        _ => o.one_of(key, &kinds),
+    }
+}
+
 /// Energies that a note names.
 const SHOWN: usize = 8;
 
@@ -78,6 +88,13 @@ impl Energies {
             type_of(value)
         ))
         .hint("give one energy, or a list of them"))
+    }
+
+    fn all(&self) -> &[f64] {
+        match self {
+            Energies::One(x) => std::slice::from_ref(x),
+            Energies::Many(all) => all,
+        }
     }
 
     /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a
@@ -161,6 +178,9 @@ mod transport_functions {
     /// - `k` (float or array, none): a momentum across, one number for every periodic direction but that of the lead,
     ///   in units of the model's reciprocal vectors as in `m.build(#{ k })`. It takes the place of a boundary's own
     ///   phase.
+    /// - `conserves` (Matrix, none): a Hermitian matrix of the orbitals of a site with which all terms of the lead
+    ///   commute, such as a spin: channels have one of its eigenvalues each, which `transmission` tells apart, in
+    ///   ascending order. Electrons and holes are then told apart only by it.
     ///
     /// # Example
     /// ```rhai
@@ -193,7 +213,11 @@ mod transport_functions {
         };
         let along = o.maybe_count("along")?;
         let across = o.given("k").map(|k| momentum(&k)).transpose()?;
-        Ok(ScriptLead(Rc::new(Lead::new(&m.model, along, across.as_deref(), side == 1, &origin)?)))
+        let lead = Lead::new(&m.model, along, across.as_deref(), side == 1, &origin)?;
+        Ok(ScriptLead(Rc::new(match o.maybe::<Matrix>("conserves") {
+            None => lead,
+            Some(local) => lead.conserving(&local)?,
+        })))
     }
 
     /// A sample between leads. Each lead is put where a cell of it coincides with the outermost sites of the
@@ -203,7 +227,7 @@ mod transport_functions {
     /// from 0 as in `leads`.
     ///
     /// # Options
-    /// - `leads` (array, required): give the leads, from `transport::lead`.
+    /// - `leads` (array, required): give the leads, from `transport::lead` and `transport::contact`.
     /// - `k` (float or array, none): a momentum across, one number for every periodic direction of the sample, as in
     ///   `m.build(#{ k })`; its leads have the same `k`.
     ///
@@ -231,19 +255,26 @@ mod transport_functions {
     pub fn system(m: ScriptModel, o: Options) -> Fallible<ScriptSample> {
         unstrained(&m)?;
         let given: Array = o.maybe("leads").unwrap_or_default();
-        let lead = |value: Dynamic| -> Result<Lead> {
+        let mut told = Vec::new();
+        let mut lead = |value: Dynamic| -> Result<Contact> {
             let wrong = type_of(&value).to_string();
+            if let Some(contact) = value.read_lock::<ScriptContact>() {
+                let (escape, asked) = contact.for_sample()?;
+                told.extend(asked);
+                return Ok(Contact::Escape(escape));
+            }
             let lead = value.try_cast::<ScriptLead>().ok_or_else(|| {
-                Error::input(format!("a lead that is {wrong}")).hint("`transport::lead` makes leads")
+                Error::input(format!("a lead that is {wrong}"))
+                    .hint("`transport::lead` makes leads of cells, `transport::contact` of self-energies")
             })?;
-            Ok((*lead.0).clone())
+            Ok((*lead.0).clone().into())
         };
-        let leads = given.into_iter().map(lead).collect::<Result<Vec<Lead>>>()?;
+        let leads = given.into_iter().map(&mut lead).collect::<Result<Vec<Contact>>>()?;
         let model = match o.given("k") {
             None => m.model,
             Some(k) => m.model.at_momentum(&momentum(&k)?)?,
         };
-        Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model)))
+        Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
     }
 
     /// How many channels of the lead are open at an energy. At an energy where bands touch,
@@ -283,8 +314,9 @@ mod transport_functions {
     /// note that names the energies.
     ///
     /// # Options
-    /// - `sends` ("any" or "electron" or "hole"): what comes in.
-    /// - `takes` ("any" or "electron" or "hole"): what goes out.
+    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is a value of what the lead
+    ///   `conserves`.
+    /// - `takes` ("any" or "electron" or "hole" or float): what goes out.
     ///
     /// # Example
     /// ```rhai
@@ -296,21 +328,34 @@ mod transport_functions {
     /// c.nearest(-1.0);
     /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
     /// assert_close(s.transmission(0, 1, 0.4), 1.0 / (1.0 + 0.49 / (4.0 - 0.16)), 1e-9);
+    /// // a magnet across the spin turns it: up goes on as up and as down
+    /// let c = model(lattice::chain(1), 2);
+    /// c.nearest(-1.0);
+    /// let m = model(lattice::chain(3).boundary("open"), 2);
+    /// m.nearest(-1.0);
+    /// m.onsite(|r| if r[0] == 1.0 { 0.7 * pauli().x } else { 0.0 });
+    /// let leads = [-1, 1].map(|side| transport::lead(c, #{ side: side, conserves: pauli().z }));
+    /// let s = transport::system(m, #{ leads: leads });
+    /// let turned = s.transmission(0, 1, 0.4, #{ sends: 1.0, takes: -1.0 });
+    /// let kept = s.transmission(0, 1, 0.4, #{ sends: 1.0, takes: 1.0 });
+    /// assert_close(turned + kept, 1.0 / (1.0 + 0.49 / (4.0 - 0.16)), 1e-9);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn transmission(
+        ctx: NativeCallContext,
         s: &mut ScriptSample,
         from: INT,
         to: INT,
         energy: Dynamic,
         o: Options,
     ) -> Fallible<Dynamic> {
-        let kinds = [("any", Particle::Any), ("electron", Particle::Electron), ("hole", Particle::Hole)];
-        let from = (lead_number(from)?, o.one_of("sends", &kinds)?);
-        let to = (lead_number(to)?, o.one_of("takes", &kinds)?);
+        let from = (lead_number(from)?, particle(&o, "sends")?);
+        let to = (lead_number(to)?, particle(&o, "takes")?);
         let task = session()?.task(true);
         let quiet = task.quiet();
-        match Energies::of(&energy)? {
+        let energies = Energies::of(&energy)?;
+        tell(&ctx, &s.0, &s.2, energies.all())?;
+        match energies {
             Energies::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
             many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
         }
@@ -362,11 +407,11 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.waves())
     }
 
-    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and a
-    /// column for each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and `incoming`
-    /// tell which they are: tables of `lead`, `momentum` and `velocity`, and `particle` where a lead tells electrons
-    /// from holes. In each lead the waves are those of `lead.modes(energy)`. So |s|^2 is the probability to go from
-    /// wave to wave, from valley to valley.
+    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and
+    /// a column for each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and
+    /// `incoming` tell which they are: tables of `lead`, `momentum` and `velocity`, `particle` where a lead tells
+    /// electrons from holes, and `conserved`, the value of what a lead conserves. In each lead the waves are those of
+    /// `lead.modes(energy)`. So |s|^2 is the probability to go from wave to wave, from valley to valley.
     ///
     /// # Example
     /// ```rhai
@@ -384,8 +429,9 @@ mod transport_functions {
     /// }
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn scattering(s: &mut ScriptSample, energy: Dynamic) -> Fallible<Map> {
+    pub fn scattering(ctx: NativeCallContext, s: &mut ScriptSample, energy: Dynamic) -> Fallible<Map> {
         let energy = one(&energy)?;
+        tell(&ctx, &s.0, &s.2, &[energy])?;
         let found = s.0.scattering(energy, &session()?.task(true))?;
         let channels: Array = found.channels.iter().map(|&n| Dynamic::from_int(n as INT)).collect();
         let mut map = Map::new();
@@ -414,14 +460,24 @@ mod transport_functions {
     /// assert_close(table.weight[8] * sqrt(3.0), s.transmission(0, 1, -1.0), 1e-12);
     /// ```
     #[rhai_fn(global, name = "waves", pure, return_raw)]
-    pub fn waves_inside(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Matrix> {
+    pub fn waves_inside(
+        ctx: NativeCallContext,
+        s: &mut ScriptSample,
+        from: INT,
+        energy: Dynamic,
+    ) -> Fallible<Matrix> {
         let energy = one(&energy)?;
+        tell(&ctx, &s.0, &s.2, &[energy])?;
         Ok(s.0.waves(lead_number(from)?, energy, &session()?.task(true))?)
     }
 
     /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
     /// all leads it is the local density of states, but for levels that no lead reaches;
     /// the very energy of one is refused.
+    ///
+    /// # Options
+    /// - `carries` (Matrix, none): a Hermitian matrix of the orbitals of a site: the density of that, as of a spin,
+    ///   sum psi^dagger S psi/(2 pi), in place of that of states.
     ///
     /// # Example
     /// ```rhai
@@ -434,15 +490,29 @@ mod transport_functions {
     /// assert_close(s.density(0, 0.5)[2], 0.5 / (PI * sqrt(3.75)), 1e-9);
     /// ```
     #[rhai_fn(global, name = "density", pure, return_raw)]
-    pub fn density_from(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Series> {
+    pub fn density_from(
+        ctx: NativeCallContext,
+        s: &mut ScriptSample,
+        from: INT,
+        energy: Dynamic,
+        o: Options,
+    ) -> Fallible<Series> {
         let energy = one(&energy)?;
-        Ok(Series::Real(s.0.density(lead_number(from)?, energy, &session()?.task(true))?))
+        tell(&ctx, &s.0, &s.2, &[energy])?;
+        let carries = o.maybe::<Matrix>("carries");
+        let found = s.0.density(lead_number(from)?, energy, carries.as_ref(), &session()?.task(true))?;
+        Ok(Series::Real(found))
     }
 
     /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of `from`
     /// and `to` (sites) and `current`, positive from the first to the second. All currents across a cut add up to the
     /// transmission. Where there is pairing, the particles are quasiparticles, here and in `density`: what
     /// `transmission` tells with `sends` and `takes` is a current of charge.
+    ///
+    /// # Options
+    /// - `carries` (Matrix, none): a Hermitian matrix S of the orbitals of a site: the current of that, as of a spin,
+    ///   with (S H + H S)/2 for the hopping H of a bond. Where a hopping does not conserve it, that is half of what
+    ///   leaves the one site and half of what reaches the other.
     ///
     /// # Example
     /// ```rhai
@@ -455,9 +525,17 @@ mod transport_functions {
     /// assert_close((j.current - 1.0).abs().max(), 0.0, 1e-9);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn currents(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Table> {
+    pub fn currents(
+        ctx: NativeCallContext,
+        s: &mut ScriptSample,
+        from: INT,
+        energy: Dynamic,
+        o: Options,
+    ) -> Fallible<Table> {
         let energy = one(&energy)?;
-        Ok(s.0.currents(lead_number(from)?, energy, &session()?.task(true))?)
+        tell(&ctx, &s.0, &s.2, &[energy])?;
+        let carries = o.maybe::<Matrix>("carries");
+        Ok(s.0.currents(lead_number(from)?, energy, carries.as_ref(), &session()?.task(true))?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

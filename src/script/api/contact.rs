@@ -1,0 +1,128 @@
+//! Leads that are given by their self-energies.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, FnPtr};
+
+use super::chebyshev::as_complex;
+use super::sparse::indices;
+use super::values::type_of;
+use crate::error::{Error, Result};
+use crate::method::{Escape, Sample, SelfEnergyAt};
+use crate::number::{Matrix, Series};
+use crate::script::Fallible;
+use crate::script::callback::Callback;
+use crate::script::rooms::Rooms;
+
+/// A lead that is given by its self-energy, and the script's function that gives it, if one does.
+#[derive(Clone)]
+pub(super) struct ScriptContact {
+    escape: Escape,
+    of_energy: Option<FnPtr>,
+}
+
+/// A script's function that gives a self-energy, and what it gave at the energies for which one sample asked.
+#[derive(Clone)]
+pub(super) struct Told {
+    f: FnPtr,
+    known: Known,
+}
+
+type Known = Arc<Mutex<Vec<(f64, Matrix)>>>;
+
+impl ScriptContact {
+    /// The lead for one sample.
+    pub fn for_sample(&self) -> Result<(Escape, Option<Told>)> {
+        let Some(f) = self.of_energy.clone() else { return Ok((self.escape.clone(), None)) };
+        let known = Known::default();
+        let nearest = known.clone();
+        let at: SelfEnergyAt = Arc::new(move |energy| {
+            let all = nearest.lock().unwrap_or_else(PoisonError::into_inner);
+            let best = all.iter().min_by(|a, b| (a.0 - energy).abs().total_cmp(&(b.0 - energy).abs()));
+            best.map(|(_, sigma)| sigma.clone())
+                .ok_or_else(|| Error::internal("a self-energy that was not asked for"))
+        });
+        Ok((Escape::new(self.escape.sites().to_vec(), at)?, Some(Told { f, known })))
+    }
+}
+
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<ScriptContact>("Contact");
+    rooms.room("transport", exported_module!(contact_functions));
+}
+
+/// A self-energy: a number, as a matrix of one row, or a Matrix.
+fn matrix_of(value: &Dynamic) -> Result<Matrix> {
+    if let Some(z) = as_complex(value) {
+        return Matrix::new(1, 1, Series::Complex(vec![z]));
+    }
+    value.read_lock::<Matrix>().map(|m| m.clone()).ok_or_else(|| {
+        Error::input(format!("a self-energy that is {}", type_of(value))).hint(
+            "it is a number, the same for all orbitals, a Matrix, or a function of the energy that gives one",
+        )
+    })
+}
+
+/// Self-energies that are kept.
+const MOST: usize = 4096;
+
+/// Asks the functions of a sample's leads for their self-energies at these energies. What they gave before may be
+/// another by now, if a variable that they use is.
+pub(super) fn tell(
+    ctx: &NativeCallContext,
+    sample: &Sample,
+    told: &[Told],
+    energies: &[f64],
+) -> Fallible<()> {
+    for Told { f, known } in told {
+        let calls = Callback::new(ctx);
+        let at = |energy: &f64| Ok((*energy, matrix_of(&calls.call(f, (*energy,))?)?));
+        let all: Result<Vec<(f64, Matrix)>> = energies.iter().map(at).collect();
+        let all = calls.finish(all)?;
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = |(energy, sigma): &(f64, Matrix)| {
+            known.iter().any(|(e, known)| e == energy && known.data() != sigma.data())
+        };
+        if known.len() + all.len() > MOST || all.iter().any(other) {
+            known.clear();
+            sample.forget();
+        }
+        for (energy, sigma) in all {
+            if !known.iter().any(|(e, _)| *e == energy) {
+                known.push((energy, sigma));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[export_module(root = "crate::script::native")]
+mod contact_functions {
+    /// A lead for `transport::system` that is given by its retarded self-energy on some sites: a number, the same for
+    /// all orbitals, a Matrix with a row for each orbital of the sites, or a function of the energy that gives one of
+    /// them. `-0.5 * I * rate` lets particles escape at a rate that does not depend on the energy, the wide-band limit
+    /// of a metal. It has no waves: its channels are the eigenvectors of Gamma = i (sigma - sigma^dagger), and what
+    /// passes between two such leads is Tr[Gamma G Gamma G^dagger] (Caroli, Combescot, Nozieres, Saint-James 1971).
+    /// Momenta and velocities of its channels are NaN.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // one level between two metals: T = g1 g2/(E^2 + (g1 + g2)^2/4)
+    /// let m = model(lattice::chain(1).boundary("open"));
+    /// let s = transport::system(m, #{ leads: [transport::contact([0], -0.5 * I * 0.3), transport::contact([0], |e| -0.5 * I * 0.1)] });
+    /// assert_close(s.transmission(0, 1, 0.2), 0.03 / (0.04 + 0.04), 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn contact(sites: Array, sigma: Dynamic) -> Fallible<ScriptContact> {
+        let sites = indices(Dynamic::from(sites), "site")?;
+        let of_energy = sigma.clone().try_cast::<FnPtr>();
+        let same = if of_energy.is_some() { Matrix::identity(1)? } else { matrix_of(&sigma)? };
+        Ok(ScriptContact { escape: Escape::new(sites, Arc::new(move |_| Ok(same.clone())))?, of_energy })
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn contact_to_string(contact: &mut ScriptContact) -> String {
+        format!("Contact on {} sites", contact.escape.sites().len())
+    }
+}
