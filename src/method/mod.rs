@@ -68,8 +68,8 @@ pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{
     Solution, SolveOptions, bicgstab, check_system, conjugate_gradient, in_range, multishift, only,
 };
-pub(crate) use solve::{gradient_steps, shifted_steps};
-pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
+pub(crate) use solve::{begin, finished, gradient_steps, relative, residual, shifted_steps};
+pub(crate) use subspace::{Diagonalised, hermitian_eigen, orthonormal, orthonormal_columns, rayleigh_ritz};
 pub use transport::{Lead, Particle, Sample};
 pub use units::unit_of;
 pub use window::Window;

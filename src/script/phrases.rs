@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 57] = [
+const PHRASES: [(&str, &str); 59] = [
     (
         "make vectors of the operator's size",
         "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator",
@@ -143,6 +143,11 @@ const PHRASES: [(&str, &str); 57] = [
     (
         "make it for a longer chain and take the terms that begin in its first cell",
         "make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites",
+    ),
+    ("solve on all sites", "use `even_odd: false`"),
+    (
+        "it works on a Wilson operator itself, without gamma5",
+        "it works on `wilson::operator(u, #{ mass: .. })` itself",
     ),
     ("solve with A^+ A", "solve with `d.dagger() * d`"),
     (
