@@ -255,12 +255,34 @@ impl Lattice {
             cell += x as usize * stride;
             stride *= n;
         }
-        if s >= self.basis.len() {
-            return Err(Error::input(format!("site {s} outside a unit cell of {} sites", self.basis.len()))
-                .hint("they are numbered from 0"));
-        }
+        self.need_sublattice(s)?;
         self.number(cell * self.basis.len() + s)
             .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+    }
+
+    /// Refuses a sublattice that there is not.
+    ///
+    /// # Errors
+    /// For such a one.
+    pub fn need_sublattice(&self, s: usize) -> Result<()> {
+        let n = self.basis.len();
+        if s < n {
+            return Ok(());
+        }
+        Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites"))
+            .hint("sublattices are numbered from 0"))
+    }
+
+    /// The number of the sublattice with this name.
+    ///
+    /// # Errors
+    /// When none has it.
+    pub fn sublattice(&self, name: &str) -> Result<usize> {
+        self.basis.iter().position(|site| site.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.basis.iter().map(|s| s.name.as_str()).collect();
+            Error::input(format!("no sublattice `{name}`"))
+                .hint(format!("the sublattices are {}", names.join(", ")))
+        })
     }
 
     /// Cell coordinates and sublattice of a site.
