@@ -239,6 +239,17 @@ impl Lattice {
     /// # Errors
     /// When the coordinates do not fit or lie outside, or the site was removed.
     pub fn site(&self, at: &[i64], s: usize) -> Result<usize> {
+        let cell = self.cell_at(at)?;
+        self.need_sublattice(s)?;
+        self.number(cell * self.basis.len() + s)
+            .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+    }
+
+    /// The number of the cell at the given coordinates; the first direction's count fastest.
+    ///
+    /// # Errors
+    /// When the coordinates do not fit or lie outside.
+    pub(super) fn cell_at(&self, at: &[i64]) -> Result<usize> {
         let d = self.dimension();
         if at.len() != d {
             return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len()))
@@ -247,17 +258,15 @@ impl Lattice {
         let (mut cell, mut stride) = (0, 1);
         for (direction, (&x, &n)) in at.iter().zip(&self.cells).enumerate() {
             if x < 0 || x as usize >= n {
+                let last = n - 1;
                 return Err(Error::input(format!(
-                    "cell {x} lies outside the lattice: direction {direction} has cells 0 to {}",
-                    n - 1
+                    "cell {x} lies outside the lattice: direction {direction} has cells 0 to {last}"
                 )));
             }
             cell += x as usize * stride;
             stride *= n;
         }
-        self.need_sublattice(s)?;
-        self.number(cell * self.basis.len() + s)
-            .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+        Ok(cell)
     }
 
     /// Refuses a sublattice that there is not.

@@ -13,6 +13,7 @@ mod kernel;
 mod moments;
 mod optical;
 mod record;
+mod saved;
 mod window;
 
 // Functions of operators.

@@ -447,9 +447,9 @@ mod block_functions {
     /// # Options
     /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with operators of block and site together, "l-1-1-r"
     ///   with blocks and sites apart; "auto" chooses for each operator.
-    /// - `operator_memory` (float >= 0, what the vectors of a search leave): bytes of a GPU that the operators may take;
-    ///   beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends hold
-    ///   them in main memory anyway.
+    /// - `operator_memory` (float >= 0, what the vectors of a search leave): bytes of a GPU that the operators may
+    ///   take; beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends
+    ///   hold them in main memory anyway.
     /// - `schedule` ("together" or "four-streams" or "no-streams"): how one GPU launches the products (Nemes, Barcza,
     ///   Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185 (2014) 1570): all together, or a launch for each block of the
     ///   result, in turn on "four-streams", or one after the other, "no-streams". The numbers are the same.
