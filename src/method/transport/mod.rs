@@ -3,6 +3,7 @@
 //! Electronic Transport in Mesoscopic Systems, chapter 3). What a lead does is told by the waves that it sends back
 //! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
 
+mod dense;
 mod gauge;
 mod lead;
 mod modes;

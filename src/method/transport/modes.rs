@@ -8,9 +8,10 @@ use std::f64::consts::{PI, TAU};
 use faer::prelude::Solve;
 use faer::{Mat, Par};
 
+use super::dense::inverse;
 use super::lead::Lead;
 use super::opening::{Channels, Opening, unresolved};
-use super::reflection::{Waves, inverse};
+use super::reflection::Waves;
 use crate::error::Result;
 use crate::number::hermitian::eigh;
 use crate::number::{C64, Column, Matrix, Table};

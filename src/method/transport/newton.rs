@@ -4,8 +4,9 @@ use faer::Mat;
 use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
 
-use super::reflection::{GOOD, Reflection, inverse, largest};
-use super::slab::{LeadSlab, one_less};
+use super::dense::{inverse, largest, one_less};
+use super::reflection::{GOOD, Reflection};
+use super::slab::LeadSlab;
 use crate::number::C64;
 
 /// What meets a lead behind a cell: `change - from change ahead` is what a change of the reflection adds to what it

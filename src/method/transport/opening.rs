@@ -3,8 +3,9 @@
 
 use faer::Mat;
 
+use super::dense::{inverse, largest};
 use super::lead::Lead;
-use super::reflection::{Reflection, Waves, inverse, largest};
+use super::reflection::{Reflection, Waves};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
 

@@ -11,6 +11,7 @@
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
 
+use super::dense::{inverse, largest};
 use super::slab::LeadSlab;
 use crate::error::Result;
 use crate::number::C64;
@@ -280,26 +281,43 @@ fn polynomials(places: &[f64], values: &[Mat<C64>], at: f64) -> Vec<Mat<C64>> {
     all
 }
 
-/// The inverse, if it is finite.
-pub fn inverse(a: MatRef<'_, C64>) -> Option<Mat<C64>> {
-    let x = a.partial_piv_lu().solve(&Mat::<C64>::identity(a.nrows(), a.nrows()));
-    largest(x.as_ref()).is_finite().then_some(x)
-}
+#[cfg(test)]
+mod tests {
+    use super::super::slab::Lasting;
+    use super::*;
 
-/// The largest modulus; NaN if there is one. By squares, as roots of sums take longer than what they are looked at for:
-/// moduli beyond 1e154 count as infinite, those below 1e-162 as zero.
-pub fn largest(a: MatRef<'_, C64>) -> f64 {
-    let mut most = 0.0f64;
-    for j in 0..a.ncols() {
-        for i in 0..a.nrows() {
-            let x = a[(i, j)].norm_sqr();
-            if !(x <= most) {
-                most = x;
-            }
-            if x.is_nan() {
-                return x;
-            }
-        }
+    /// A strip of a square lattice in a field, with sites that differ.
+    fn strip(n: usize, flux: f64) -> Waves {
+        let h = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
+            0 => C64::new(0.3 * (2.7 * i as f64).sin(), 0.0),
+            1 => -C64::ONE,
+            _ => C64::ZERO,
+        });
+        let joint = |i: usize| -C64::cis(std::f64::consts::TAU * flux * i as f64);
+        let v = Mat::from_fn(n, n, |i, j| if i == j { joint(i) } else { C64::ZERO });
+        Waves::new(&h, &v, (0..n).collect(), 1.0).unwrap()
     }
-    most.sqrt()
+
+    #[test]
+    fn waves_that_decay_need_not_be_followed() {
+        for (flux, energy) in [(0.08, -3.1), (0.08, -2.71), (0.0, -3.9), (0.0, 0.3), (0.3, -1.3)] {
+            let cell = strip(24, flux).cell(C64::new(energy, 1e-5)).unwrap();
+            let found = strip(24, flux).far(C64::new(energy, 1e-5), PASSED).unwrap();
+            let plain = (0..40).try_fold(cell, |slab, _| slab.twice()).unwrap().left;
+            let off = largest((&found - &plain).as_ref());
+            assert!(off < 1e-10, "{flux} {energy}: {off}");
+        }
+        // Some are left out indeed.
+        let passing = (0..8).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
+        let passing = passing.unwrap();
+        assert!(Lasting::new(&passing.outward, PASSED).to.ncols() < 12);
+        let lasting = Lasting::new(&passing.inward, PASSED);
+        assert!(largest((lasting.to * lasting.from - passing.inward).as_ref()) < 1e-15);
+    }
+
+    #[test]
+    fn a_field_is_not_reversible() {
+        let cell = |flux| strip(12, flux).cell(C64::new(0.3, 0.0)).unwrap();
+        assert!(cell(0.0).is_reversible() && !cell(1e-6).is_reversible());
+    }
 }

@@ -2,7 +2,7 @@
 
 use faer::Mat;
 
-use super::reflection::{inverse, largest};
+use super::dense::{inverse, largest, one_less};
 use crate::number::C64;
 
 /// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
@@ -14,9 +14,9 @@ pub struct LeadSlab {
 }
 
 /// What passes a piece of a lead, `to from`, by as few waves as there are.
-struct Lasting {
-    to: Mat<C64>,
-    from: Mat<C64>,
+pub struct Lasting {
+    pub to: Mat<C64>,
+    pub from: Mat<C64>,
 }
 
 /// Most doublings of a piece.
@@ -93,58 +93,12 @@ const SAME: f64 = 3e-14;
 
 impl Lasting {
     /// By rotations with pivots: waves of unit size, and what becomes of those that come.
-    fn new(passes: &Mat<C64>, passed: f64) -> Lasting {
+    pub fn new(passes: &Mat<C64>, passed: f64) -> Lasting {
         let n = passes.nrows();
         let d = passes.col_piv_qr();
         let (r, places) = (d.thin_R(), d.P());
         let rank = (0..n).take_while(|&k| r[(k, k)].norm() > passed).count();
         let to = d.compute_thin_Q().subcols(0, rank).to_owned();
         Lasting { to, from: r.subrows(0, rank) * places }
-    }
-}
-
-/// `1 - x`.
-pub fn one_less(x: &Mat<C64>) -> Mat<C64> {
-    Mat::from_fn(x.nrows(), x.ncols(), |i, j| if i == j { C64::ONE - x[(i, j)] } else { -x[(i, j)] })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::reflection::{PASSED, Waves};
-    use super::*;
-
-    /// A strip of a square lattice in a field, with sites that differ.
-    fn strip(n: usize, flux: f64) -> Waves {
-        let h = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
-            0 => C64::new(0.3 * (2.7 * i as f64).sin(), 0.0),
-            1 => -C64::ONE,
-            _ => C64::ZERO,
-        });
-        let joint = |i: usize| -C64::cis(std::f64::consts::TAU * flux * i as f64);
-        let v = Mat::from_fn(n, n, |i, j| if i == j { joint(i) } else { C64::ZERO });
-        Waves::new(&h, &v, (0..n).collect(), 1.0).unwrap()
-    }
-
-    #[test]
-    fn waves_that_decay_need_not_be_followed() {
-        for (flux, energy) in [(0.08, -3.1), (0.08, -2.71), (0.0, -3.9), (0.0, 0.3), (0.3, -1.3)] {
-            let cell = strip(24, flux).cell(C64::new(energy, 1e-5)).unwrap();
-            let found = strip(24, flux).far(C64::new(energy, 1e-5), PASSED).unwrap();
-            let plain = (0..40).try_fold(cell, |slab, _| slab.twice()).unwrap().left;
-            let off = largest((&found - &plain).as_ref());
-            assert!(off < 1e-10, "{flux} {energy}: {off}");
-        }
-        // Some are left out indeed.
-        let passing = (0..8).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
-        let passing = passing.unwrap();
-        assert!(Lasting::new(&passing.outward, PASSED).to.ncols() < 12);
-        let lasting = Lasting::new(&passing.inward, PASSED);
-        assert!(largest((lasting.to * lasting.from - passing.inward).as_ref()) < 1e-15);
-    }
-
-    #[test]
-    fn a_field_is_not_reversible() {
-        let cell = |flux| strip(12, flux).cell(C64::new(0.3, 0.0)).unwrap();
-        assert!(cell(0.0).is_reversible() && !cell(1e-6).is_reversible());
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use faer::reborrow::*;
 use faer::{Mat, MatMut};
 
-use super::reflection::{inverse, largest};
+use super::dense::{inverse, largest};
 use crate::backend::matrix::Csr;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
