@@ -253,7 +253,7 @@ impl Lattice {
         let d = self.dimension();
         if at.len() != d {
             return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len()))
-                .hint("give one whole number for each direction"));
+                .hint("give whole numbers, one a direction"));
         }
         let (mut cell, mut stride) = (0, 1);
         for (direction, (&x, &n)) in at.iter().zip(&self.cells).enumerate() {
@@ -261,7 +261,8 @@ impl Lattice {
                 let last = n - 1;
                 return Err(Error::input(format!(
                     "cell {x} lies outside the lattice: direction {direction} has cells 0 to {last}"
-                )));
+                ))
+                .hint("cells are numbered from 0 in each direction"));
             }
             cell += x as usize * stride;
             stride *= n;

@@ -8,6 +8,7 @@ use faer::Mat;
 
 use super::super::carry::BondMatrices;
 use super::super::dense::{product, square, thin_svd};
+use super::super::density::entropy;
 use super::super::space::{Label, Space};
 use super::super::tensor::{Tensor, adjoint, complex};
 use super::bonds::diagonal;
@@ -119,6 +120,19 @@ impl<T: Element> Uniform<T> {
         all.iter_mut().for_each(|w| w.0 /= sum);
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         Ok(all)
+    }
+
+    /// The entanglement entropy `- sum w ln w` of each bond, that behind the first site first.
+    ///
+    /// # Errors
+    /// When a decomposition does not converge.
+    pub fn entropies(&self) -> Result<Vec<f64>> {
+        let n = self.count();
+        let of = |bond: usize| -> Result<f64> {
+            let weights: Vec<f64> = self.spectrum((bond + 1) % n)?.iter().map(|w| w.0).collect();
+            Ok(entropy(&weights))
+        };
+        (0..n).map(of).collect()
     }
 
     /// How far the two forms are from the same state: the largest norm of `A_L C - C A_R`, over the sites.

@@ -330,13 +330,7 @@ mod uniform_functions {
     /// ```
     #[rhai_fn(global, get = "entropy", pure, return_raw)]
     pub fn entropy(held: &mut HeldUniform) -> Fallible<Table> {
-        let n = held.cell().sites.count();
-        let mut entropies = Vec::with_capacity(n);
-        for bond in 0..n {
-            let weights = either!(&held.state, s => s.spectrum((bond + 1) % n))?;
-            entropies.push(weights.iter().filter(|w| w.0 > 0.0).map(|w| -w.0 * w.0.ln()).sum::<f64>());
-        }
-        Ok(by_bond(entropies)?)
+        Ok(by_bond(either!(&held.state, s => s.entropies())?)?)
     }
 
     /// The weights of the Schmidt decomposition at a bond, descending.
