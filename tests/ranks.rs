@@ -1,5 +1,6 @@
 //! Several ranks of one run, under every MPI that is found: the launchers in `UMKLAPP_TEST_MPIEXEC` (a list of files,
-//! with a colon between two) and the one on the path. Without any, these tests say so and test nothing.
+//! with a colon between two) and the one on the path. Without any, these tests say so and test nothing; a launcher that
+//! is named and not there fails them.
 
 #[cfg(target_os = "linux")]
 mod ends;
@@ -20,7 +21,10 @@ fn launchers() -> &'static [PathBuf] {
     static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FOUND.get_or_init(|| {
         let named = std::env::var_os("UMKLAPP_TEST_MPIEXEC").unwrap_or_default();
-        let mut all: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| p.is_file()).collect();
+        let mut all: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| p != Path::new("")).collect();
+        // Who names launchers wants these tests to test something.
+        let lost: Vec<&PathBuf> = all.iter().filter(|p| !p.is_file()).collect();
+        assert!(lost.is_empty(), "UMKLAPP_TEST_MPIEXEC names what is not there: {lost:?}");
         let path = std::env::var_os("PATH").unwrap_or_default();
         all.extend(std::env::split_paths(&path).map(|folder| folder.join("mpiexec")).find(|p| p.is_file()));
         if all.is_empty() {

@@ -3,7 +3,7 @@
 
 use super::{BlockVector, Vectors};
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, root};
 
 /// Columns of a list that are put side by side together.
 const SIDE_BY_SIDE: usize = 64;
@@ -16,6 +16,10 @@ pub trait Algebra: Vectors {
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()>;
     /// Column-wise `<x|y>`, conjugating `x`, summed over local rows.
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
+    /// The norm |x| of each column; NaN where an entry is.
+    fn norms(&self, x: &BlockVector) -> Result<Vec<f64>> {
+        Ok(self.dots(x, x)?.iter().map(|z| root(z.re)).collect())
+    }
     /// Adds the parts of `Re <x|y>` of single columns to `sums`, one or more of them: rows are dealt out to these in
     /// turn. A backend that sums in its own way adds everything to the first.
     fn lane_dots(&self, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {

@@ -96,7 +96,7 @@ pub fn open(
     let say = note.clone();
     let uneven = uneven(world, choice, &found, interrupt, Box::new(move |text| say(text)))?;
     let note = Box::new(move |text: &str| note(text));
-    Ok(Arc::new(Ranks::new(world, found.device, (grid, note), choice.share_from, uneven)?))
+    Ok(Arc::new(Ranks::new(world, found.device, grid, note, choice.share_from, uneven)?))
 }
 
 /// What a rank computes on.

@@ -1,6 +1,7 @@
 //! Lattice gauge theory: SU(3) links and where they come from, smearing and flow, observables, files of other programs,
 //! and the overlap operator. The Wilson-Dirac operator itself is in `operator`; kernels are in `backend`.
 
+mod even_odd;
 mod field;
 pub mod files;
 mod flow;
@@ -14,6 +15,7 @@ pub mod overlap;
 pub mod su3;
 mod sums;
 
+pub use even_odd::{EvenOddMethod, solve_even_odd};
 pub use flow::{ape, stout, wilson_flow};
 pub use generate::reference_row;
 pub use given::onto_su3;

@@ -1,6 +1,6 @@
 //! 3 x 3 complex matrices: products, exponentials of Hermitian ones, projection onto SU(3), Gell-Mann matrices.
 
-pub use crate::backend::matrix::wilson::Su3;
+pub use crate::backend::matrix::wilson::{Su3, with_rows};
 use crate::number::C64;
 
 /// The unit matrix.
@@ -97,8 +97,7 @@ pub fn reunitarised(u: &Su3) -> Su3 {
     let b = [u[3], u[4], u[5]];
     let along: C64 = (0..3).map(|k| a[k].conj() * b[k]).sum();
     let b = unit(std::array::from_fn(|k| b[k] - along * a[k]));
-    let cross = |i: usize, j: usize| (a[i] * b[j] - a[j] * b[i]).conj();
-    [a[0], a[1], a[2], b[0], b[1], b[2], cross(1, 2), cross(2, 0), cross(0, 1)]
+    with_rows(a, b)
 }
 
 /// The element of SU(3) that maximises Re Tr(U^+ m): iterated over the three SU(2) subgroups.

@@ -162,16 +162,8 @@ impl Model {
             }
         });
         stop.check()?;
-        for i in 0..rows {
-            row_start[i + 1] += row_start[i];
-        }
+        let narrow = Csr::start_rows(&mut row_start, self.rows(), T::DTYPE)?;
         let entries = row_start[rows];
-        let narrow = self.rows() <= u32::MAX as usize;
-        let index_bytes = if narrow { 4 } else { 8 };
-        memory::ensure(
-            entries as u128 * (T::DTYPE.bytes() + index_bytes) as u128,
-            &format!("a sparse matrix of {rows} rows and {entries} entries"),
-        )?;
         let mut values = vec![T::default(); entries];
         let columns = if narrow {
             let mut columns = vec![0u32; entries];

@@ -382,25 +382,3 @@ impl Model {
         Ok(())
     }
 }
-
-impl super::Lattice {
-    /// The number of a cell.
-    fn cell_at(&self, at: &[i64]) -> Result<usize> {
-        let d = self.dimension();
-        if at.len() != d {
-            return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len()))
-                .hint("cells of defects are arrays of whole numbers, one a direction"));
-        }
-        let inside = at.iter().zip(&self.cells).all(|(&x, &n)| x >= 0 && (x as usize) < n);
-        if !inside {
-            let sizes: Vec<String> = self.cells.iter().map(usize::to_string).collect();
-            return Err(Error::input(format!(
-                "cell {at:?} lies outside the lattice of {} cells",
-                sizes.join(" x ")
-            ))
-            .hint("cells are numbered from 0 in each direction"));
-        }
-        let number = at.iter().zip(&self.cells).rev().fold(0, |sum, (&x, &n)| sum * n + x as usize);
-        Ok(number)
-    }
-}

@@ -239,28 +239,60 @@ impl Lattice {
     /// # Errors
     /// When the coordinates do not fit or lie outside, or the site was removed.
     pub fn site(&self, at: &[i64], s: usize) -> Result<usize> {
+        let cell = self.cell_at(at)?;
+        self.need_sublattice(s)?;
+        self.number(cell * self.basis.len() + s)
+            .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+    }
+
+    /// The number of the cell at the given coordinates; the first direction's count fastest.
+    ///
+    /// # Errors
+    /// When the coordinates do not fit or lie outside.
+    pub(super) fn cell_at(&self, at: &[i64]) -> Result<usize> {
         let d = self.dimension();
         if at.len() != d {
             return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len()))
-                .hint("give one whole number for each direction"));
+                .hint("give whole numbers, one a direction"));
         }
         let (mut cell, mut stride) = (0, 1);
         for (direction, (&x, &n)) in at.iter().zip(&self.cells).enumerate() {
             if x < 0 || x as usize >= n {
+                let last = n - 1;
                 return Err(Error::input(format!(
-                    "cell {x} lies outside the lattice: direction {direction} has cells 0 to {}",
-                    n - 1
-                )));
+                    "cell {x} lies outside the lattice: direction {direction} has cells 0 to {last}"
+                ))
+                .hint("cells are numbered from 0 in each direction"));
             }
             cell += x as usize * stride;
             stride *= n;
         }
-        if s >= self.basis.len() {
-            return Err(Error::input(format!("site {s} outside a unit cell of {} sites", self.basis.len()))
-                .hint("they are numbered from 0"));
+        Ok(cell)
+    }
+
+    /// Refuses a sublattice that there is not.
+    ///
+    /// # Errors
+    /// For such a one.
+    pub fn need_sublattice(&self, s: usize) -> Result<()> {
+        let n = self.basis.len();
+        if s < n {
+            return Ok(());
         }
-        self.number(cell * self.basis.len() + s)
-            .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+        Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites"))
+            .hint("sublattices are numbered from 0"))
+    }
+
+    /// The number of the sublattice with this name.
+    ///
+    /// # Errors
+    /// When none has it.
+    pub fn sublattice(&self, name: &str) -> Result<usize> {
+        self.basis.iter().position(|site| site.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.basis.iter().map(|s| s.name.as_str()).collect();
+            Error::input(format!("no sublattice `{name}`"))
+                .hint(format!("the sublattices are {}", names.join(", ")))
+        })
     }
 
     /// Cell coordinates and sublattice of a site.

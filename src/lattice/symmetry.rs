@@ -1,6 +1,6 @@
 //! Permutations of the sites that symmetries of a lattice make: translations, reflections, rotations.
 
-use super::lattice::Lattice;
+use super::lattice::{Lattice, no_axis};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::task;
@@ -51,6 +51,49 @@ impl Lattice {
             moved.1.push(sign && (x / n) % 2 == 1);
         }
         Ok(moved)
+    }
+
+    /// The permutation of the reflection along a Cartesian axis, which turns its coordinate x into -x, as of
+    /// [`Lattice::point_symmetry`].
+    ///
+    /// # Errors
+    /// When there is no such axis or symmetry.
+    pub fn reflection(&self, axis: usize) -> Result<Vec<usize>> {
+        if axis >= self.space() {
+            return Err(no_axis(axis, self.space()));
+        }
+        let entry = |i: usize, j: usize| match i == j {
+            true if i == axis => -1.0,
+            same => f64::from(u8::from(same)),
+        };
+        self.point_symmetry(&self.turn(entry), &format!("reflection along axis {axis}"))
+    }
+
+    /// The permutation of the rotation by 2 pi / `fold` in the plane of the first two axes, as of
+    /// [`Lattice::point_symmetry`].
+    ///
+    /// # Errors
+    /// When there is no such plane or symmetry.
+    pub fn rotation(&self, fold: i64) -> Result<Vec<usize>> {
+        let space = self.space();
+        if space < 2 || !(1..=1000).contains(&fold) {
+            return Err(Error::input(format!("a rotation by a turn over {fold} in {space} dimensions"))
+                .hint("two dimensions or more, and a whole part of a turn"));
+        }
+        let (sin, cos) = (std::f64::consts::TAU / fold as f64).sin_cos();
+        let entry = |i: usize, j: usize| match (i, j) {
+            (0, 0) | (1, 1) => cos,
+            (0, 1) => -sin,
+            (1, 0) => sin,
+            _ => f64::from(u8::from(i == j)),
+        };
+        self.point_symmetry(&self.turn(entry), &format!("rotation of order {fold}"))
+    }
+
+    /// A matrix of the space's Cartesian coordinates, by rows.
+    fn turn(&self, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
+        let space = self.space();
+        (0..space).map(|i| (0..space).map(|j| entry(i, j)).collect()).collect()
     }
 
     /// The permutation of a reflection or rotation, x -> R x + shift, R by rows: with the shift that takes site 0 to

@@ -228,7 +228,8 @@ impl Basis {
     /// When there is no such state.
     pub fn state(&self, number: usize) -> Result<Vec<u8>> {
         if number >= self.dim {
-            return Err(Error::input(format!("state {number} outside a basis of {}", self.dim)));
+            return Err(Error::input(format!("state {number} outside a basis of {}", self.dim))
+                .hint("states are numbered from 0"));
         }
         Ok(BasisPath::at(self, number).states)
     }
@@ -238,9 +239,7 @@ impl Basis {
     /// # Errors
     /// When there is not one local state a site.
     pub fn number(&self, states: &[u8]) -> Result<Option<usize>> {
-        if states.len() != self.sites.count() {
-            return Err(Error::input(format!("{} local states for {}", states.len(), self.sites)));
-        }
+        self.sites.need_each(states.len())?;
         let (mut node, mut number) = (0, 0);
         for (level, &state) in self.levels.iter().zip(states) {
             if state as usize >= level.dim {

@@ -125,6 +125,19 @@ impl OpSum {
         Ok(())
     }
 
+    /// Adds the terms of decaying couplings at the distances 1 to `most`, in steps of each.
+    ///
+    /// # Errors
+    /// As of [`OpSum::add`].
+    pub fn add_nearest(&mut self, tails: &[Tail], most: usize) -> Result<()> {
+        for tail in tails {
+            for k in 1..=most {
+                self.add(tail.coefficient * tail.ratio.powu(k as u32), tail.at(k))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a coupling that decays exponentially with the distance.
     ///
     /// # Errors

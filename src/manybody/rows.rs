@@ -147,15 +147,8 @@ fn assemble<T: Scalar>(source: &dyn RowSource, wrap: fn(Vec<T>) -> Values, task:
         });
         steps.advance((slab * slabs + counts.len()).min(rows))?;
     }
-    for row in 0..rows {
-        row_start[row + 1] += row_start[row];
-    }
+    let narrow = Csr::start_rows(&mut row_start, cols, T::DTYPE)?;
     let entries = row_start[rows];
-    let narrow = cols <= u32::MAX as usize;
-    memory::ensure(
-        entries as u128 * (T::DTYPE.bytes() + if narrow { 4 } else { 8 }) as u128,
-        &format!("a sparse matrix of {rows} rows and {entries} entries"),
-    )?;
     let mut values = vec![T::default(); entries];
     let columns = if narrow {
         let mut columns = vec![0u32; entries];

@@ -116,6 +116,27 @@ impl Sites {
         self.sites.get(i).ok_or_else(|| self.outside(i))
     }
 
+    /// The numbers of local states that are named, one for each site.
+    ///
+    /// # Errors
+    /// When there is not one name a site, or a site has no such state.
+    pub fn states<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>> {
+        self.need_each(names.len())?;
+        self.iter().zip(names).map(|(site, name)| site.state(name.as_ref())).collect()
+    }
+
+    /// Refuses another number of local states than one for each site.
+    ///
+    /// # Errors
+    /// For such a number.
+    pub fn need_each(&self, states: usize) -> Result<()> {
+        if states == self.count() {
+            return Ok(());
+        }
+        Err(Error::input(format!("{states} local states for {self}"))
+            .hint("a product state has one for each site"))
+    }
+
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Site>> {
         self.sites.iter()
     }

@@ -13,8 +13,8 @@ use crate::method::fixed::{first, fixed, joint, width};
 use crate::method::olsen::{Diagonal, basis_states, olsen};
 use crate::method::subspace::{Subspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
+use crate::number::C64;
 use crate::number::philox::Stream;
-use crate::number::{C64, root};
 use crate::operator::{Operator, not_finite};
 use crate::task::{Steps, Task};
 
@@ -328,7 +328,7 @@ impl DavidsonSearch<'_, '_> {
             let found = count.min(theta.len());
             let targets: Vec<usize> = (0..block.min(theta.len())).collect();
             let (r, x) = space.residuals(&s, &targets, &theta)?;
-            let mut norms: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+            let mut norms = device.norms(&r)?;
             if norms.iter().any(|n| !n.is_finite()) {
                 return Err(not_finite());
             }
@@ -370,7 +370,7 @@ impl DavidsonSearch<'_, '_> {
                 let mut residuals = own;
                 if columns.len() > found {
                     let rest = space.residuals(&s, &columns[found..], &theta)?.0;
-                    residuals.extend(device.dots(&rest, &rest)?.iter().map(|z| root(z.re)));
+                    residuals.extend(device.norms(&rest)?);
                 }
                 return Ok(Eigen {
                     values: theta[..columns.len()].to_vec(),

@@ -3,6 +3,7 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::moments::ALIKE;
+use crate::method::saved::Saved;
 use crate::method::{Averaged, Provenance, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
@@ -353,9 +354,7 @@ impl DoubleMoments {
     /// # Errors
     /// Those of the table.
     pub fn to_table(&self) -> Result<Table> {
-        let columns =
-            self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Complex(c.clone())));
-        let table = Table::from_columns(columns)?
+        let table = Saved::columns(self.columns.iter().cloned().map(Series::Complex))?
             .with_report("center", self.window.center)
             .with_report("half_width", self.window.half_width)
             .with_report("dimension", self.dim)
@@ -374,24 +373,14 @@ impl DoubleMoments {
     /// When the table is of something else.
     pub fn from_table(table: &Table) -> Result<Self> {
         let value = |key: &str| table.report().get(key);
-        let number = |key: &str| {
-            value(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
-                Error::input(format!(
-                    "the table is not one of two-dimensional moments: its report has no `{key}`"
-                ))
-                .hint("they are saved with their report")
-            })
-        };
-        let window = Window { center: number("center")?, half_width: number("half_width")? };
-        if !window.center.is_finite() || !(window.half_width > 0.0) {
-            return Err(Error::input("the saved moments have no window"));
-        }
+        let saved = Saved { table, what: "two-dimensional moments" };
+        let window = saved.window()?;
         let label = value("label").and_then(serde_json::Value::as_str).unwrap_or_default();
         let columns = table
             .columns()
             .map(|(name, data)| data.numbers(name).map(crate::number::Series::to_complex))
             .collect::<Result<_>>()?;
-        let (dim, count) = (number("dimension")? as usize, number("orders")? as usize);
+        let (dim, count) = (saved.number("dimension")? as usize, saved.number("orders")? as usize);
         let volume = value("volume").and_then(serde_json::Value::as_f64);
         let record = Provenance::from_json(value("record"))?;
         Ok(DoubleMoments { record, ..Self::of_vectors(window, dim, count, columns)?.on(volume, label) })

@@ -68,7 +68,7 @@ fn scale(h: &Operator, psi: &mut BlockVector, factors: &[C64]) -> Result<()> {
 
 /// Brings all columns to norm one.
 fn normalise(h: &Operator, of: &mut Evolved) -> Result<()> {
-    let norms: Vec<f64> = h.device().dots(&of.psi, &of.psi)?.iter().map(|z| z.re.sqrt()).collect();
+    let norms = h.device().norms(&of.psi)?;
     if norms.iter().any(|n| !n.is_finite()) {
         return Err(Error::numeric("the evolved state is not finite")
             .hint("the operator or the state may have entries that are not finite"));

@@ -7,8 +7,9 @@ use std::ops::Range;
 use super::Eigen;
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::Result;
+use crate::number::linalg::unitary_factor;
 use crate::number::philox::Stream;
-use crate::number::{C64, DType, root, scalar};
+use crate::number::{C64, DType};
 use crate::operator::Operator;
 
 /// Levels that differ by less than this share of the tolerance count as one: vectors that mix them have a residual of
@@ -76,7 +77,7 @@ pub(super) fn fixed(h: &Operator, mut found: Eigen, count: usize) -> Result<Eige
         let n = level.len();
         let own: Vec<C64> =
             level.clone().flat_map(|k| common[k * most..k * most + n].iter().copied()).collect();
-        let Some(q) = unitary(n, &own) else { continue };
+        let Some(q) = unitary_factor(n, &own) else { continue };
         if n == 1 {
             phases[level.start] = q[0];
         } else {
@@ -121,7 +122,7 @@ fn bound(h: &Operator, x: &BlockVector, level: Range<usize>, found: &mut Eigen) 
         let mut r = h.apply(x)?;
         let minus: Vec<C64> = found.values[level.clone()].iter().map(|v| C64::new(-v, 0.0)).collect();
         device.axpby(&minus, x, &[C64::ONE], &mut r)?;
-        device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect()
+        device.norms(&r)?
     } else {
         vec![all; level.len()]
     };
@@ -129,44 +130,9 @@ fn bound(h: &Operator, x: &BlockVector, level: Range<usize>, found: &mut Eigen) 
     Ok(())
 }
 
-/// The unitary factor of a square matrix, row-major, whose other factor is triangular with a positive diagonal; none
-/// where that diagonal vanishes.
-fn unitary(n: usize, m: &[C64]) -> Option<Vec<C64>> {
-    let mut columns: Vec<Vec<C64>> = Vec::new();
-    for j in 0..n {
-        let mut v: Vec<C64> = (0..n).map(|i| m[i * n + j]).collect();
-        let before = scalar::norm(&v);
-        // Twice, so that rounding does not creep in.
-        for _ in 0..2 {
-            for q in &columns {
-                let along: C64 = q.iter().zip(&v).map(|(q, v)| q.conj() * v).sum();
-                v.iter_mut().zip(q).for_each(|(v, q)| *v -= along * q);
-            }
-        }
-        let norm = scalar::norm(&v);
-        if !(norm > 1e-12 * before) {
-            return None;
-        }
-        v.iter_mut().for_each(|v| *v *= 1.0 / norm);
-        columns.push(v);
-    }
-    Some((0..n * n).map(|k| columns[k % n][k / n]).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_unitary_factor_is_the_one_of_a_positive_diagonal() {
-        let m: Vec<C64> =
-            [(1.0, 2.0), (0.5, -1.0), (-3.0, 0.0), (2.0, 1.0)].map(|(a, b)| C64::new(a, b)).into();
-        let q = unitary(2, &m).unwrap();
-        let r = |i: usize, j: usize| (0..2).map(|k| q[k * 2 + i].conj() * m[k * 2 + j]).sum::<C64>();
-        assert!(r(1, 0).norm() < 1e-14 && r(0, 0).im.abs() < 1e-14 && r(0, 0).re > 0.0 && r(1, 1).re > 0.0);
-        assert!(unitary(1, &[C64::ZERO]).is_none());
-        assert_eq!(unitary(1, &[C64::new(-2.0, 0.0)]).unwrap(), [C64::new(-1.0, 0.0)]);
-    }
 
     #[test]
     fn values_within_the_width_are_one_level() {

@@ -79,7 +79,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
         (vector, size) = (scaled, -factors[0].ln());
     }
     for _ in 0..MOST_STEPS {
-        let norm = device.dots(&vector, &vector)?[0].re.sqrt();
+        let norm = device.norms(&vector)?[0];
         if !norm.is_finite() {
             return Err(Error::numeric("the vector to evolve is not finite"));
         }
@@ -140,7 +140,7 @@ impl KrylovSpace<'_> {
             task.check()?;
             let k = self.basis.len();
             let next = self.orthogonal_product()?;
-            let rest = device.dots(&next, &next)?[0].re.sqrt();
+            let rest = device.norms(&next)?[0];
             largest = largest.max(self.alpha[k - 1].abs()).max(rest);
             if !largest.is_finite() {
                 return Err(Error::numeric("a product with the operator is not finite"));

@@ -13,6 +13,7 @@ mod kernel;
 mod moments;
 mod optical;
 mod record;
+mod saved;
 mod window;
 
 // Functions of operators.
@@ -68,8 +69,8 @@ pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{
     Solution, SolveOptions, bicgstab, check_system, conjugate_gradient, in_range, multishift, only,
 };
-pub(crate) use solve::{gradient_steps, shifted_steps};
-pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
+pub(crate) use solve::{begin, finished, gradient_steps, relative, residual, shifted_steps};
+pub(crate) use subspace::{Diagonalised, hermitian_eigen, orthonormal, orthonormal_columns, rayleigh_ritz};
 pub use transport::{Contact, Escape, Lead, Particle, Sample, SelfEnergyAt};
 pub use units::unit_of;
 pub use window::Window;

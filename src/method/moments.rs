@@ -5,6 +5,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::method::saved::Saved;
 use crate::method::{Averaged, DampingKernel, Provenance, Window, unit_of};
 use crate::number::{Series, Table, student};
 
@@ -87,9 +88,7 @@ impl Moments {
 
     /// One column per vector. The report holds the rest of what [`Moments::from_table`] needs.
     pub fn to_table(&self) -> Result<Table> {
-        let columns =
-            self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Real(c.clone())));
-        let table = Table::from_columns(columns)?
+        let table = Saved::columns(self.columns.iter().cloned().map(Series::Real))?
             .with_report("lower", self.window.lower())
             .with_report("upper", self.window.upper())
             .with_report("center", self.window.center)
@@ -105,20 +104,12 @@ impl Moments {
     /// # Errors
     /// When the table is of something else.
     pub fn from_table(table: &Table) -> Result<Moments> {
-        let number = |key: &str| {
-            table.report().get(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
-                Error::input(format!("the table is not one of moments: its report has no `{key}`"))
-                    .hint("moments are saved with their report")
-            })
-        };
-        let window = Window { center: number("center")?, half_width: number("half_width")? };
-        if !window.center.is_finite() || !(window.half_width > 0.0) {
-            return Err(Error::input("the saved moments have no window"));
-        }
+        let saved = Saved { table, what: "moments" };
+        let window = saved.window()?;
         let columns: Result<Vec<Vec<f64>>> =
             table.columns().map(|(name, data)| Ok(data.numbers(name)?.as_real(name)?.to_vec())).collect();
-        let mut moments = Moments::new(window, number("dimension")? as usize, columns?)?;
-        moments.seconds = number("seconds")?;
+        let mut moments = Moments::new(window, saved.number("dimension")? as usize, columns?)?;
+        moments.seconds = saved.number("seconds")?;
         moments.record = Provenance::from_json(table.report().get("record"))?;
         Ok(moments)
     }

@@ -6,11 +6,11 @@
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
 use crate::method::fixed::{fixed, joint, width};
-use crate::method::subspace::{hermitian_eigen, orthonormal};
+use crate::method::subspace::{orthonormal, rayleigh_ritz};
 use crate::method::units::{Units, countable, positive};
 use crate::method::{Eigen, Ended, Window};
+use crate::number::C64;
 use crate::number::philox::Stream;
-use crate::number::{C64, root};
 use crate::operator::{Operator, not_finite};
 use crate::task::Task;
 
@@ -203,25 +203,10 @@ impl RitzVectors {
 
     /// The span's vectors made orthonormal, then rotated to diagonalise A among them.
     fn diagonalise(&mut self) -> Result<()> {
-        let device = self.device().clone();
         self.fill()?;
-        let mut y = device.zeros(self.x.dtype(), self.x.rows(), self.x.columns())?;
-        self.a.update(Update::PRODUCT, &self.x, &mut y, None)?;
         self.products += self.x.columns();
-        let n = self.x.columns();
-        let projected = device.gram(&self.x, &y)?;
-        if projected.iter().any(|z| !z.is_finite()) {
-            return Err(not_finite());
-        }
-        let (values, rotation) = hermitian_eigen(n, &projected, self.a.dtype().is_complex())?;
-        let mut x = device.zeros(self.x.dtype(), self.x.rows(), n)?;
-        device.combine(&self.x, &rotation, 0.0, &mut x)?;
-        let mut r = device.zeros(self.x.dtype(), self.x.rows(), n)?;
-        device.combine(&y, &rotation, 0.0, &mut r)?;
-        let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
-        device.axpby(&minus, &x, &[C64::ONE], &mut r)?;
-        self.norms = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
-        (self.x, self.values) = (x, values);
+        let found = rayleigh_ritz(&self.a, &self.x)?;
+        (self.x, self.values, self.norms) = (found.vectors, found.values, found.norms);
         self.cycles += 1;
         self.join();
         Ok(())

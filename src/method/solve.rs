@@ -150,13 +150,36 @@ fn real(x: &[f64]) -> Vec<C64> {
     x.iter().map(|&x| C64::new(x, 0.0)).collect()
 }
 
+/// |r|/|b| of each column from the norms; 0 where b vanishes.
+pub(crate) fn relative(r: &[f64], b: &[f64]) -> Vec<f64> {
+    r.iter().zip(b).map(|(r, b)| ratio(*r, *b)).collect()
+}
+
+/// The largest |r|/|b| of a column, from the squares of the norms.
+fn largest(rr: &[f64], bb: &[f64]) -> f64 {
+    rr.iter().zip(bb).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max)
+}
+
+/// Refuses <p|A p> that are not positive, of columns that are not done.
+fn check_positive(pq: &[f64], rr: &[f64], remedy: &'static str) -> Result<()> {
+    if pq.iter().zip(rr).all(|(pq, rr)| *rr == 0.0 || *pq > 0.0) {
+        return Ok(());
+    }
+    Err(Error::input("conjugate gradients met a direction in which the operator is not positive")
+        .hint(remedy))
+}
+
 /// `a / b`, and 0 for columns that are done.
 fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }
 }
 
 /// Where a solver starts (zero by default), and the residual there.
-fn begin(a: &Operator, b: &BlockVector, start: Option<BlockVector>) -> Result<(BlockVector, BlockVector)> {
+pub(crate) fn begin(
+    a: &Operator,
+    b: &BlockVector,
+    start: Option<BlockVector>,
+) -> Result<(BlockVector, BlockVector)> {
     match start {
         Some(start) => {
             let mut start = a.accept(&start)?.unwrap_or(start);
@@ -171,13 +194,14 @@ fn begin(a: &Operator, b: &BlockVector, start: Option<BlockVector>) -> Result<(B
 }
 
 /// `b - A x`.
-fn residual(a: &Operator, b: &BlockVector, x: &BlockVector) -> Result<BlockVector> {
+pub(crate) fn residual(a: &Operator, b: &BlockVector, x: &BlockVector) -> Result<BlockVector> {
     let mut r = b.clone();
     a.update(Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, x, &mut r, None)?;
     Ok(r)
 }
 
-fn finished(
+/// The solution `x` with its true residuals.
+pub(crate) fn finished(
     a: &Operator,
     b: &BlockVector,
     x: BlockVector,
@@ -185,8 +209,11 @@ fn finished(
     tolerance: f64,
 ) -> Result<Solution> {
     let device = a.device();
-    let (r, size) = (squares(device, &residual(a, b, &x)?)?, squares(device, b)?);
-    let residuals: Vec<f64> = r.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).collect();
+    let r = device.norms(&residual(a, b, &x)?)?;
+    if r.iter().any(|r| !r.is_finite()) {
+        return Err(not_finite());
+    }
+    let residuals = relative(&r, &device.norms(b)?);
     // The recurrence's residual, by which iterations end, may lie a little lower than the true one.
     let converged = residuals.iter().all(|r| *r <= 2.0 * tolerance);
     Ok(Solution { x, residuals, iterations, converged })
@@ -237,17 +264,12 @@ pub(crate) fn gradient_steps(
     let progress = task.start("conjugate gradients", options.max_iterations);
     let mut iterations = 0;
     loop {
-        let relative = rr.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max);
+        let relative = largest(&rr, &size);
         if relative <= options.tolerance || iterations >= options.max_iterations {
             return Ok((x, iterations));
         }
         let pq = apply(&p, &mut q, relative)?;
-        if pq.iter().zip(&rr).any(|(pq, rr)| *rr > 0.0 && !(*pq > 0.0)) {
-            return Err(Error::input(
-                "conjugate gradients met a direction in which the operator is not positive",
-            )
-            .hint("solve with A^+ A, or by BiCGStab"));
-        }
+        check_positive(&pq, &rr, "solve with A^+ A, or by BiCGStab")?;
         let alpha: Vec<f64> = rr.iter().zip(&pq).map(|(r, p)| ratio(*r, *p)).collect();
         device.axpby(&real(&alpha), &p, &[C64::ONE], &mut x)?;
         device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[C64::ONE], &mut r)?;
@@ -313,18 +335,13 @@ pub(crate) fn shifted_steps(
     let mut iterations = 0;
     let progress = task.start("multi-shift conjugate gradients", max_iterations);
     loop {
-        let relative = rr.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max);
+        let relative = largest(&rr, &size);
         if relative <= tolerance || iterations >= max_iterations {
             return Ok((x, iterations));
         }
         let mut dots = Dots::default();
         a.update(Update { alpha: 1.0, beta: base, gamma: 0.0 }, &p, &mut q, Some(&mut dots))?;
-        if dots.wv.iter().zip(&rr).any(|(pq, rr)| *rr > 0.0 && !(*pq > 0.0)) {
-            return Err(Error::input(
-                "conjugate gradients met a direction in which the operator is not positive",
-            )
-            .hint("solve with A^+ A"));
-        }
+        check_positive(&dots.wv, &rr, "solve with A^+ A")?;
         let alpha: Vec<f64> = rr.iter().zip(&dots.wv).map(|(r, p)| ratio(*r, *p)).collect();
         device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[C64::ONE], &mut r)?;
         let next = squares(device, &r)?;
@@ -385,7 +402,7 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
     let minus = |z: &[C64]| -> Vec<C64> { z.iter().map(|z| -z).collect() };
     loop {
         let rr = squares(device, &r)?;
-        let relative = rr.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max);
+        let relative = largest(&rr, &size);
         if relative <= tolerance || iterations >= options.max_iterations {
             break;
         }

@@ -1,7 +1,7 @@
 //! A growing orthonormal basis V with its images W = H V, in blocks on the device, and the small projected matrix
 //! V^H W on the host: what Davidson's and Lanczos' methods share.
 
-use crate::backend::{BlockVector, Device};
+use crate::backend::{BlockVector, Device, Update};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::{Operator, not_finite};
@@ -341,6 +341,41 @@ pub(crate) fn orthonormal(device: &Device, x: &BlockVector) -> Result<BlockVecto
             .ok_or_else(|| Error::numeric("the vectors of a subspace vanish"))?;
     }
     Ok(x)
+}
+
+/// A Hermitian operator diagonalised within a space (Rayleigh, Ritz).
+pub(crate) struct Diagonalised {
+    /// The values theta_k, ascending.
+    pub values: Vec<f64>,
+    /// Their orthonormal vectors x_k, a column each, which span the space.
+    pub vectors: BlockVector,
+    /// A x_k - theta_k x_k, a column each.
+    pub residuals: BlockVector,
+    /// The norms of the residuals.
+    pub norms: Vec<f64>,
+}
+
+/// Diagonalises a Hermitian operator within the space of orthonormal columns. It takes a product with each of them.
+///
+/// # Errors
+/// A product that is not finite.
+pub(crate) fn rayleigh_ritz(a: &Operator, space: &BlockVector) -> Result<Diagonalised> {
+    let (device, n) = (a.device(), space.columns());
+    let zeros = || device.zeros(space.dtype(), space.rows(), n);
+    let mut image = zeros()?;
+    a.update(Update::PRODUCT, space, &mut image, None)?;
+    let projected = device.gram(space, &image)?;
+    if projected.iter().any(|z| !z.is_finite()) {
+        return Err(not_finite());
+    }
+    let (values, rotation) = hermitian_eigen(n, &projected, a.dtype().is_complex())?;
+    let (mut x, mut r) = (zeros()?, zeros()?);
+    device.combine(space, &rotation, 0.0, &mut x)?;
+    device.combine(&image, &rotation, 0.0, &mut r)?;
+    let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
+    device.axpby(&minus, &x, &[C64::ONE], &mut r)?;
+    let norms = device.norms(&r)?;
+    Ok(Diagonalised { values, vectors: x, residuals: r, norms })
 }
 
 /// Eigenvalues, ascending, and eigenvectors, row-major with a column each, of a small Hermitian matrix.

@@ -117,6 +117,5 @@ fn measured(h: &Operator) -> Result<f64> {
     h.device().fill_random(&mut x, random)?;
     let mut y = h.zeros(1)?;
     h.update(crate::backend::Update::PRODUCT, &x, &mut y, None)?;
-    let norm = |v| -> Result<f64> { Ok(h.device().dots(v, v)?[0].re.sqrt()) };
-    Ok(norm(&y)? / norm(&x)?)
+    Ok(h.device().norms(&y)?[0] / h.device().norms(&x)?[0])
 }

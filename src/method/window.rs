@@ -170,12 +170,11 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
     let mut v = h.zeros(1)?;
     device.fill_random(&mut v, random)?;
     let mut before = h.zeros(1)?;
-    let norm = |x: &BlockVector| -> Result<f64> { Ok(device.dots(x, x)?[0].re.sqrt()) };
     let scale = |x: &mut BlockVector, s: f64| -> Result<()> {
         let copy = x.clone();
         device.axpby(&[C64::new(s, 0.0)], &copy, &[C64::default()], x)
     };
-    let size = norm(&v)?;
+    let size = device.norms(&v)?[0];
     scale(&mut v, 1.0 / size)?;
     let (mut alpha, mut beta): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     let progress = task.start("spectral window", steps);
@@ -189,7 +188,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
         }
         device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::ONE], &mut before)?;
         alpha.push(a);
-        let b = norm(&before)?;
+        let b = device.norms(&before)?[0];
         progress.advance(step + 1)?;
         let spread = alpha.iter().chain(&beta).map(|x| x.abs()).fold(0.0, f64::max);
         let tiny = h.dtype().tolerance(1e-13);

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::SimulationCell;
 use super::vectors::square;
-use super::waves::{Phases, upper, wave_vector, within};
+use super::waves::{Phases, around, upper, wave_vector, within};
 use crate::backend::walkers::EwaldSums;
 
 /// Where both sums are cut: erfc(5.8) = 2e-16, exp(-5.8^2) = 2e-15.
@@ -44,14 +44,10 @@ impl Ewald {
             ((cut + longest) / height).ceil() as i32
         });
         let mut images = Vec::new();
-        for x in -reach[0]..=reach[0] {
-            for y in -reach[1]..=reach[1] {
-                for z in -reach[2]..=reach[2] {
-                    let shift = cell.cartesian([x, y, z].map(f64::from));
-                    if square(shift).sqrt() <= cut + longest {
-                        images.push(shift);
-                    }
-                }
+        for n in around(reach) {
+            let shift = cell.cartesian(n.map(f64::from));
+            if square(shift).sqrt() <= cut + longest {
+                images.push(shift);
             }
         }
         images.sort_by(|a, b| square(*a).total_cmp(&square(*b)));

@@ -56,6 +56,16 @@ pub(super) fn wave_vector(cell: &SimulationCell, n: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|d| n[0] * b[0][d] + n[1] * b[1][d] + n[2] * b[2][d])
 }
 
+/// All n with |n_a| up to a reach in each direction.
+pub(super) fn around(reach: [i32; 3]) -> impl Iterator<Item = [i32; 3]> {
+    let along = |a: usize| -reach[a]..=reach[a];
+    let [x, y, z] = [along(0), along(1), along(2)];
+    x.flat_map(move |x| {
+        let z = z.clone();
+        y.clone().flat_map(move |y| z.clone().map(move |z| [x, y, z]))
+    })
+}
+
 /// All n with `|sum (n_a + shift_a) b_a|^2 <= most`, by length, then by n.
 pub(super) fn within(cell: &SimulationCell, shift: [f64; 3], most: f64) -> Vec<[i32; 3]> {
     // A wave vector's component along a lattice vector is 2 pi times its number.
@@ -64,16 +74,11 @@ pub(super) fn within(cell: &SimulationCell, shift: [f64; 3], most: f64) -> Vec<[
         (most.max(0.0).sqrt() * length / (2.0 * std::f64::consts::PI) + shift[a].abs()).floor() as i32 + 1
     });
     let mut found = Vec::new();
-    for x in -reach[0]..=reach[0] {
-        for y in -reach[1]..=reach[1] {
-            for z in -reach[2]..=reach[2] {
-                let n = [x, y, z];
-                let length = square(wave_vector(cell, std::array::from_fn(|a| f64::from(n[a]) + shift[a])));
-                // Vectors of one shell are all in or all out.
-                if length <= most * (1.0 + 1e-12) {
-                    found.push((length, n));
-                }
-            }
+    for n in around(reach) {
+        let length = square(wave_vector(cell, std::array::from_fn(|a| f64::from(n[a]) + shift[a])));
+        // Vectors of one shell are all in or all out.
+        if length <= most * (1.0 + 1e-12) {
+            found.push((length, n));
         }
     }
     let shell = |length: f64| (length / most.max(f64::MIN_POSITIVE) * 1e9).round() as i64;

@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::element::Entry;
 use super::philox::{normals, words};
-use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, solve};
+use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, scalar, solve};
 use crate::error::{Error, Result};
 
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
@@ -307,6 +307,30 @@ pub fn expectation(a: &Series, m: &Matrix, b: &Series) -> Result<Number> {
     Ok(a.conj().zip(Arithmetic::Mul, &m.apply(b)?)?.sum())
 }
 
+/// The unitary factor of an n x n matrix, row-major, whose other factor is upper triangular with a positive diagonal;
+/// none where that diagonal vanishes. Its columns are those of the matrix made orthonormal one after the other.
+pub fn unitary_factor(n: usize, m: &[C64]) -> Option<Vec<C64>> {
+    let mut columns: Vec<Vec<C64>> = Vec::new();
+    for j in 0..n {
+        let mut v: Vec<C64> = (0..n).map(|i| m[i * n + j]).collect();
+        let before = scalar::norm(&v);
+        // Twice, so that rounding does not creep in.
+        for _ in 0..2 {
+            for q in &columns {
+                let along: C64 = q.iter().zip(&v).map(|(q, v)| q.conj() * v).sum();
+                v.iter_mut().zip(q).for_each(|(v, q)| *v -= along * q);
+            }
+        }
+        let norm = scalar::norm(&v);
+        if !(norm > 1e-12 * before) {
+            return None;
+        }
+        v.iter_mut().for_each(|v| *v *= 1.0 / norm);
+        columns.push(v);
+    }
+    Some((0..n * n).map(|k| columns[k % n][k / n]).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -512,5 +536,16 @@ mod tests {
                     && close(&v.dagger().matmul(&v).unwrap(), &one, 1e-14)
             );
         }
+    }
+
+    #[test]
+    fn the_unitary_factor_is_the_one_of_a_positive_diagonal() {
+        let m: Vec<C64> =
+            [(1.0, 2.0), (0.5, -1.0), (-3.0, 0.0), (2.0, 1.0)].map(|(a, b)| C64::new(a, b)).into();
+        let q = unitary_factor(2, &m).unwrap();
+        let r = |i: usize, j: usize| (0..2).map(|k| q[k * 2 + i].conj() * m[k * 2 + j]).sum::<C64>();
+        assert!(r(1, 0).norm() < 1e-14 && r(0, 0).im.abs() < 1e-14 && r(0, 0).re > 0.0 && r(1, 1).re > 0.0);
+        assert!(unitary_factor(1, &[C64::ZERO]).is_none());
+        assert_eq!(unitary_factor(1, &[C64::new(-2.0, 0.0)]).unwrap(), [C64::new(-1.0, 0.0)]);
     }
 }

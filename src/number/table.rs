@@ -164,7 +164,10 @@ impl Table {
     pub fn cells(&self, name: &str) -> Result<&Column> {
         self.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.names().collect();
-            let error = Error::input(format!("no column `{name}`; this table has {}", names.join(", ")));
+            let error = Error::input(match names[..] {
+                [] => format!("no column `{name}` in a table without columns"),
+                _ => format!("no column `{name}`; the columns are {}", names.join(", ")),
+            });
             match nearest(name, names) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None => error,

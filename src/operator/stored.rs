@@ -424,13 +424,9 @@ fn nearly_hermitian(csr: &Csr) -> bool {
         })
         .collect();
     let find = |row: usize, column: usize| -> C64 {
-        let range = csr.row_start[row]..csr.row_start[row + 1];
-        let (mut low, mut high) = (range.start, range.end);
-        while low < high {
-            let middle = (low + high) / 2;
-            if csr.columns.get(middle) < column { low = middle + 1 } else { high = middle }
-        }
-        if low < range.end && csr.columns.get(low) == column { csr.values.get(low) } else { C64::default() }
+        let at = csr.first_from(row, column);
+        let there = at < csr.row_start[row + 1] && csr.columns.get(at) == column;
+        if there { csr.values.get(at) } else { C64::default() }
     };
     let eps = csr.values.dtype().tolerance(1e-13);
     (0..csr.rows).into_par_iter().all(|row| {

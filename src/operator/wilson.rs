@@ -98,11 +98,11 @@ impl EvenOdd {
                 "even-odd preconditioning on a lattice of {} sites in direction {d}",
                 spec.dims()[d]
             ))
-            .hint("every direction must have an even number of sites; use `even_odd: false`"));
+            .hint("every direction must have an even number of sites; else solve on all sites"));
         }
         if spec.diagonal == 0.0 {
             return Err(Error::input("even-odd preconditioning of an operator whose diagonal vanishes")
-                .hint("use `even_odd: false`"));
+                .hint("solve on all sites"));
         }
         let hop = |sites: Sites| {
             let own = WilsonSpec { diagonal: 0.0, gamma5: false, sites, ..spec.clone() };

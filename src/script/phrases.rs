@@ -144,6 +144,11 @@ const PHRASES: [(&str, &str); 59] = [
         "make it for a longer chain and take the terms that begin in its first cell",
         "make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites",
     ),
+    ("solve on all sites", "use `even_odd: false`"),
+    (
+        "it works on a Wilson operator itself, without gamma5",
+        "it works on `wilson::operator(u, #{ mass: .. })` itself",
+    ),
     ("solve with A^+ A", "solve with `d.dagger() * d`"),
     (
         "give both the same momentum across",

@@ -14,7 +14,7 @@ pub(super) const MODULES: [(&str, &str); 13] = [
     ("dmrg", texts!("dmrg/infinite")),
     ("dmrg", texts!("dmrg/evolution" "dmrg/time_step" "dmrg/thermal" "dmrg/spectral")),
     ("dmrg", texts!("dmrg/metts")),
-    ("dmrg", texts!("dmrg/uniform")),
+    ("dmrg", texts!("dmrg/uniform" "dmrg/uniform_run")),
     ("dmrg", texts!("dmrg/excitations")),
     ("exact", texts!("exact")),
     (

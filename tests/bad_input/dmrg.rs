@@ -104,7 +104,11 @@ fn blocks_and_sweeps() {
             ("superblock(l, dmrg::right_edge(m).grow())", "do not meet", "bond"),
             ("superblock(l, r, #{ Sz: 99 })", "no state of the superblock", "combined"),
             ("superblock(l, r, z, #{ schedule: \"five\" })", "no schedule `five`", "four-streams"),
-            ("superblock(l, r, z, #{ operator_memory: -1.0 })", "a number of bytes", "two gigabytes"),
+            (
+                "superblock(l, r, z, #{ operator_memory: -1.0 })",
+                "option `operator_memory` is -1",
+                "bytes of a GPU",
+            ),
             ("superblock(l, r, #{ Q: 1 })", "no conserved number `Q`", "Sz"),
             ("l.grow()", "no further site", "rotate"),
             (

@@ -84,7 +84,7 @@ fn infinite_chains() {
             ("dmrg::uniform(h, 4)", "the argument `cell` takes Sites, not `4`", "made by `sites`"),
             (
                 "dmrg::uniform(h, c, #{ start: [\"Up\"], sector: z })",
-                "1 local states for a cell of 2",
+                "1 local states for 2",
                 "one for each site",
             ),
             (

@@ -11,15 +11,18 @@ use crate::number::C64;
 /// Calls a generic function with the reals that a vector is made of.
 macro_rules! by_precision {
     ($v:expr, $go:ident ( $($arg:expr),* )) => {
-        if $v.dtype().is_single() { $go::<f32>($($arg),*) } else { $go::<f64>($($arg),*) }
+        if $v.dtype.is_single() { $go::<f32>($($arg),*) } else { $go::<f64>($($arg),*) }
     };
 }
+pub(super) use by_precision;
 
-fn lanes<F: Lane>(v: &BlockVector) -> Result<&[F]> {
+/// The reals of a block, in the layout of the CPU.
+pub(super) fn lanes<F: Lane>(v: &BlockVector) -> Result<&[F]> {
     F::lanes(block(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
-fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
+/// The reals of a block, to be written.
+pub(super) fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
     F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 

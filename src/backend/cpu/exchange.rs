@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::algebra::{by_precision, lanes, lanes_mut};
 use super::block::Lane;
 use super::fold::Fold;
-use super::{Cpu, Threads, block, block_mut};
+use super::{Cpu, Threads, block};
 use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update, Vectors};
 use crate::error::{Error, Result};
@@ -20,21 +21,6 @@ struct CpuPort {
     change: BlockVector,
     full: Option<Vec<Staging>>,
     read: Vec<(usize, Staging)>,
-}
-
-/// Calls a generic function with the reals that a vector is made of.
-macro_rules! by_precision {
-    ($v:expr, $go:ident ( $($arg:expr),* )) => {
-        if $v.dtype.is_single() { $go::<f32>($($arg),*) } else { $go::<f64>($($arg),*) }
-    };
-}
-
-fn lanes<F: Lane>(v: &BlockVector) -> Result<&[F]> {
-    F::lanes(block(v)?).ok_or_else(|| Error::internal("rows of another precision"))
-}
-
-fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
-    F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("rows of another precision"))
 }
 
 pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {

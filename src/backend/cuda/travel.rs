@@ -74,7 +74,7 @@ impl Travelling {
 
 impl Drop for Travelling {
     fn drop(&mut self) {
-        // What is on its way arrives first. Where that fails, so has the computation.
+        // Copies that are queued end before their memory goes. Where that fails, so has the computation.
         self.arrived.iter().for_each(|event| drop(event.wait()));
     }
 }

@@ -233,15 +233,7 @@ fn stored(csr: &Csr, rows: &Cut, cols: &Cut) -> (Arc<Csr>, Vec<Outside>) {
     let mut count = 0;
     for (local, row) in (first_row..first_row + rows.local()).enumerate() {
         let entries = csr.row_start[row]..csr.row_start[row + 1];
-        let first = |column: usize| {
-            let (mut low, mut high) = (entries.start, entries.end);
-            while low < high {
-                let middle = (low + high) / 2;
-                if csr.columns.get(middle) < column { low = middle + 1 } else { high = middle }
-            }
-            low
-        };
-        let inside = first(own_cols.start)..first(own_cols.end);
+        let inside = csr.first_from(row, own_cols.start)..csr.first_from(row, own_cols.end);
         let beyond = (entries.start..inside.start).chain(inside.end..entries.end);
         let of_row = outside.len();
         outside.extend(beyond.map(|at| (local, cols.holder(csr.columns.get(at)), csr.values.get(at))));

@@ -12,7 +12,7 @@ pub mod wilson;
 pub use onsite::OnSite;
 
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::{C64, DType, memory};
 
 /// Sorts entries by their place and adds up those that meet, in the order they came.
 pub fn merge<K: Ord + Copy>(entries: &mut Vec<(K, C64)>) {
@@ -236,6 +236,34 @@ impl Csr {
 
     pub fn entries(&self) -> usize {
         self.values.len()
+    }
+
+    /// Turns the lengths of rows, which stand behind a zero, into where the rows start. True if 32 bits hold the number
+    /// of each of `cols` columns.
+    ///
+    /// # Errors
+    /// When there is no memory for so many entries.
+    pub fn start_rows(row_start: &mut [usize], cols: usize, dtype: DType) -> Result<bool> {
+        let rows = row_start.len() - 1;
+        for row in 0..rows {
+            row_start[row + 1] += row_start[row];
+        }
+        let (entries, narrow) = (row_start[rows], cols <= u32::MAX as usize);
+        memory::ensure(
+            entries as u128 * (dtype.bytes() + if narrow { 4 } else { 8 }) as u128,
+            &format!("a sparse matrix of {rows} rows and {entries} entries"),
+        )?;
+        Ok(narrow)
+    }
+
+    /// The place of the first entry of a row whose column is not before `column`; the row's end if there is none.
+    pub fn first_from(&self, row: usize, column: usize) -> usize {
+        let (mut low, mut high) = (self.row_start[row], self.row_start[row + 1]);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.columns.get(middle) < column { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 
     /// The matrix of the imaginary parts.

@@ -39,7 +39,7 @@ pub struct OuterSums {
 impl OuterSums {
     /// What a range of the vector has of its blocks, in its order.
     pub fn pieces(&self, range: &Range<usize>) -> Vec<Piece> {
-        self.panels.iter().enumerate().flat_map(|(k, panel)| panel.pieces(k, range)).collect()
+        Panel::pieces_of(&self.panels, range)
     }
 
     /// Adds what a row of a block has.

@@ -164,8 +164,13 @@ impl Piece {
 }
 
 impl Panel {
+    /// What a range of a vector has of these blocks, in its order.
+    pub(super) fn pieces_of(panels: &[Panel], range: &Range<usize>) -> Vec<Piece> {
+        panels.iter().enumerate().flat_map(|(k, panel)| panel.pieces(k, range)).collect()
+    }
+
     /// What it shares with a range of a vector: the rest of a row, whole rows, and the beginning of a row.
-    pub(super) fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<Piece> {
+    fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<Piece> {
         let end = self.offset + self.rows * self.columns;
         let (first, last) = (range.start.max(self.offset), range.end.min(end));
         let mut pieces = Vec::new();
@@ -243,7 +248,7 @@ impl<T: Element> Record<T> {
 impl<T: Element> RecordList<T> {
     /// What a range of a vector has of its blocks, in its order.
     pub fn pieces(&self, range: &Range<usize>) -> Vec<Piece> {
-        self.panels.iter().enumerate().flat_map(|(k, panel)| panel.pieces(k, range)).collect()
+        Panel::pieces_of(&self.panels, range)
     }
 
     /// The list without what writes none of these pieces.

@@ -14,6 +14,13 @@ use crate::number::{C64, DType};
 /// A 3 x 3 matrix, row after row.
 pub type Su3 = [C64; 9];
 
+/// The matrix with these two orthonormal rows: the third is the conjugate of their cross product.
+#[inline]
+pub fn with_rows(a: [C64; 3], b: [C64; 3]) -> Su3 {
+    let cross = |i: usize, j: usize| (a[i] * b[j] - a[j] * b[i]).conj();
+    [a[0], a[1], a[2], b[0], b[1], b[2], cross(1, 2), cross(2, 0), cross(0, 1)]
+}
+
 /// Rows of a spinor field at a site: row = 3 spin + colour.
 pub const COMPONENTS: usize = 12;
 
@@ -363,8 +370,7 @@ pub fn decode8(p: &[f64; 8]) -> Su3 {
     let kappa = along / (1.0 + modulus);
     let a = [phase * modulus, a2, a3];
     let b = [-along * phase, alpha - kappa * a2, beta - kappa * a3];
-    let cross = |i: usize, j: usize| (a[i] * b[j] - a[j] * b[i]).conj();
-    [a[0], a[1], a[2], b[0], b[1], b[2], cross(1, 2), cross(2, 0), cross(0, 1)]
+    with_rows(a, b)
 }
 
 /// The largest error of an entry of these links after they were kept as 8 reals of the precision.
@@ -403,8 +409,7 @@ mod tests {
         let along: C64 = (0..3).map(|k| a[k].conj() * b[k]).sum();
         (0..3).for_each(|k| b[k] -= along * a[k]);
         normalise(&mut b);
-        let cross = |i: usize, j: usize| (a[i] * b[j] - a[j] * b[i]).conj();
-        [a[0], a[1], a[2], b[0], b[1], b[2], cross(1, 2), cross(2, 0), cross(0, 1)]
+        with_rows(a, b)
     }
 
     #[test]

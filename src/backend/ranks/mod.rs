@@ -93,15 +93,16 @@ impl std::fmt::Debug for Ranks {
 }
 
 impl Ranks {
-    /// The ranks of a world, each with a backend of its own. Vectors of `least` rows and more are shared out; of some
-    /// thousand if it is none.
+    /// The ranks of a world, each with a backend of its own, in boxes of a grid where one is given; `note` says what
+    /// users should know. Vectors of `least` rows and more are shared out; of some thousand if it is none.
     ///
     /// # Errors
     /// A grid of another number of ranks, or of ranks that weigh differently.
     pub(in crate::backend) fn new(
         world: &'static World,
         device: Device,
-        (grid, note): (Option<Vec<usize>>, Box<dyn Fn(&str) + Send + Sync>),
+        grid: Option<Vec<usize>>,
+        note: Box<dyn Fn(&str) + Send + Sync>,
         least: Option<usize>,
         uneven: Option<Uneven>,
     ) -> Result<Self> {

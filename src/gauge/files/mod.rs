@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::links::{Links, unit_links};
-use super::su3::{self, Su3};
+use super::su3::{self, Su3, with_rows};
 use crate::backend::Region;
 use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
@@ -285,8 +285,7 @@ impl Form {
             *z = C64::new(reals.next().unwrap_or_default(), reals.next().unwrap_or_default());
         }
         if self.rows == 2 {
-            let cross = |i: usize, j: usize| (u[i] * u[3 + j] - u[j] * u[3 + i]).conj();
-            [u[6], u[7], u[8]] = [cross(1, 2), cross(2, 0), cross(0, 1)];
+            u = with_rows([u[0], u[1], u[2]], [u[3], u[4], u[5]]);
         }
         u
     }

@@ -6,7 +6,7 @@ use super::fit::{Fit, UNSOLVED};
 use super::modes::{Beginning, FINDS_MODES, ModeSearch, invariant};
 use super::report::{Ends, report};
 use super::sign::Sign;
-use crate::backend::{BlockVector, Distribution, Random};
+use crate::backend::{Distribution, Random};
 use crate::error::{Error, Result};
 use crate::method::{Eigen, MinMax, Window, Zolotarev};
 use crate::number::philox::Stream;
@@ -195,8 +195,7 @@ impl Sign {
         device.fill_random(&mut v, random)?;
         let mut off = self.apply(&self.apply(&v, 0.0)?, 0.0)?;
         device.axpby(&[C64::new(-1.0, 0.0)], &v, &[C64::ONE], &mut off)?;
-        let size = |v: &BlockVector| -> Result<f64> { Ok(root(device.dots(v, v)?[0].re)) };
-        let off = size(&off)? / size(&v)?;
+        let off = device.norms(&off)?[0] / device.norms(&v)?[0];
         let bound = self.report.bound;
         let rounding = self.q.dtype().tolerance(1e-9);
         if off <= 3.0 * bound + bound * bound + rounding {

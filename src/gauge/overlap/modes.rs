@@ -4,7 +4,8 @@ use super::choice::{Choice, GUARDS, MOST};
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::{
-    Eigen, RitzMethod, RitzOptions, hermitian_eigen, orthonormal, orthonormal_columns, ritz,
+    Diagonalised, Eigen, RitzMethod, RitzOptions, hermitian_eigen, orthonormal, orthonormal_columns,
+    rayleigh_ritz, ritz,
 };
 use crate::number::{C64, root};
 use crate::operator::Operator;
@@ -211,29 +212,13 @@ impl Low {
     }
 }
 
-/// P Q P diagonalised over a space, and the residuals (Q - nu_k) u_k, a column each.
-fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)> {
-    let (device, n) = (q.device(), space.columns());
-    let zeros = || device.zeros(space.dtype(), space.rows(), n);
-    let mut image = zeros()?;
-    q.update(Update::PRODUCT, space, &mut image, None)?;
-    let projected = device.gram(space, &image)?;
-    let (values, rotation) = hermitian_eigen(n, &projected, true)?;
-    let (mut x, mut r) = (zeros()?, zeros()?);
-    device.combine(space, &rotation, 0.0, &mut x)?;
-    device.combine(&image, &rotation, 0.0, &mut r)?;
-    let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
-    device.axpby(&minus, &x, &[C64::ONE], &mut r)?;
-    let residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
-    Ok((Low { vectors: x, values, residuals }, r))
-}
-
 /// If the eigenvectors of Q^2 hold only one half of a pair nu, -nu, Q leads out of their space: the other half is
 /// added. Other directions that Q leads to are noise of high modes, and are left out.
 pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Result<Low> {
     let device = q.device();
     let space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;
-    let (low, residuals) = diagonalised(q, &space)?;
+    let Diagonalised { values, vectors, residuals, norms } = rayleigh_ritz(q, &space)?;
+    let low = Low { vectors, values, residuals: norms };
     let noise = (INVARIANT * scale).powi(2);
     let Some(outside) = orthonormal_columns(device, &residuals, noise, 0.0)? else { return Ok(low) };
     // The other half of a pair has as small a Q^2 as the modes have.
@@ -252,7 +237,10 @@ pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Resul
     let mut added = device.zeros(outside.dtype(), outside.rows(), halves)?;
     device.combine(&outside, &first, 0.0, &mut added)?;
     let wider = device.side_by_side(&[&low.vectors, &added])?;
-    let (closed, _) = diagonalised(q, &orthonormal(device, &wider)?)?;
-    let total = |low: &Low| low.residuals.iter().map(|r| r * r).sum::<f64>();
-    Ok(if total(&closed) < total(&low) { closed } else { low })
+    let closed = rayleigh_ritz(q, &orthonormal(device, &wider)?)?;
+    let total = |norms: &[f64]| norms.iter().map(|r| r * r).sum::<f64>();
+    if total(&closed.norms) >= total(&low.residuals) {
+        return Ok(low);
+    }
+    Ok(Low { vectors: closed.vectors, values: closed.values, residuals: closed.norms })
 }

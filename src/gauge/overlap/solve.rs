@@ -5,8 +5,8 @@ use super::index::Index;
 use super::operator::{ChiralNormal, Overlap};
 use crate::backend::BlockVector;
 use crate::error::{Error, Kind, Result};
-use crate::method::{Solution, SolveOptions, check_system, gradient_steps, in_range, only};
-use crate::number::{C64, root};
+use crate::method::{Solution, SolveOptions, check_system, gradient_steps, in_range, only, relative};
+use crate::number::C64;
 use crate::operator::Action;
 use crate::task::Task;
 
@@ -57,9 +57,7 @@ fn solved(
     let b = converted.as_ref().unwrap_or(b);
     // x = (D^+ D)^-1 D^+ b, where D^+ D keeps chirality.
     let source = d.apply(b, !d.is_adjoint(), 0.0)?;
-    let size =
-        |v: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect()) };
-    let b_size = size(b)?;
+    let b_size = device.norms(b)?;
     let mut x = device.zeros(b.dtype(), b.rows(), b.columns())?;
     let mut iterations = 0;
     let most = if options.adaptive { SHIFT * lowest(d, options.zero_modes.as_ref()) } else { 0.0 };
@@ -71,11 +69,7 @@ fn solved(
         if pass > 0 {
             let mut r = d.apply(&x, d.is_adjoint(), 0.0)?;
             device.axpby(&[C64::ONE], b, &[C64::new(-1.0, 0.0)], &mut r)?;
-            let off = size(&r)?
-                .iter()
-                .zip(&b_size)
-                .map(|(r, b)| if *b > 0.0 { r / b } else { 0.0 })
-                .fold(0.0, f64::max);
+            let off = relative(&device.norms(&r)?, &b_size).into_iter().fold(0.0, f64::max);
             if off <= options.tolerance {
                 break;
             }
@@ -98,7 +92,7 @@ fn solved(
                 device.axpby(&[C64::ONE], &normal.project(&exact)?, &[C64::ONE], &mut x)?;
                 rhs = normal.project(&rhs)?;
             }
-            if size(&rhs)?.iter().all(|s| *s == 0.0) || iterations >= options.max_iterations {
+            if device.norms(&rhs)?.iter().all(|s| *s == 0.0) || iterations >= options.max_iterations {
                 continue;
             }
             let apply = |p: &BlockVector, q: &mut BlockVector, relative: f64| -> Result<Vec<f64>> {
@@ -118,8 +112,7 @@ fn solved(
     }
     let mut r = d.apply(&x, d.is_adjoint(), 0.0)?;
     device.axpby(&[C64::ONE], b, &[C64::new(-1.0, 0.0)], &mut r)?;
-    let residuals: Vec<f64> =
-        size(&r)?.iter().zip(&b_size).map(|(r, b)| if *b > 0.0 { r / b } else { 0.0 }).collect();
+    let residuals = relative(&device.norms(&r)?, &b_size);
     let converged = residuals.iter().all(|r| *r <= options.tolerance);
     Ok(Solution { x, residuals, iterations, converged })
 }
@@ -172,7 +165,7 @@ fn known_modes(d: &Overlap, found: Option<&Index>) -> Result<Option<BlockVector>
     let modes = converted.as_ref().unwrap_or(modes);
     let mut off = d.apply(modes, d.is_adjoint(), 0.0)?;
     device.axpby(&[C64::new(-d.mass(), 0.0)], modes, &[C64::ONE], &mut off)?;
-    let worst = device.dots(&off, &off)?.iter().map(|z| root(z.re)).fold(0.0, f64::max);
+    let worst = device.norms(&off)?.into_iter().fold(0.0, f64::max);
     // They count as zero when |D u|^2 is below the threshold; the sign function here may be less accurate.
     let allowed = 2.0 * (found.threshold.sqrt() + d.scale() * d.sign_function()?.report().bound);
     if !(worst <= allowed) {

@@ -44,6 +44,20 @@ pub(super) enum Shape<T> {
     Grown { inner: Arc<Block<T>>, fusion: Fusion, site: usize },
 }
 
+impl<T> Shape<T> {
+    /// The same of a block elsewhere, which was not rotated from the grown one here.
+    pub fn elsewhere(&self) -> Shape<T> {
+        match self {
+            Shape::Plain { space, carried, .. } => {
+                Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None }
+            }
+            Shape::Grown { inner, fusion, site } => {
+                Shape::Grown { inner: inner.clone(), fusion: fusion.clone(), site: *site }
+            }
+        }
+    }
+}
+
 /// A block of sites.
 pub struct Block<T> {
     pub(super) mpo: Arc<Mpo>,
@@ -161,15 +175,7 @@ impl<T: Element> Block<T> {
             return Err(Error::input("the coupling is not its own mirror image")
                 .hint("grow a right block of its own, from an edge of that side"));
         }
-        let shape = match &self.shape {
-            Shape::Plain { space, carried, .. } => {
-                Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None }
-            }
-            Shape::Grown { inner, fusion, site } => {
-                Shape::Grown { inner: inner.clone(), fusion: fusion.clone(), site: *site }
-            }
-        };
-        Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, true, shape))
+        Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, true, self.shape.elsewhere()))
     }
 
     /// The half of a superblock that this block can be.

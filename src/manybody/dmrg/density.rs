@@ -326,11 +326,7 @@ impl<T: Element> DensityMatrix<T> {
     /// # Errors
     /// When no state would be left.
     pub fn truncate(&self, cut: &Truncation) -> Result<Basis<T>> {
-        let mut all: Vec<(f64, usize, usize)> = Vec::new();
-        for (sector, weights) in self.weights.iter().enumerate() {
-            all.extend(weights.iter().enumerate().map(|(k, w)| (w / self.trace, sector, k)));
-        }
-        all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let mut all = largest_first(self.weights.iter().map(|all| all.iter().map(|w| w / self.trace)));
         let spectrum: Vec<f64> = all.iter().map(|a| a.0).collect();
         let kept = count(&spectrum, cut, self.floor)?;
         // Where a multiplet is cut, rounding does not choose among its states.
@@ -432,6 +428,16 @@ pub(super) fn work_of(rows: usize, columns: usize) -> u64 {
 pub(super) fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<Shares> {
     let works: Vec<u64> = works.collect();
     alike.filter(|alike| alike.pays(works.iter().sum())).map(|alike| alike.shares(&works))
+}
+
+/// The weights of all sectors, the largest first: each with its sector and its number there.
+pub(super) fn largest_first<W: Iterator<Item = f64>>(
+    sectors: impl Iterator<Item = W>,
+) -> Vec<(f64, usize, usize)> {
+    let of_sector = |(sector, weights): (usize, W)| weights.enumerate().map(move |(k, w)| (w, sector, k));
+    let mut all: Vec<(f64, usize, usize)> = sectors.enumerate().flat_map(of_sector).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    all
 }
 
 /// How many of the weights, which descend, are kept; those below `floor` are rounding.

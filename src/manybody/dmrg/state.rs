@@ -49,24 +49,14 @@ impl<T: Element> State<T> {
             return Err(Error::input("a product state in a sector of total spin")
                 .hint("it is a sum of states of many spins: name Sz in place of S"));
         }
-        if states.len() != sites.count() {
-            return Err(Error::input(format!("{} local states for {sites}", states.len()))
-                .hint("a product state has one for each site"));
-        }
+        sites.need_each(states.len())?;
         let mut before = Space::single(symmetry.zero());
         let mut tensors = Vec::new();
         for (i, &state) in states.iter().enumerate() {
             let labels = symmetry.states(sites, i);
-            let own = labels.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
-            let behind = Space::single(symmetry.add(before.label(0), own));
-            let fusion = Fusion::new(&symmetry, &before, &labels);
-            let Some((row, place)) = fusion.place(0, state) else {
-                return Err(Error::internal("a state without a place"));
-            };
-            let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
-            let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
-            tensors.push(Tensor::new(&symmetry, &before, &labels, &behind, |_| matrix.clone())?);
-            before = behind;
+            let tensor = Tensor::product(&symmetry, &before, &labels, state)?;
+            before = tensor.behind.clone();
+            tensors.push(tensor);
         }
         if before.label(0) != &target {
             return Err(Error::input("the product state lies outside the sector")

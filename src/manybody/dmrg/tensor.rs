@@ -66,6 +66,23 @@ impl<T: Element> Tensor<T> {
         Ok(Tensor { before: before.clone(), behind: Space::new(reached), fusion, rows, matrices })
     }
 
+    /// The site in one of its states, behind a bond of one state; the bond behind holds one, too.
+    pub(super) fn product(
+        symmetry: &Symmetry,
+        before: &Space,
+        states: &[Label],
+        state: usize,
+    ) -> Result<Tensor<T>> {
+        let own = states.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
+        let behind = Space::single(symmetry.add(before.label(0), own));
+        let fusion = Fusion::new(symmetry, before, states);
+        let nowhere = || Error::internal("a state without a place");
+        let (row, place) = fusion.place(0, state).ok_or_else(nowhere)?;
+        let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
+        let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
+        Tensor::new(symmetry, before, states, &behind, |_| matrix.clone())
+    }
+
     /// The matrix between a sector before, with a state of the site, and the sector behind.
     pub(super) fn part(&self, before: usize, state: usize) -> Option<(usize, MatRef<'_, T>)> {
         let (row, part) = self.fusion.place(before, state)?;

@@ -3,7 +3,7 @@
 use faer::Mat;
 
 use super::dense::{FLOOR, deal, square, thin_svd};
-use super::density::{Truncation, count};
+use super::density::{Truncation, count, largest_first};
 use super::space::{Label, Space};
 use super::state::State;
 use super::tensor::{
@@ -40,11 +40,7 @@ pub(super) fn split<T: Element>(blocks: &Blocks<T>, cut: &Truncation) -> Result<
         20.0 * (m * n * m.min(n)) as f64
     };
     let parts = deal(blocks, cost, |b, _| thin_svd(b.1.as_ref())).into_iter().collect::<Result<Vec<_>>>()?;
-    let mut all: Vec<(f64, usize, usize)> = Vec::new();
-    for (sector, (_, s, _)) in parts.iter().enumerate() {
-        all.extend(s.iter().enumerate().map(|(k, s)| (s * s, sector, k)));
-    }
-    all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let all = largest_first(parts.iter().map(|(_, s, _)| s.iter().map(|s| s * s)));
     let weight: f64 = all.iter().map(|a| a.0).sum();
     if !weight.is_finite() {
         return Err(Error::numeric("the state is not finite"));

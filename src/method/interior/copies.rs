@@ -6,7 +6,6 @@ use super::factors::{Inverse, Inversion};
 use super::{InteriorSearch, LANES, RitzPairs};
 use crate::error::Result;
 use crate::method::subspace::Subspace;
-use crate::number::root;
 use crate::operator::Action;
 
 /// Levels are one, to a search, if they differ by less than this part of their distance from the energy of the factors.
@@ -160,7 +159,7 @@ impl InteriorSearch<'_> {
             }
             let ends = [0, n - 1];
             let (r, _) = space.residuals(&s, &ends, &theta)?;
-            let off: Vec<f64> = self.h.device().dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+            let off = self.h.device().norms(&r)?;
             // The error of an end is at most its residual, and the square of it over the distance of the next one
             // (Kato, Temple).
             let error = |off: f64, gap: f64| if gap > 0.0 { off.min(off * off / gap) } else { off };

@@ -10,7 +10,6 @@ use crate::backend::BlockVector;
 use crate::error::Result;
 use crate::method::subspace::Subspace;
 use crate::method::{Eigen, Ended};
-use crate::number::root;
 use crate::operator::Action;
 
 /// Distances from the energy, of that to the farthest level, where factors are tried. Those at the energy itself are
@@ -130,7 +129,7 @@ impl InteriorSearch<'_> {
     /// longer the solution is than the right-hand side.
     fn quality(&mut self, inverse: &Inverse) -> Result<(f64, f64)> {
         let device = self.h.device();
-        let norm = |x: &BlockVector| -> Result<f64> { Ok(root(device.dots(x, x)?[0].re)) };
+        let norm = |x: &BlockVector| -> Result<f64> { Ok(device.norms(x)?[0]) };
         let b = self.random(1)?;
         let x = inverse.act(&b)?;
         let (size, before) = (norm(&x)?, norm(&b)?);

@@ -19,8 +19,8 @@ use super::window::require_hermitian;
 use super::{Chebyshev, DampingKernel, Eigen, Ended, Window};
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
+use crate::number::C64;
 use crate::number::philox::Stream;
-use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::ranks;
 use crate::task::{self, Steps, Task};
@@ -374,7 +374,7 @@ impl InteriorSearch<'_> {
         let (theta, s) = space.ritz()?;
         let all: Vec<usize> = (0..theta.len()).collect();
         let (r, vectors) = space.residuals(&s, &all, &theta)?;
-        let norms: Vec<f64> = self.h.device().dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+        let norms = self.h.device().norms(&r)?;
         let far: Vec<f64> = theta.iter().zip(&norms).map(|(v, r)| (v - e).hypot(*r)).collect();
         let mut order = all;
         order.sort_by(|&i, &j| far[i].total_cmp(&far[j]));
@@ -515,7 +515,7 @@ impl InteriorSearch<'_> {
             }
             let (theta, s) = space.ritz()?;
             let (r, _) = space.residuals(&s, &[0], &theta)?;
-            let residual = root(self.h.device().dots(&r, &r)?[0].re);
+            let residual = self.h.device().norms(&r)?[0];
             if theta[0] < limit - slack {
                 let nearer: Vec<usize> = (0..theta.len()).filter(|&i| theta[i] < limit - slack).collect();
                 return Ok(Look::More(Box::new(space.vectors(&s, &nearer)?)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::manybody::{by_sector, sector_of, state_name};
+use super::manybody::{by_sector, sector_of, states_of};
 use super::model::{single_precision, storage_format};
 use super::values::{numbered, type_of};
 use super::vector::{Vector, row_numbers};
@@ -208,16 +208,8 @@ mod basis_functions {
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn number(basis: &mut Subspace, states: Array) -> Fallible<INT> {
-        if states.len() != basis.sites().count() {
-            return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites()))
-                .hint("name the local state of each site, like `[\"Up\", \"Dn\"]`")
-                .into());
-        }
-        let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
-            site.state(&state_name(name)?).map(|s| s as u8)
-        };
-        let states = basis.sites().iter().zip(&states).map(local).collect::<Result<Vec<_>>>()?;
-        let number = basis.number(&states)?;
+        let local: Vec<u8> = states_of(basis.sites(), &states)?.into_iter().map(|s| s as u8).collect();
+        let number = basis.number(&local)?;
         Ok(number.map(|n| n as INT).ok_or_else(|| {
             Error::input("the state lies outside the sector").hint("its numbers are others than the sector's")
         })?)

@@ -91,6 +91,12 @@ pub(super) fn state_name(value: &Dynamic) -> Result<String> {
     })
 }
 
+/// The local states of a product state by their names.
+pub(super) fn states_of(sites: &Sites, names: &Array) -> Result<Vec<usize>> {
+    let names: Vec<String> = names.iter().map(state_name).collect::<Result<_>>()?;
+    sites.states(&names)
+}
+
 /// A kind of site by its name, or one made by `models::site`.
 pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
     if let Some(site) = value.clone().try_cast::<Arc<Site>>() {

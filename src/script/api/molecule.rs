@@ -33,11 +33,6 @@ mod molecule_functions {
     #[rhai_fn(return_raw)]
     pub fn fcidump(file: &str, o: Options) -> Fallible<Map> {
         let cutoff = o.float("cutoff")?;
-        if !(cutoff >= 0.0) {
-            return Err(Error::input(format!("option `cutoff` is {cutoff}"))
-                .hint("it is not negative")
-                .into());
-        }
         let path = session()?.input_path(file)?;
         let bytes = memory::read(&path).map_err(|e| {
             Error::of_io(&e)

@@ -227,12 +227,7 @@ mod overlap_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn normal(d: Operator, chirality: INT) -> Fallible<Operator> {
-        let chirality = match chirality {
-            1 => 1,
-            -1 => -1,
-            other => return Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1").into()),
-        };
-        Ok(ChiralNormal::build(overlap_of(&d)?, chirality)?.into_operator())
+        Ok(ChiralNormal::build(overlap_of(&d)?, super::super::wilson::chirality(chirality)?)?.into_operator())
     }
 
     /// The index n+ - n-: zero modes of positive chirality less those of negative.

@@ -7,11 +7,11 @@ use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::chebyshev::as_complex;
 use super::vector::Vector;
-use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
+use crate::gauge::{self, EvenOddMethod};
 use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
-use crate::number::{Series, root};
-use crate::operator::{EvenOdd, Operator, Wilson};
+use crate::number::Series;
+use crate::operator::Operator;
 use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -49,99 +49,14 @@ pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<Solved> {
     Ok(Solved(Rc::new(solution), a))
 }
 
-/// A Wilson operator solved on its even sites, the odd ones following.
-fn even_odd(
-    a: &Operator,
-    b: &BlockVector,
-    krylov: bool,
-    options: SolveOptions,
-    task: &Task,
-) -> Result<Solution> {
-    let wilson = a.exactly::<Wilson>().filter(|w| !w.spec().gamma5).ok_or_else(|| {
-        Error::input(format!("even-odd preconditioning of {}", a.summary()))
-            .hint("it works on `wilson::operator(u, #{ mass: .. })` itself")
-    })?;
-    let device = a.device();
-    let reduced = Rc::new(EvenOdd::build(device, wilson.spec())?);
-    let s = Operator::from_node(device.clone(), std::sync::Arc::new(EvenOdd::build(device, wilson.spec())?));
-    let converted = a.accept(b)?;
-    let b = converted.as_ref().unwrap_or(b);
-    let rhs = reduced.reduce(b)?;
-    let size =
-        |v: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect()) };
-    let goal = options.tolerance;
-    // The residual of D x = b is that of the even sites: relative to b, not to the reduced right-hand side.
-    let ratio = size(b)?
-        .iter()
-        .zip(size(&rhs)?)
-        .map(|(b, r)| if r > 0.0 { b / r } else { 1.0 })
-        .fold(f64::INFINITY, f64::min);
-    let inner = SolveOptions { tolerance: (0.5 * goal * ratio).min(0.5), ..options };
-    let (x, iterations) = if krylov {
-        let solution = method::bicgstab(&s, &rhs, inner, task)?;
-        (solution.x, solution.iterations)
-    } else {
-        let adjoint = s.adjoint()?;
-        let normal = adjoint.times(&s)?;
-        let residual = |x: &BlockVector| -> Result<BlockVector> {
-            let mut r = rhs.clone();
-            s.update(Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, x, &mut r, None)?;
-            Ok(r)
-        };
-        let (mut x, mut left) = match &inner.start {
-            Some(start) => {
-                let x = a.accept(start)?.unwrap_or_else(|| start.clone());
-                let left = residual(&x)?;
-                (x, left)
-            }
-            None => (a.zeros(b.columns())?, rhs.clone()),
-        };
-        // Conjugate gradients on S^+ S watch |S^+ r|, which is smaller than |r| can be large: tighten until it fits.
-        let mut iterations = 0;
-        for _ in 0..6 {
-            let off = size(&left)?
-                .iter()
-                .zip(size(&rhs)?)
-                .map(|(l, r)| if r > 0.0 { l / r } else { 0.0 })
-                .fold(0.0, f64::max);
-            if off <= inner.tolerance || iterations >= inner.max_iterations {
-                break;
-            }
-            let own = SolveOptions {
-                tolerance: 0.5 * inner.tolerance / off.max(inner.tolerance),
-                max_iterations: inner.max_iterations - iterations,
-                start: None,
-            };
-            let part = method::conjugate_gradient(&normal, &adjoint.apply(&left)?, own, task)?;
-            iterations += part.iterations;
-            device.axpby(&[1.0.into()], &part.x, &[1.0.into()], &mut x)?;
-            left = residual(&x)?;
-        }
-        (x, iterations)
-    };
-    let x = reduced.complete(&x, b)?;
-    let mut r = b.clone();
-    a.update(Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, &x, &mut r, None)?;
-    let residuals: Vec<f64> =
-        size(&r)?.iter().zip(size(b)?).map(|(r, b)| if b > 0.0 { r / b } else { 0.0 }).collect();
-    let converged = residuals.iter().all(|r| *r <= 2.0 * goal);
-    Ok(Solution { x, residuals, iterations, converged })
-}
-
 /// Solves by the options: BiCGStab for any operator, or conjugate gradients.
-fn solve(a: Operator, b: &Vector, o: Options, krylov: bool) -> Fallible<Solved> {
+fn solve(a: Operator, b: &Vector, o: Options, by: EvenOddMethod) -> Fallible<Solved> {
     let (shared, task) = read(&o)?;
     let wanted = SolveOptions { start: o.maybe::<Vector>("start").map(|v| (*v.block).clone()), ..shared };
-    let halves = o.flag("even_odd")?;
-    let solution = match (halves, krylov) {
-        (true, _) => {
-            let solve = |b: &BlockVector, wanted| Ok(vec![even_odd(&a, b, krylov, wanted, &task)?]);
-            method::check_system(&a, &b.block, &wanted)
-                .and_then(|()| method::in_range(a.device(), &b.block, wanted, solve))
-                .and_then(method::only)
-        }
-        (_, true) => method::bicgstab(&a, &b.block, wanted, &task),
-        (_, false) => method::conjugate_gradient(&a, &b.block, wanted, &task),
+    let solution = match by {
+        _ if o.flag("even_odd")? => gauge::solve_even_odd(&a, &b.block, by, wanted, &task),
+        EvenOddMethod::BiCgStab => method::bicgstab(&a, &b.block, wanted, &task),
+        EvenOddMethod::ConjugateGradient => method::conjugate_gradient(&a, &b.block, wanted, &task),
     };
     noted(solution?, a)
 }
@@ -206,11 +121,7 @@ mod solve_functions {
     pub fn exponential(h: Operator, v: Vector, z: Dynamic, o: Options) -> Fallible<Vector> {
         let z =
             as_complex(&z).ok_or_else(|| Error::input(format!("z is a number, not a {}", z.type_name())))?;
-        let tol = o.float("tol")?;
-        if !(tol > 0.0) {
-            return Err(Error::input(format!("option `tol` is {tol}")).hint("it is positive").into());
-        }
-        let done = method::exponential(&h, &v.block, z, tol, &o.task()?)?;
+        let done = method::exponential(&h, &v.block, z, o.float("tol")?, &o.task()?)?;
         Ok(Vector::new(h.device(), done.vector))
     }
 
@@ -235,7 +146,7 @@ mod solve_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn conjugate_gradient(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
-        solve(a, &b, o, false)
+        solve(a, &b, o, EvenOddMethod::ConjugateGradient)
     }
 
     /// Solves A x = b by BiCGStab, for any square operator.
@@ -254,7 +165,7 @@ mod solve_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn bicgstab(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
-        solve(a, &b, o, true)
+        solve(a, &b, o, EvenOddMethod::BiCgStab)
     }
 
     /// Solves (A + shift) x = b for all shifts in one Krylov space, for a Hermitian operator that is positive with the

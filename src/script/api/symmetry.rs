@@ -4,9 +4,9 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT};
 
 use super::chebyshev::as_complex;
-use super::values::type_of;
+use super::values::{numbered, type_of};
 use crate::error::{Error, Result};
-use crate::lattice::{Lattice, no_axis};
+use crate::lattice::Lattice;
 use crate::manybody::Sites;
 use crate::manybody::symmetric::{Quantum, Symmetry, Within};
 use crate::number::C64;
@@ -168,16 +168,7 @@ mod symmetry_makers {
     #[rhai_fn(name = "reflection", return_raw)]
     pub fn reflection_of_lattice(lat: Lattice, axis: INT, parity: INT) -> Fallible<Symmetry> {
         let quantum = parity_of(parity, "a reflection")?;
-        let space = lat.space();
-        if !(0..space as INT).contains(&axis) {
-            return Err(no_axis(axis, space).into());
-        }
-        let entry = |i: usize, j: usize| match i == j {
-            true if i as INT == axis => -1.0,
-            same => f64::from(u8::from(same)),
-        };
-        let turn: Vec<Vec<f64>> = (0..space).map(|i| (0..space).map(|j| entry(i, j)).collect()).collect();
-        let to = lat.point_symmetry(&turn, &format!("reflection along axis {axis}"))?;
+        let to = lat.reflection(numbered(axis, "axis")?)?;
         Ok(Symmetry::permutation(format!("reflection {parity} along axis {axis}"), to, quantum)?)
     }
 
@@ -191,21 +182,7 @@ mod symmetry_makers {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn rotation(lat: Lattice, fold: INT, q: INT) -> Fallible<Symmetry> {
-        let space = lat.space();
-        if space < 2 || !(1..=1000).contains(&fold) {
-            return Err(Error::input(format!("a rotation by a turn over {fold} in {space} dimensions"))
-                .hint("two dimensions or more, and a whole part of a turn")
-                .into());
-        }
-        let (sin, cos) = (std::f64::consts::TAU / fold as f64).sin_cos();
-        let entry = |i: usize, j: usize| match (i, j) {
-            (0, 0) | (1, 1) => cos,
-            (0, 1) => -sin,
-            (1, 0) => sin,
-            _ => f64::from(u8::from(i == j)),
-        };
-        let turn: Vec<Vec<f64>> = (0..space).map(|i| (0..space).map(|j| entry(i, j)).collect()).collect();
-        let to = lat.point_symmetry(&turn, &format!("rotation of order {fold}"))?;
+        let to = lat.rotation(fold)?;
         let value = C64::cis(-std::f64::consts::TAU * (q.rem_euclid(fold)) as f64 / fold as f64);
         Ok(Symmetry::permutation(format!("rotation {q} of {fold}"), to, Quantum::Value(value))?)
     }

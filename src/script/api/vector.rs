@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::method::Draw;
 use crate::number::memory::human;
 use crate::number::philox::Stream;
-use crate::number::{C64, Series, root};
+use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::api::values::numbered;
 use crate::script::{Fallible, Options};
@@ -130,9 +130,7 @@ fn per_column(values: Series) -> Dynamic {
 
 /// The norms of the columns. Where squares are beyond what numbers hold, they are taken of multiples.
 fn norms(v: &Vector) -> Result<Vec<f64>> {
-    let of = |block: &BlockVector| -> Result<Vec<f64>> {
-        Ok(v.device.dots(block, block)?.iter().map(|z| root(z.re)).collect())
-    };
+    let of = |block: &BlockVector| -> Result<Vec<f64>> { v.device.norms(block) };
     let mut norms = of(&v.block)?;
     let known = |norm: &f64| v.block.dtype().squared().contains(norm) || norm.is_nan();
     for power in [500, -500] {

@@ -51,6 +51,15 @@ pub(super) fn grid(value: &Dynamic) -> Result<Grid> {
     }
 }
 
+/// A chirality, 1 or -1.
+pub(super) fn chirality(sign: INT) -> Result<i32> {
+    match sign {
+        1 => Ok(1),
+        -1 => Ok(-1),
+        other => Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1")),
+    }
+}
+
 #[export_module(root = "crate::script::native")]
 mod wilson_module {
     /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on
@@ -89,11 +98,7 @@ mod wilson_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn kernel(u: Links, o: Options) -> Fallible<Operator> {
-        let s = o.float("s")?;
-        if !(s.abs() < 1.0) {
-            return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4").into());
-        }
-        let spec = u.wilson(-1.0 - s, true, storage(&o)?, single_precision(&o)?)?;
+        let spec = u.wilson(-1.0 - o.float("s")?, true, storage(&o)?, single_precision(&o)?)?;
         Ok(Wilson::build(&session()?.device(), spec)?)
     }
 
@@ -128,11 +133,7 @@ mod wilson_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn chiral_projector(on: Dynamic, sign: INT, o: Options) -> Fallible<Operator> {
-        match sign {
-            1 => diagonal(&on, o, [1.0, 0.0]),
-            -1 => diagonal(&on, o, [0.0, 1.0]),
-            other => Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1").into()),
-        }
+        diagonal(&on, o, if chirality(sign)? > 0 { [1.0, 0.0] } else { [0.0, 1.0] })
     }
 
     /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts

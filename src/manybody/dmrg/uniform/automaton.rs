@@ -105,6 +105,27 @@ impl Tensors<'_> {
     }
 }
 
+/// Refuses a term with an odd number of fermionic operators; `factors` are its own, on sites of `chain`.
+///
+/// # Errors
+/// For such a term, and for operators that a site does not have.
+pub(super) fn need_even(
+    chain: &Sites,
+    factors: &[(String, usize)],
+    term: &Term,
+    remedy: &'static str,
+) -> Result<()> {
+    let mut fermions = 0;
+    for (name, site) in factors {
+        let own = chain.site(*site).and_then(|s| s.operator(name));
+        fermions += usize::from(own.map_err(|e| e.context(format!("the term `{term}`")))?.fermionic);
+    }
+    if fermions % 2 == 0 {
+        return Ok(());
+    }
+    Err(Error::input(format!("the term `{term}` changes the parity of the fermions")).hint(remedy))
+}
+
 impl Repeated {
     /// The automaton of a Hermitian sum whose every term is repeated in every cell. Sites beyond the first cell are
     /// those of the cells that follow.
@@ -133,24 +154,13 @@ impl Repeated {
         }
         // What a decaying coupling is at its shortest distances shows whether it is Hermitian, and its local operators.
         let mut shown = plain.clone();
-        for tail in &tails {
-            for k in 1..=LOOKED {
-                shown.add(tail.coefficient * tail.ratio.powu(k as u32), tail.at(k))?;
-            }
-        }
+        shown.add_nearest(&tails, LOOKED)?;
         let last = shown.terms().iter().flat_map(|t| &t.factors).map(|f| f.1).max().unwrap_or(0);
         let chain = cell.chain(last / n + 1)?;
         for term in shown.terms() {
-            let mut fermions = 0;
-            for (name, site) in &term.factors {
-                let context = |e: Error| e.context(format!("the term `{term}`"));
-                let own = chain.site(*site).and_then(|s| s.operator(name)).map_err(context)?;
-                fermions += usize::from(own.fermionic);
-            }
-            if fermions % 2 == 1 {
-                return Err(Error::input(format!("the term `{term}` changes the parity of the fermions"))
-                    .hint("the terms of an infinite chain hold fermionic operators in pairs, like \"Cdag\" and \"C\""));
-            }
+            let pairs =
+                "the terms of an infinite chain hold fermionic operators in pairs, like \"Cdag\" and \"C\"";
+            need_even(&chain, &term.factors, term, pairs)?;
         }
         let all = Strings::new(&shown, &chain, &cell.symmetry)?;
         repeated(&all, n).need_hermitian(&chain)?;

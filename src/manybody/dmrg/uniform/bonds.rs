@@ -49,13 +49,15 @@ pub(super) struct BlockLayout(Vec<((usize, usize), (usize, usize))>);
 impl BlockLayout {
     /// Rows less columns have the label `charge`.
     pub fn new(symmetry: &Symmetry, space: &Space, charge: &Label) -> BlockLayout {
-        let mut all = Vec::new();
-        for (column, (q, columns)) in space.iter().enumerate() {
-            if let Some(row) = space.find(&symmetry.add(q, charge)) {
-                all.push(((row, column), (space.dim(row), columns)));
-            }
-        }
-        BlockLayout(all)
+        BlockLayout::between(space, space, |q| symmetry.add(q, charge))
+    }
+
+    /// For each column its one row, if there is one: that with the label `partner` of the column's.
+    pub fn between(rows: &Space, columns: &Space, partner: impl Fn(&Label) -> Label) -> BlockLayout {
+        let pair = |(column, (q, width)): (usize, (&Label, usize))| {
+            rows.find(&partner(q)).map(|row| ((row, column), (rows.dim(row), width)))
+        };
+        BlockLayout(columns.iter().enumerate().filter_map(pair).collect())
     }
 
     /// From pairs of sectors and their sizes.

@@ -70,16 +70,16 @@ fn copies(large: &UnitCell, small: &UnitCell) -> Result<usize> {
 }
 
 impl<T: Element> Uniform<T> {
-    /// The state whose bond `b` and site `b` are those that `from` says of this one, with labels larger by `by`,
-    /// one for each bond.
-    fn arranged(&self, from: &[usize], by: &[Label]) -> Result<Uniform<T>> {
-        let n = self.count();
+    /// The state of a cell whose bond `b` and site `b` are those that `from` says of this one, with labels larger by
+    /// `by`, one for each bond.
+    fn arranged(&self, cell: &Arc<UnitCell>, from: &[usize], by: &[Label]) -> Result<Uniform<T>> {
+        let n = cell.count();
         let symmetry = &self.cell.symmetry;
         let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let (mut spaces, mut centre) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for (b, &old) in from.iter().enumerate() {
             let (here, next) = (&by[b], &by[(b + 1) % n]);
-            let states = &self.cell.states[b];
+            let states = &cell.states[b];
             left.push(relabelled(symmetry, &self.left[old], states, here, next)?);
             right.push(relabelled(symmetry, &self.right[old], states, here, next)?);
             let space = moved(symmetry, &self.spaces[old], here);
@@ -90,13 +90,13 @@ impl<T: Element> Uniform<T> {
             centre.push(space.iter().map(own).collect());
             spaces.push(space);
         }
-        Ok(Uniform { cell: self.cell.clone(), spaces, left, right, centre })
+        Ok(Uniform { cell: cell.clone(), spaces, left, right, centre })
     }
 
     /// The state with labels larger by a charge on every bond.
     pub(super) fn charged(&self, charge: &Label) -> Result<Uniform<T>> {
         let n = self.count();
-        self.arranged(&(0..n).collect::<Vec<_>>(), &vec![charge.clone(); n])
+        self.arranged(&self.cell, &(0..n).collect::<Vec<_>>(), &vec![charge.clone(); n])
     }
 
     /// The state moved to the left by some sites: what stood on site `by` of the cell stands on its first.
@@ -115,7 +115,7 @@ impl<T: Element> Uniform<T> {
         let from: Vec<usize> = (0..n).map(|b| (b + by) % n).collect();
         // Bonds of the next cell count what this cell holds, too.
         let more = |b: usize| if b + by >= n { self.cell.target.clone() } else { symmetry.zero() };
-        self.arranged(&from, &(0..n).map(more).collect::<Vec<_>>())
+        self.arranged(&self.cell, &from, &(0..n).map(more).collect::<Vec<_>>())
     }
 
     /// The same state in a cell of several copies of this one.
@@ -135,21 +135,7 @@ impl<T: Element> Uniform<T> {
             }
             shifts.push(shift.clone());
         }
-        shifts.push(symmetry.zero());
-        let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        let (mut spaces, mut centre) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        for b in 0..n {
-            let (old, here, next) = (b % m, &shifts[b], &shifts[b + 1]);
-            left.push(relabelled(symmetry, &self.left[old], &cell.states[b], here, next)?);
-            right.push(relabelled(symmetry, &self.right[old], &cell.states[b], here, next)?);
-            spaces.push(moved(symmetry, &self.spaces[old], here));
-            let own = |(q, _): (&Label, usize)| {
-                let sector = self.spaces[old].find(&symmetry.subtract(q, here)).unwrap_or(0);
-                self.centre[old][sector].clone()
-            };
-            centre.push(spaces[b].iter().map(own).collect());
-        }
-        Ok(Uniform { cell: cell.clone(), spaces, left, right, centre })
+        self.arranged(cell, &(0..n).map(|b| b % m).collect::<Vec<_>>(), &shifts)
     }
 
     /// The same state in a shorter cell, of which this one is several copies, and how well that cell can hold it: 1
@@ -164,13 +150,8 @@ impl<T: Element> Uniform<T> {
             return Ok((self.clone(), 1.0));
         }
         // The state seen from the next small cell, between the two bases.
-        let mut keys = Vec::new();
-        for (column, (q, columns)) in self.spaces[m].iter().enumerate() {
-            if let Some(row) = self.spaces[0].find(&symmetry.subtract(q, &cell.target)) {
-                keys.push(((row, column), (self.spaces[0].dim(row), columns)));
-            }
-        }
-        let layout = BlockLayout::of(keys);
+        let less = |q: &Label| symmetry.subtract(q, &cell.target);
+        let layout = BlockLayout::between(&self.spaces[0], &self.spaces[m], less);
         let map = |x: &[T]| -> Result<Vec<T>> {
             let around = |y, k: usize| to_right((&self.left[k], &self.left[(k + m) % n]), None, Some(&y));
             Ok(layout.flat(&(0..n).fold(layout.matrices(x), around)))

@@ -2,6 +2,7 @@
 
 use super::super::carry::{BondMatrices, to_right};
 use super::super::space::Label;
+use super::automaton::need_even;
 use super::bonds::{BlockLayout, identity, past_left, trace};
 use super::krylov::largest;
 use super::state::Uniform;
@@ -64,15 +65,8 @@ impl<T: Element> Uniform<T> {
         };
         let last = moved.factors.iter().map(|f| f.1).max().unwrap_or(0);
         let chain = self.cell.chain(last / n + 1)?;
-        let mut odd = 0;
-        for (name, site) in &moved.factors {
-            let own = chain.site(*site).and_then(|s| s.operator(name));
-            odd += usize::from(own.map_err(|e| e.context(format!("the term `{term}`")))?.fermionic);
-        }
-        if odd % 2 == 1 {
-            return Err(Error::input(format!("the term `{term}` changes the parity of the fermions"))
-                .hint("a single fermionic operator has signs from all sites before it, which never end"));
-        }
+        let endless = "a single fermionic operator has signs from all sites before it, which never end";
+        need_even(&chain, &moved.factors, term, endless)?;
         let product = Product::new(&moved, &chain)?;
         let first = product.factors.first().map_or(0, |f| f.0);
         let mut all = vec![None; last + 1 - first];
@@ -217,13 +211,7 @@ impl<T: Element> Uniform<T> {
             .flat_map(|(a, _)| other.spaces[0].iter().map(move |(b, _)| symmetry.subtract(a, b)))
             .collect();
         for shift in shifts {
-            let mut keys = Vec::new();
-            for (column, (q, columns)) in other.spaces[0].iter().enumerate() {
-                if let Some(row) = self.spaces[0].find(&symmetry.add(q, &shift)) {
-                    keys.push(((row, column), (self.spaces[0].dim(row), columns)));
-                }
-            }
-            let layout = BlockLayout::of(keys);
+            let layout = BlockLayout::between(&self.spaces[0], &other.spaces[0], |q| symmetry.add(q, &shift));
             let map = |x: &[T]| -> Result<Vec<T>> {
                 let mut y = layout.matrices(x);
                 for (a, b) in self.left.iter().zip(&other.left) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use faer::{Mat, MatRef};
 
 use super::super::basis::Basis;
-use super::super::block::{Block, Shape};
+use super::super::block::Block;
 use super::super::dense::{adjoint_product, product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
 use super::super::spread::All;
@@ -55,15 +55,7 @@ struct TwoSites<T> {
 
 /// A block at the other end of the cell, which is the same bond.
 pub(super) fn moved<T: Element>(block: &Arc<Block<T>>, bond: usize) -> Arc<Block<T>> {
-    let shape = match &block.shape {
-        Shape::Plain { space, carried, .. } => {
-            Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None }
-        }
-        Shape::Grown { inner, fusion, site } => {
-            Shape::Grown { inner: inner.clone(), fusion: fusion.clone(), site: *site }
-        }
-    };
-    Block::made(block.mpo(), block.side, 0, bond, false, shape)
+    Block::made(block.mpo(), block.side, 0, bond, false, block.shape.elsewhere())
 }
 
 fn conjugate<T: Element>(m: MatRef<'_, T>) -> Mat<T> {

@@ -46,11 +46,7 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
     for term in sum.terms() {
         shown.add(term.coefficient, term.factors.clone())?;
     }
-    for tail in sum.tails() {
-        for k in 1..=DISTANCES {
-            shown.add(tail.coefficient * tail.ratio.powu(k as u32), tail.at(k))?;
-        }
-    }
+    shown.add_nearest(sum.tails(), DISTANCES)?;
     let last = shown.terms().iter().flat_map(|t| &t.factors).map(|f| f.1).max().unwrap_or(0);
     let chain = cell.chain(last / n + 1)?;
     let mut terms = Vec::new();

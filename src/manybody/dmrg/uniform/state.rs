@@ -8,7 +8,8 @@ use faer::Mat;
 
 use super::super::carry::BondMatrices;
 use super::super::dense::{product, square, thin_svd};
-use super::super::space::{Fusion, Label, Space};
+use super::super::density::entropy;
+use super::super::space::{Label, Space};
 use super::super::tensor::{Tensor, adjoint, complex};
 use super::bonds::diagonal;
 use super::cell::UnitCell;
@@ -37,23 +38,13 @@ impl<T: Element> Uniform<T> {
     /// When there is not one for each site of the cell, or their numbers are not the cell's.
     pub fn product(cell: &Arc<UnitCell>, states: &[usize]) -> Result<Uniform<T>> {
         let symmetry = &cell.symmetry;
-        if states.len() != cell.count() {
-            return Err(Error::input(format!("{} local states for a cell of {}", states.len(), cell.sites))
-                .hint("a product state has one for each site of the cell"));
-        }
+        cell.sites.need_each(states.len())?;
         let mut spaces = vec![Space::single(symmetry.zero())];
         let mut tensors = Vec::new();
         for (labels, &state) in cell.states.iter().zip(states) {
-            let before = spaces[spaces.len() - 1].clone();
-            let own = labels.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
-            let behind = Space::single(symmetry.add(before.label(0), own));
-            let fusion = Fusion::new(symmetry, &before, labels);
-            let nowhere = || Error::internal("a state without a place");
-            let (row, place) = fusion.place(0, state).ok_or_else(nowhere)?;
-            let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
-            let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
-            tensors.push(Tensor::new(symmetry, &before, labels, &behind, |_| matrix.clone())?);
-            spaces.push(behind);
+            let tensor = Tensor::product(symmetry, &spaces[spaces.len() - 1], labels, state)?;
+            spaces.push(tensor.behind.clone());
+            tensors.push(tensor);
         }
         if spaces.pop().is_some_and(|last| last.label(0) != spaces[0].label(0)) {
             return Err(Error::input("the product state has other numbers than the cell")
@@ -129,6 +120,19 @@ impl<T: Element> Uniform<T> {
         all.iter_mut().for_each(|w| w.0 /= sum);
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         Ok(all)
+    }
+
+    /// The entanglement entropy `- sum w ln w` of each bond, that behind the first site first.
+    ///
+    /// # Errors
+    /// When a decomposition does not converge.
+    pub fn entropies(&self) -> Result<Vec<f64>> {
+        let n = self.count();
+        let of = |bond: usize| -> Result<f64> {
+            let weights: Vec<f64> = self.spectrum((bond + 1) % n)?.iter().map(|w| w.0).collect();
+            Ok(entropy(&weights))
+        };
+        (0..n).map(of).collect()
     }
 
     /// How far the two forms are from the same state: the largest norm of `A_L C - C A_R`, over the sites.

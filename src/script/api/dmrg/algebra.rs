@@ -3,7 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT};
 
-use super::held::{Held, number};
+use super::held::{Held, by_bond, number};
 use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{State, Truncation};
@@ -121,11 +121,8 @@ fn parts_of(list: &Array) -> Result<Vec<(C64, Held)>> {
 fn combined(list: &Array, o: &Options) -> Result<Held> {
     let (cut, task) = (cut_of(o)?, o.task()?);
     let parts = parts_of(list)?;
-    let Some((_, first)) = parts.first() else {
-        return Err(Error::input("a sum of no states").hint("like `dmrg::combine([[2.0, a], [-1.0, b]])`"));
-    };
     for (_, other) in &parts {
-        first.must_stand_as(other)?;
+        parts[0].1.must_stand_as(other)?;
     }
     let real = parts.iter().all(|(z, s)| z.im == 0.0 && matches!(s.state, Either::Real(_)));
     let (state, discarded) = if real {
@@ -141,14 +138,19 @@ fn combined(list: &Array, o: &Options) -> Result<Held> {
         let (state, discarded) = State::combined(&all, &cut, &task)?;
         (Either::Complex(state.into()), discarded)
     };
-    Ok(first.beside(state).knowing("discarded", discarded.into()))
+    Ok(parts[0].1.beside(state).knowing("discarded", discarded.into()))
+}
+
+/// Site numbers below `n`, one at least, each larger than the one before.
+pub(super) fn ascending(sites: &[Dynamic], n: usize) -> Option<Vec<usize>> {
+    let number = |x: &Dynamic| x.as_int().ok().and_then(|i| usize::try_from(i).ok()).filter(|i| *i < n);
+    let all: Vec<usize> = sites.iter().map(number).collect::<Option<_>>()?;
+    (!all.is_empty() && all.windows(2).all(|w| w[0] < w[1])).then_some(all)
 }
 
 /// Site numbers of an array, ascending.
-fn ascending(sites: &Array, n: usize) -> Result<Vec<usize>> {
-    let number = |x: &Dynamic| x.as_int().ok().and_then(|i| usize::try_from(i).ok()).filter(|i| *i < n);
-    let all: Option<Vec<usize>> = sites.iter().map(number).collect();
-    all.filter(|s| !s.is_empty() && s.windows(2).all(|w| w[0] < w[1])).ok_or_else(|| {
+fn sites_of(sites: &Array, n: usize) -> Result<Vec<usize>> {
+    ascending(sites, n).ok_or_else(|| {
         Error::input("sites are given as an array of their numbers, ascending")
             .hint(format!("sites are numbered from 0 to {}", n - 1))
     })
@@ -330,8 +332,7 @@ mod algebra_functions {
         held.need_some()?;
         let alpha = crate::script::api::values::real(&alpha, "the order of an entropy")?;
         let entropies = either!(&held.state, s => s.renyi(alpha))?;
-        let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
-        Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
+        Ok(by_bond(entropies)?)
     }
 
     /// The weights of the Schmidt decomposition at a bond by the conserved numbers of what lies left of it: an array of
@@ -372,7 +373,7 @@ mod algebra_functions {
         held.need_some()?;
         let task = session()?.task(true);
         let n = either!(&held.state, s => s.sites().count());
-        let sites = ascending(&sites, n)?;
+        let sites = sites_of(&sites, n)?;
         let (places, which) = held.places(&sites)?;
         if which.windows(2).any(|w| w[0] > w[1]) {
             held.need_natural()?;

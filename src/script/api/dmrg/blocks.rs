@@ -53,6 +53,16 @@ fn rotated(block: &AnyBlock, basis: &AnyBasis) -> Result<AnyBlock> {
     }
 }
 
+/// Refuses a number that blocks do not conserve; `names` are those that they do.
+fn need_conserved<Q>(wanted: &[(String, Q)], names: &[String]) -> Result<()> {
+    let Some((name, _)) = wanted.iter().find(|(name, _)| !names.contains(name)) else { return Ok(()) };
+    let hint = match names {
+        [] => "they conserve no number: leave the sector empty".into(),
+        names => format!("they conserve {}", names.join(", ")),
+    };
+    Err(Error::input(format!("the blocks do not conserve {name}")).hint(hint))
+}
+
 /// The sums of the charges: all those of the chain, or those that are named.
 fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -> Result<Target> {
     let mpo = left.mpo();
@@ -72,14 +82,7 @@ fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -
             });
         }
         let wanted = mpo.sites().target(&rest)?;
-        if let Some((name, _)) = wanted.iter().find(|(name, _)| !symmetry.names().contains(name)) {
-            return Err(Error::input(format!("the blocks do not conserve {name}")).hint(
-                match symmetry.names() {
-                    [] => "they conserve no number: leave the sector empty".into(),
-                    names => format!("they conserve {}", names.join(", ")),
-                },
-            ));
-        }
+        need_conserved(&wanted, symmetry.names())?;
         let of = |name: &String| wanted.iter().find(|w| &w.0 == name).map(|w| w.1);
         return Ok(symmetry.names().iter().map(of).collect());
     }
@@ -444,9 +447,9 @@ mod block_functions {
     /// # Options
     /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with operators of block and site together, "l-1-1-r"
     ///   with blocks and sites apart; "auto" chooses for each operator.
-    /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take;
-    ///   beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends hold
-    ///   them in main memory anyway.
+    /// - `operator_memory` (float >= 0, what the vectors of a search leave): bytes of a GPU that the operators may
+    ///   take; beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends
+    ///   hold them in main memory anyway.
     /// - `schedule` ("together" or "four-streams" or "no-streams"): how one GPU launches the products (Nemes, Barcza,
     ///   Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185 (2014) 1570): all together, or a launch for each block of the
     ///   result, in turn on "four-streams", or one after the other, "no-streams". The numbers are the same.
@@ -463,10 +466,6 @@ mod block_functions {
     pub fn superblock_with(left: AnyBlock, right: AnyBlock, sector: Map, o: Options) -> Fallible<Operator> {
         let strategy = o.one_of("strategy", &STRATEGIES)?;
         let room = o.maybe_float("operator_memory")?;
-        if room.is_some_and(|bytes| !(bytes >= 0.0)) {
-            let wrong = Error::input("the memory of operators is a number of bytes");
-            return Err(wrong.hint("`operator_memory: 2e9` is two gigabytes").into());
-        }
         let schedule = o.one_of("schedule", &SCHEDULES)?;
         if schedule != Schedule::Together && session()?.device().name() != "cuda" {
             return Err(Error::input("launches are scheduled on one GPU alone")
@@ -503,11 +502,7 @@ mod block_functions {
         fn find<T: Element>(l: &Block<T>, r: &Block<T>, wanted: &Map) -> Result<Map> {
             let wanted = sector_of(wanted)?;
             let names = l.mpo().symmetry().names();
-            if let Some((name, _)) = wanted.iter().find(|(name, _)| !names.contains(name)) {
-                let all = if names.is_empty() { "no number".into() } else { names.join(", ") };
-                return Err(Error::input(format!("the blocks do not conserve {name}"))
-                    .hint(format!("they conserve {all}")));
-            }
+            need_conserved(&wanted, names)?;
             let twice = |name: &String| wanted.iter().find(|w| &w.0 == name).map(|w| 2.0 * w.1);
             let all: Vec<Option<f64>> = names.iter().map(twice).collect();
             let found = Superblock::nearest(l, r, &all);

@@ -11,7 +11,7 @@ use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
 use crate::manybody::dmrg::{InBlocks, Saved, parted, sealed};
-use crate::number::{C64, Series};
+use crate::number::{C64, Series, Table};
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::api::table::manifest;
@@ -117,6 +117,12 @@ impl Held {
 /// A number as scripts take it: a float where the imaginary part is rounding.
 pub(super) fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
+}
+
+/// Entropies of all bonds, the first one's first, as a Table of `bond` and `entropy`.
+pub(super) fn by_bond(entropies: Vec<f64>) -> Result<Table> {
+    let bonds = (0..entropies.len()).map(|bond| bond as f64).collect();
+    Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])
 }
 
 /// Reals if all imaginary parts are rounding.

@@ -8,11 +8,11 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::uniform::{AnyUniform, HeldUniform};
 use super::{Either, either, either_map};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::manybody::dmrg::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series};
-use crate::script::api::manybody::{sector_of, state_name};
+use crate::script::api::manybody::{sector_of, states_of};
 use crate::script::native::Real;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -29,17 +29,6 @@ type AnySearch = Either<Arc<UniformSearch<f64>>, Arc<UniformSearch<C64>>>;
 
 /// Random numbers that are set aside for a state.
 const DRAWN: u64 = 1 << 20;
-
-/// The local states of a cell by their names.
-fn named(cell: &UnitCell, names: &Array) -> Result<Vec<usize>> {
-    let n = cell.sites.count();
-    if names.len() != n {
-        return Err(Error::input(format!("{} local states for a cell of {}", names.len(), cell.sites))
-            .hint("a product state has one for each site of the cell"));
-    }
-    let one = |(i, name): (usize, &Dynamic)| cell.sites.site(i)?.state(&state_name(name)?);
-    names.iter().enumerate().map(one).collect()
-}
 
 fn search_from(h: &Arc<Repeated>, state: &AnyUniform) -> Result<AnySearch> {
     Ok(match state {
@@ -118,7 +107,7 @@ mod search_functions {
     #[rhai_fn(return_raw)]
     pub fn uniform_product(cell: Sites, names: Array, sector: Map) -> Fallible<HeldUniform> {
         let cell = UnitCell::new(&cell, &sector_of(&sector)?)?;
-        let state = Uniform::<f64>::product(&cell, &named(&cell, &names)?)?;
+        let state = Uniform::<f64>::product(&cell, &states_of(&cell.sites, &names)?)?;
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }
 
@@ -140,7 +129,7 @@ mod search_functions {
             Some(_) => 0,
             None => session()?.draw(DRAWN),
         };
-        let (product, most) = (named(&cell, &names)?, o.count("states")?);
+        let (product, most) = (states_of(&cell.sites, &names)?, o.count("states")?);
         let state = Uniform::<f64>::random(&cell, &product, most, o.seed()?, first)?;
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::algebra::{complex, cut_of};
+use super::algebra::{ascending, complex, cut_of};
 use super::density::state_of;
-use super::held::{Held, number, save_state, simple};
+use super::held::{Held, by_bond, number, save_state, simple};
 use super::reading::load_state;
 use super::{AnyBlock, Either, either};
 use crate::backend::matrix::records::Element;
@@ -18,7 +18,7 @@ use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table, format};
 use crate::operator::Operator;
-use crate::script::api::manybody::{sector_of, state_name};
+use crate::script::api::manybody::{sector_of, states_of};
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -37,13 +37,7 @@ pub(super) fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
         Error::input(format!("option `sites` takes an array of site numbers, ascending, not {value}"))
             .hint(format!("sites are numbered from 0 to {}", n - 1))
     };
-    let number = |x: &Dynamic| x.as_int().ok().and_then(|i| usize::try_from(i).ok()).filter(|i| *i < n);
-    let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
-    let sites: Vec<usize> = array.iter().map(number).collect::<Option<_>>().ok_or_else(wrong)?;
-    if sites.is_empty() || sites.windows(2).any(|w| w[0] >= w[1]) {
-        return Err(wrong());
-    }
-    Ok(sites)
+    value.read_lock::<Array>().and_then(|array| ascending(&array, n)).ok_or_else(wrong)
 }
 
 /// The right blocks of a chain in a state's own basis and what others have beside it.
@@ -106,16 +100,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn product_state(sites: Sites, names: Array, sector: Map) -> Fallible<Held> {
-        if names.len() != sites.count() {
-            return Err(Error::input(format!("{} local states for {sites}", names.len()))
-                .hint("a product state has one for each site")
-                .into());
-        }
-        let mut states = Vec::new();
-        for (i, name) in names.iter().enumerate() {
-            states.push(sites.site(i)?.state(&state_name(name)?)?);
-        }
-        let state = State::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
+        let state = State::<f64>::product(&sites, &states_of(&sites, &names)?, &sector_of(&sector)?)?;
         Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
     }
 
@@ -284,8 +269,7 @@ mod state_functions {
     pub fn entropy(held: &mut Held) -> Fallible<Table> {
         held.need_some()?;
         let entropies = either!(&held.state, s => s.entropies())?;
-        let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
-        Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
+        Ok(by_bond(entropies)?)
     }
 
     /// The weights of the Schmidt decomposition at a bond, descending:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, INT, Map};
 
-use super::held::{need_own_name, number, saved_in_blocks, simple};
+use super::held::{by_bond, need_own_name, number, saved_in_blocks, simple};
 use super::{Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{SavedUniform, Uniform, UnitCell, sealed};
@@ -330,14 +330,7 @@ mod uniform_functions {
     /// ```
     #[rhai_fn(global, get = "entropy", pure, return_raw)]
     pub fn entropy(held: &mut HeldUniform) -> Fallible<Table> {
-        let n = held.cell().sites.count();
-        let mut entropies = Vec::with_capacity(n);
-        for bond in 0..n {
-            let weights = either!(&held.state, s => s.spectrum((bond + 1) % n))?;
-            entropies.push(weights.iter().filter(|w| w.0 > 0.0).map(|w| -w.0 * w.0.ln()).sum::<f64>());
-        }
-        let bonds = (0..n).map(|b| b as f64).collect();
-        Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
+        Ok(by_bond(either!(&held.state, s => s.entropies())?)?)
     }
 
     /// The weights of the Schmidt decomposition at a bond, descending.

@@ -92,22 +92,12 @@ pub(super) fn boundaries_of(value: &Dynamic) -> Result<Vec<Wrap>> {
 pub(super) fn sublattice_of(lattice: &Lattice, value: &Dynamic) -> Result<usize> {
     if let Ok(s) = value.as_int() {
         let s = count(s, "a sublattice")?;
-        let n = lattice.basis().len();
-        return if s < n {
-            Ok(s)
-        } else {
-            Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites"))
-                .hint("sublattices are numbered from 0"))
-        };
+        return lattice.need_sublattice(s).map(|()| s);
     }
     let name = value.clone().into_string().map_err(|t| {
         Error::input(format!("a sublattice is named by its number or its name, not by a {t}"))
     })?;
-    lattice.basis().iter().position(|site| site.name == name).ok_or_else(|| {
-        let names: Vec<&str> = lattice.basis().iter().map(|s| s.name.as_str()).collect();
-        Error::input(format!("no sublattice `{name}`"))
-            .hint(format!("the sublattices are {}", names.join(", ")))
-    })
+    lattice.sublattice(&name)
 }
 
 /// The answer of a predicate.

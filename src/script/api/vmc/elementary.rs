@@ -49,12 +49,11 @@ mod elementary_functions {
     #[rhai_fn(return_raw)]
     pub fn exponentials(centres: Array) -> Fallible<OrbitalSet> {
         let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
-            let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
-            let pair = pair.ok_or_else(|| {
+            let [place, exponent] = super::super::pair(value, || {
                 Error::input("an exponential orbital is a place and an exponent")
                     .hint("like [[0.0, 0.0, 0.0], 1.6875]")
             })?;
-            Ok((super::super::point(&pair[0], 3)?, real(&pair[1], "an exponent")?))
+            Ok((super::super::point(&place, 3)?, real(&exponent, "an exponent")?))
         };
         let centres = centres.iter().map(one).collect::<Result<_>>()?;
         Ok(OrbitalSet::other(Arc::new(Exponentials::new(centres)?)))

@@ -70,16 +70,15 @@ mod hamiltonian_functions {
     #[rhai_fn(return_raw)]
     pub fn nuclei(list: Array) -> Fallible<Open> {
         let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
-            let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
-            let pair = pair.ok_or_else(|| {
+            let [charge, place] = super::super::pair(value, || {
                 Error::input("a nucleus is a charge and a place").hint("like [2.0, [0.0, 0.0, 0.0]]")
             })?;
-            let z = real(&pair[0], "a charge")?;
+            let z = real(&charge, "a charge")?;
             if !z.is_finite() {
                 return Err(Error::input(format!("a nucleus of charge {z}"))
                     .hint("a charge is a finite number, 2.0 for helium"));
             }
-            Ok((super::super::point(&pair[1], 3)?, z))
+            Ok((super::super::point(&place, 3)?, z))
         };
         let nuclei: Vec<([f64; 3], f64)> = list.iter().map(one).collect::<Result<_>>()?;
         let twice = (0..nuclei.len()).any(|i| (0..i).any(|j| nuclei[i].0 == nuclei[j].0));

@@ -58,6 +58,12 @@ pub(super) fn point(value: &Dynamic, dimension: usize) -> Result<[f64; 3]> {
     Ok(std::array::from_fn(|k| x.get(k).copied().unwrap_or(0.0)))
 }
 
+/// The two elements of an array; the error is for any other value.
+pub(super) fn pair(value: &Dynamic, wrong: impl FnOnce() -> Error) -> Result<[Dynamic; 2]> {
+    let pair = value.read_lock::<Array>().and_then(|array| <[Dynamic; 2]>::try_from(array.clone()).ok());
+    pair.ok_or_else(wrong)
+}
+
 /// Several points, from an array of them.
 pub(super) fn points(value: &Dynamic, what: &str, dimension: usize) -> Result<Vec<[f64; 3]>> {
     let array = value.read_lock::<Array>().map(|array| array.clone());
