@@ -76,6 +76,11 @@ fn bands_that_cannot_be() {
             ),
             ("bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [3] })", "band 3 of 2", "`band1`"),
             (
+                "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [1.0] })",
+                "not of a number",
+                "a point",
+            ),
+            (
                 "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [2, 1] })",
                 "band 1 behind band 2",
                 "",
@@ -108,12 +113,18 @@ fn bands_that_cannot_be() {
                 "a chemical potential of NaN",
                 "",
             ),
-            ("bloch::conductivity(g, #{ energies: [0.0], direction: \"xz\" })", "axis 2", "from 0"),
+            ("bloch::conductivity(g, #{ energies: [0.0], direction: \"xz\" })", "the axis z", "Cartesian"),
             (
                 "bloch::conductivity(g, #{ energies: [0.0], direction: \"xy\", carries: identity(3) })",
-                "no Hermitian matrix of 2 x 2",
+                "where 2 x 2 are needed",
                 "rows of the cell",
             ),
+            (
+                "bloch::conductivity(g, #{ energies: [0.0], direction: \"xy\", carries: I * pauli().x })",
+                "not Hermitian",
+                "rows of the cell",
+            ),
+            ("kpm::ldos_map(h, [0], [0.0 / 0.0])", "an energy that is not a number", "division"),
             ("bloch::optical_conductivity(g, #{ frequencies: [0.1], grid: [4] })", "a grid [4] in 2", ""),
             (
                 "let p = model(lattice::chain(1)); p.nearest(-1.0); p.pairing(0.1); bloch::optical_conductivity(p, #{ frequencies: [0.1] })",
@@ -122,7 +133,7 @@ fn bands_that_cannot_be() {
             ),
             ("kpm::ldos(h, 0, #{ kpoints: 2 })", "momenta of a value", "the model itself"),
             ("kpm::green(h, 0, 0, #{ kpoints: 2 })", "momenta of a value", "the model itself"),
-            ("kpm::ldos(g, 0)", "", ""),
+            ("kpm::ldos(g, 0)", "one of an Operator", "m.build()"),
             ("kpm::ldos(g, 9, #{ kpoints: 2 })", "", ""),
             ("bloch::density(g, #{ range: [1.0, 1.0] })", "energies from 1 to 1", ""),
             ("bloch::brillouin(g, |k| \"x\")", "the function gives", "a number"),

@@ -146,6 +146,7 @@ impl Order {
         }
         let line = match groups {
             _ if self.height == 1 => groups,
+            64.. if block == LARGE_BLOCK => groups / 4,
             16.. => groups / 2,
             _ => 4,
         };

@@ -165,7 +165,11 @@ fn weights(lines: &mut Lines, points: usize) -> Result<Vec<f64>> {
         for word in lines.words("the degeneracies of the cells R")? {
             let weight: u32 = lines.number(&word, "a degeneracy")?;
             if weight == 0 {
-                return Err(lines.wrong("has a degeneracy of 0"));
+                let (found, hint) =
+                    (weights.len(), "each cell R has one, a whole number from 1, before the elements");
+                let text =
+                    format!("has a degeneracy of 0, where {found} of {points} degeneracies came before");
+                return Err(lines.wrong(text).hint(hint));
             }
             weights.push(f64::from(weight));
         }

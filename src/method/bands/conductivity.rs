@@ -7,15 +7,13 @@ use std::f64::consts::TAU;
 
 use rayon::prelude::*;
 
+use super::size::one_level;
 use super::{CHUNK, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::fermi::fermi;
 use crate::number::{C64, Matrix, memory};
 use crate::task::Task;
-
-/// Levels closer than this fraction of the largest |energy| are one.
-const ONE_LEVEL: f64 = 1e-9;
 
 /// Which conductivity is asked for.
 #[derive(Debug, Clone)]
@@ -33,27 +31,53 @@ pub struct ConductivityOptions {
     pub carries: Option<Matrix>,
 }
 
-/// A pair of states: their energies, and the product of the elements of current and field between them.
+/// States at a momentum, ascending, and what belongs to each pair of them, `from` not above `to`.
+struct Pairs {
+    energies: Vec<f64>,
+    list: Vec<Pair>,
+}
+
+/// A pair of states: the products of the elements of current and field between them, in both directions.
 struct Pair {
-    from: f64,
-    to: f64,
-    product: C64,
+    from: usize,
+    to: usize,
+    products: [C64; 2],
     one_level: bool,
 }
 
-impl Pair {
-    /// `(f_n - f_m)/(E_m - E_n)`, which is `-f'` for one level.
-    fn moved(&self, potential: f64, temperature: f64) -> f64 {
-        let full = |energy| fermi(energy, potential, temperature);
-        let apart = (self.to - self.from).abs();
-        if temperature == 0.0 {
-            return if self.one_level { 0.0 } else { (full(self.from) - full(self.to)).abs() / apart };
+/// How full and how empty levels are, for each chemical potential.
+struct Occupation {
+    temperature: f64,
+    potentials: usize,
+    filled: Vec<f64>,
+    empty: Vec<f64>,
+}
+
+impl Occupation {
+    fn new(energies: &[f64], potentials: &[f64], temperature: f64) -> Occupation {
+        let all = || energies.iter().flat_map(|e| potentials.iter().map(move |x| (*e, *x)));
+        Occupation {
+            temperature,
+            potentials: potentials.len(),
+            filled: all().map(|(e, x)| fermi(e, x, temperature)).collect(),
+            // Not one less what is filled, which has lost its digits where the level is nearly full.
+            empty: all().map(|(e, x)| fermi(-e, -x, temperature)).collect(),
         }
-        let (low, high) = (self.from.min(self.to), self.from.max(self.to));
-        // f_low (1 - f_high) (1 - exp(-x)), which keeps its digits where both levels are nearly one.
-        let x = apart / temperature;
-        let part = if x < 1e-8 { 1.0 } else { -(-x).exp_m1() / x };
-        full(low) * fermi(-high, -potential, temperature) * part / temperature
+    }
+
+    /// `(f_from - f_to)/(E_to - E_from)` for each potential, which is `-f'` for one level.
+    fn moved(&self, energies: &[f64], pair: &Pair) -> impl Iterator<Item = f64> {
+        let of = |level: usize| level * self.potentials..(level + 1) * self.potentials;
+        let (filled, emptied) = (&self.filled[of(pair.from)], &self.empty[of(pair.to)]);
+        let (apart, t) = (energies[pair.to] - energies[pair.from], self.temperature);
+        let factor = match (t == 0.0, pair.one_level) {
+            (true, true) => 0.0,
+            (true, false) => 1.0 / apart,
+            // f_from (1 - f_to) (1 - exp(-x)) keeps its digits where both levels are nearly one.
+            (false, _) if apart / t < 1e-8 => 1.0 / t,
+            (false, _) => -(-apart / t).exp_m1() / apart,
+        };
+        filled.iter().zip(emptied).map(move |(f, e)| f * e * factor)
     }
 }
 
@@ -74,12 +98,18 @@ impl ConductivityOptions {
         }
         if let Some(carried) = &self.carries {
             let n = bloch.rows();
-            if carried.rows() != n || carried.cols() != n || !carried.is_hermitian(1e-12) {
-                return Err(Error::input(format!(
-                    "what the current carries is no Hermitian matrix of {n} x {n}, but {}",
-                    carried.shape()
-                ))
-                .hint("it acts on the rows of the cell: the site in the cell times the orbitals, and the orbital"));
+            let rows =
+                "it acts on the rows of the cell: the site in the cell times the orbitals, and the orbital";
+            if carried.rows() != n || carried.cols() != n {
+                let shape = carried.shape();
+                let text =
+                    format!("what the current carries is a matrix of {shape}, where {n} x {n} are needed");
+                return Err(Error::input(text).hint(rows));
+            }
+            if !carried.is_hermitian(1e-12) {
+                return Err(
+                    Error::input("what the current carries is a matrix that is not Hermitian").hint(rows)
+                );
             }
         }
         let d = bloch.dimension();
@@ -99,8 +129,8 @@ impl ConductivityOptions {
         self.grid.iter().map(along).collect()
     }
 
-    /// All pairs of states at a momentum, with the current's element first.
-    fn pairs(&self, bloch: &Bloch, k: &[f64]) -> Result<Vec<Pair>> {
+    /// All pairs of states at a momentum, with the current's element first. Levels as `close` as that are one.
+    fn pairs(&self, bloch: &Bloch, k: &[f64], close: f64) -> Result<Pairs> {
         let l = levels(bloch, k)?;
         let between = |operator: Matrix| -> Result<Vec<C64>> {
             Ok(l.vectors.dagger().matmul(&operator.matmul(&l.vectors)?)?.data().to_complex())
@@ -111,18 +141,18 @@ impl ConductivityOptions {
         }
         let (current, field) = (between(current)?, between(bloch.velocity(k, self.axes[1])?)?);
         let n = bloch.rows();
-        let close = ONE_LEVEL * l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
-        let mut all = Vec::with_capacity(n * n);
-        for (i, from) in l.energies.iter().enumerate() {
-            for (j, to) in l.energies.iter().enumerate() {
-                let one_level = (to - from).abs() <= close;
+        let mut list = Vec::with_capacity(n * (n + 1) / 2);
+        for (from, low) in l.energies.iter().enumerate() {
+            for (to, high) in l.energies.iter().enumerate().skip(from) {
+                let one_level = high - low <= close;
                 if self.within || !one_level {
-                    let product = current[j * n + i] * field[i * n + j];
-                    all.push(Pair { from: *from, to: *to, product, one_level });
+                    let product = |i: usize, j: usize| current[j * n + i] * field[i * n + j];
+                    let back = if from == to { C64::ZERO } else { product(to, from) };
+                    list.push(Pair { from, to, products: [product(from, to), back], one_level });
                 }
             }
         }
-        Ok(all)
+        Ok(Pairs { energies: l.energies, list })
     }
 
     /// The sum over momenta of what `add` adds for the pairs of each, over their number and the volume, in e^2/h.
@@ -131,15 +161,15 @@ impl ConductivityOptions {
         bloch: &Bloch,
         count: usize,
         task: &Task,
-        add: impl Fn(&[Pair], &mut [T]) + Sync,
+        add: impl Fn(&Pairs, &mut [T]) + Sync,
     ) -> Result<Vec<T>> {
         let total = self.check(bloch)?;
         memory::ensure(16 * (CHUNK * count) as u128, "conductivities of some momenta")?;
-        let steps = task.start("conductivity", total);
+        let (steps, close) = (task.start("conductivity", total), one_level(bloch));
         let mut sum = vec![T::default(); count];
         let one = |number: usize| -> Result<Vec<T>> {
             let mut part = vec![T::default(); count];
-            add(&self.pairs(bloch, &self.momentum(number))?, &mut part);
+            add(&self.pairs(bloch, &self.momentum(number), close)?, &mut part);
             Ok(part)
         };
         for first in (0..total).step_by(CHUNK) {
@@ -185,15 +215,17 @@ pub fn band_conductivity(
             .hint("give `eta`, an energy above zero, or leave the bands' own current out"));
     }
     o.sum(bloch, potentials.len(), task, |pairs, sum| {
-        for pair in pairs {
-            let apart = pair.from - pair.to;
+        let full = Occupation::new(&pairs.energies, potentials, o.temperature);
+        for pair in &pairs.list {
+            let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
+            let [there, back] = pair.products;
             let weight = match o.eta {
-                0.0 => -pair.product.im / apart,
-                eta => (C64::I * pair.product / C64::new(apart, eta)).re,
+                0.0 => (back.im - there.im) / apart,
+                eta => (C64::I * (there / C64::new(apart, eta) + back / C64::new(-apart, eta))).re,
             };
             if weight != 0.0 {
-                let moved = |x: &f64| pair.moved(*x, o.temperature);
-                sum.iter_mut().zip(potentials).for_each(|(sum, x)| *sum += weight * moved(x));
+                let moved = full.moved(&pairs.energies, pair);
+                sum.iter_mut().zip(moved).for_each(|(sum, moved)| *sum += weight * moved);
             }
         }
     })
@@ -219,12 +251,16 @@ pub fn band_optical(
             .hint("give an energy above the distance of levels on the grid"));
     }
     o.sum(bloch, frequencies.len(), task, |pairs, sum| {
-        for pair in pairs {
-            let weight = C64::I * pair.product * pair.moved(potential, o.temperature);
-            if weight != C64::ZERO {
-                let apart = pair.from - pair.to;
-                let add = |(sum, w): (&mut C64, &f64)| *sum += weight / C64::new(w + apart, o.eta);
-                sum.iter_mut().zip(frequencies).for_each(add);
+        let full = Occupation::new(&pairs.energies, &[potential], o.temperature);
+        for pair in &pairs.list {
+            let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
+            let moved = C64::I * full.moved(&pairs.energies, pair).sum::<f64>();
+            for (product, apart) in pair.products.iter().zip([apart, -apart]) {
+                let weight = product * moved;
+                if weight != C64::ZERO {
+                    let add = |(sum, w): (&mut C64, &f64)| *sum += weight / C64::new(w + apart, o.eta);
+                    sum.iter_mut().zip(frequencies).for_each(add);
+                }
             }
         }
     })
@@ -236,17 +272,22 @@ mod tests {
 
     #[test]
     fn what_moves_between_two_levels() {
-        let pair = |from, to, one_level| Pair { from, to, product: C64::ONE, one_level };
+        let moved = |from: f64, to: f64, one_level, temperature| {
+            let (energies, pair) = ([from, to], Pair { from: 0, to: 1, products: [C64::ONE; 2], one_level });
+            Occupation::new(&energies, &[0.2], temperature).moved(&energies, &pair).sum::<f64>()
+        };
         let full = |e| fermi(e, 0.2, 0.3);
-        for (from, to) in [(-0.4, 0.9), (0.9, -0.4), (0.1, 0.100001)] {
+        for (from, to) in [(-0.4, 0.9), (0.1, 0.100001)] {
             let direct = (full(from) - full(to)) / (to - from);
-            assert!((pair(from, to, false).moved(0.2, 0.3) - direct).abs() < 1e-9, "{from} {to}");
+            assert!((moved(from, to, false, 0.3) - direct).abs() < 1e-9, "{from} {to}");
         }
         let slope = (full(0.1 - 1e-6) - full(0.1 + 1e-6)) / 2e-6;
-        assert!((pair(0.1, 0.1, true).moved(0.2, 0.3) - slope).abs() < 1e-8);
-        assert_eq!(pair(0.0, 0.5, false).moved(0.2, 0.0), 2.0);
-        assert_eq!(pair(0.0, 0.2, false).moved(0.2, 0.0), 2.5);
-        assert_eq!(pair(0.2, 0.2, true).moved(0.2, 0.0), 0.0);
-        assert!(pair(-500.0, 900.0, false).moved(0.2, 1e-3) > 0.0, "no number overflows");
+        assert!((moved(0.1, 0.1, true, 0.3) - slope).abs() < 1e-8);
+        assert_eq!(moved(0.0, 0.5, false, 0.0), 2.0);
+        assert_eq!(moved(0.3, 0.5, false, 0.0), 0.0);
+        // The chemical potential lies in a level, which is half full.
+        assert_eq!(moved(0.0, 0.2, false, 0.0), 2.5);
+        assert_eq!(moved(0.2, 0.2, true, 0.0), 0.0);
+        assert!(moved(-500.0, 900.0, false, 1e-3) > 0.0, "no number overflows");
     }
 }

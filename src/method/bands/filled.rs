@@ -24,7 +24,7 @@ pub fn gap(energies: &[f64], filled: usize) -> f64 {
 
 /// An error unless these are numbers of bands, ascending.
 pub fn check_bands(bloch: &Bloch, bands: &[usize]) -> Result<()> {
-    let hint = "give the numbers of bands in ascending order, of which the lowest is 1, as in `band1`";
+    let hint = "name bands in ascending order, of which the lowest is 1, as in `band1`";
     if bands.is_empty() {
         return Err(Error::input("a group of no bands").hint(hint));
     }
@@ -47,9 +47,19 @@ pub fn check_apart<'a>(
     all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>,
     bands: &[usize],
 ) -> Result<()> {
+    check_edges(all, &edges(bands))
+}
+
+/// How many bands lie below each end of a group.
+fn edges(bands: &[usize]) -> Vec<usize> {
     let above = bands.iter().filter(|band| !bands.contains(&(*band + 1))).map(|band| band + 1);
     let below = bands.iter().filter(|band| **band > 0 && !bands.contains(&(*band - 1))).copied();
-    check_edges(all, &above.chain(below).collect::<Vec<usize>>())
+    above.chain(below).collect()
+}
+
+/// The least gap between the bands of a group and all others; infinite if there are none.
+pub fn least_gap(energies: &[f64], bands: &[usize]) -> f64 {
+    edges(bands).into_iter().map(|edge| gap(energies, edge)).fold(f64::INFINITY, f64::min)
 }
 
 /// An error unless there is a gap above so many bands, each number of `edges`, everywhere.

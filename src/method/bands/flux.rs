@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::filled::{NO_GAP, check_filled, gap, overlap};
 use super::plane::Plane;
+use super::size::most_change;
 use super::{GAPPED, at_each, keep, levels, lowest, no_gap};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -55,22 +56,6 @@ struct PlaneGrid<'a> {
     /// How much a level can move at most per unit of momentum in each of the two directions.
     speeds: [f64; 2],
     known: BTreeMap<Corner, AtMomentum>,
-}
-
-/// The most that eigenvalues of `H(k)` change per unit of `k` in a direction: the sum of the norms of the hops'
-/// derivatives, each at most the geometric mean of the largest column and row sums.
-fn speed(bloch: &Bloch, direction: usize) -> f64 {
-    let rows = bloch.rows();
-    let norm = |entries: &[(usize, usize, C64)]| {
-        let (mut across, mut down) = (vec![0.0; rows], vec![0.0; rows]);
-        for (i, j, z) in entries {
-            across[*i] += z.norm();
-            down[*j] += z.norm();
-        }
-        let largest = |sums: Vec<f64>| sums.into_iter().fold(0.0, f64::max);
-        (largest(across) * largest(down)).sqrt()
-    };
-    bloch.parts().map(|(cells, entries)| TAU * (cells[direction] as f64).abs() * norm(entries)).sum()
 }
 
 impl PlaneGrid<'_> {
@@ -215,7 +200,8 @@ fn resolved<'a>(
     // The cells, their corners and the momenta of these, beside the states there.
     keep(n * n, bloch.rows() * filled + 16)?;
     let size = 1 << HALVINGS;
-    let speeds = plane.directions.map(|d| speed(bloch, d));
+    let along = |d: usize| (0..bloch.dimension()).map(|x| f64::from(u8::from(x == d))).collect::<Vec<f64>>();
+    let speeds = plane.directions.map(|d| most_change(bloch, &along(d)));
     let mut grid =
         PlaneGrid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
     let patience = (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);

@@ -7,6 +7,7 @@ mod occupied;
 mod path;
 mod plane;
 mod polarization;
+mod size;
 mod tetrahedra;
 mod topology;
 mod wilson;

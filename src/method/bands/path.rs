@@ -1,5 +1,6 @@
 //! Bands along a path of momenta.
 
+use super::size::one_level;
 use super::{Levels, at_each, energies_at, keep, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -19,9 +20,6 @@ pub struct BandOptions {
     /// Whether the velocities along the path are asked for.
     pub velocities: bool,
 }
-
-/// Levels closer than this fraction of the largest |energy| count as degenerate, for weights and velocities.
-const DEGENERATE: f64 = 1e-9;
 
 /// A table along a path: `k`, the length of the path so far in inverse lattice constants; `band1`, `band2`, ...,
 /// ascending; `band1_NAME`, ... for the weight of each group; `velocity1`, ..., the derivative of each band by `k`. The
@@ -65,9 +63,10 @@ pub fn bands(bloch: &Bloch, options: &BandOptions, task: &Task) -> Result<Table>
         let energies: Vec<f64> = found.iter().map(|l| l.energies[band]).collect();
         table = table.with_column(format!("band{}", band + 1), energies)?;
     }
-    let width = found.iter().flat_map(|l| &l.energies).fold(0.0f64, |w, e| w.max(e.abs()));
+    // Weights and velocities of levels that are one are those of all its states together.
+    let close = one_level(bloch);
     for (name, rows) in &options.groups {
-        let weights: Vec<Vec<f64>> = found.iter().map(|l| weights(l, rows, DEGENERATE * width)).collect();
+        let weights: Vec<Vec<f64>> = found.iter().map(|l| weights(l, rows, close)).collect();
         for band in 0..n {
             let own: Vec<f64> = weights.iter().map(|w| w[band]).collect();
             table = table.with_column(format!("band{}_{name}", band + 1), own)?;
@@ -77,7 +76,7 @@ pub fn bands(bloch: &Bloch, options: &BandOptions, task: &Task) -> Result<Table>
         let points: Vec<Vec<f64>> = (0..path.momenta.len()).map(|i| vec![i as f64]).collect();
         let slopes = at_each(&points, "velocities", task, |i| {
             let i = i[0] as usize;
-            slopes(bloch, &path.momenta[i], &path.directions[i], &found[i], DEGENERATE * width)
+            slopes(bloch, &path.momenta[i], &path.directions[i], &found[i], close)
         })?;
         for band in 0..n {
             let column: Vec<f64> = slopes.iter().map(|v| v[band]).collect();

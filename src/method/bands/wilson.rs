@@ -1,9 +1,11 @@
 //! Wilson loops and Berry phases: products of the overlaps of neighbouring states along closed paths of momenta.
 
+use std::collections::BTreeSet;
 use std::f64::consts::{PI, TAU};
 
-use super::filled::{check_apart, check_bands, check_filled, overlap};
+use super::filled::{check_apart, check_bands, check_filled, least_gap, overlap};
 use super::plane::Plane;
+use super::size::most_change;
 use super::{at_each, columns, keep, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -28,11 +30,31 @@ const NEAR: f64 = 1e-9;
 /// Neighbouring states overlap by more than this, in every direction.
 const FOLLOWED: f64 = 0.7;
 
-/// A straight part of a loop, and how many steps its first loop takes there.
+/// Momenta of a loop before steps are no longer halved to prove that nothing happens inside them, for matrices of
+/// `SMALL` rows or fewer; for large ones so many times the steps that were asked for.
+const MOMENTA: usize = 1 << 13;
+const SMALL: usize = 16;
+const FEW_TIMES: usize = 4;
+
+/// A straight part of a loop.
 struct Side {
     from: Vec<f64>,
     along: Vec<f64>,
-    steps: usize,
+    /// Where its steps begin, as parts of its way: 0 first, ascending, below 1.
+    begins: Vec<f64>,
+    /// How much a level can move at most along all of it.
+    change: f64,
+}
+
+impl Side {
+    fn momentum(&self, part: f64) -> Vec<f64> {
+        self.from.iter().zip(&self.along).map(|(k, step)| k + step * part).collect()
+    }
+
+    /// Where step `j` ends.
+    fn end(&self, j: usize) -> f64 {
+        self.begins.get(j + 1).copied().unwrap_or(1.0)
+    }
 }
 
 /// A closed path of momenta.
@@ -59,67 +81,115 @@ impl<'a> Loop<'a> {
         for (pair, length) in corners.windows(2).zip(lengths).filter(|(_, length)| *length > 0.0) {
             let along = step(&pair[0], &pair[1]);
             let share = (points as f64 * length / whole).round() as usize;
-            sides.push(Side { from: pair[0].clone(), steps: share.max(fewest(bloch, &along)?), along });
+            let steps = share.max(fewest(bloch, &along)?);
+            let change = most_change(bloch, &along);
+            sides.push(Side { from: pair[0].clone(), along, begins: vec![0.0; steps], change });
         }
-        let total: usize = sides.iter().map(|side| side.steps).sum();
+        let total: usize = sides.iter().map(|side| side.begins.len()).sum();
         let short = if total < SHORT { SHORT.div_ceil(total.max(1)) } else { 1 };
-        sides.iter_mut().for_each(|side| side.steps *= short);
+        for side in &mut sides {
+            let n = side.begins.len() * short;
+            side.begins = (0..n).map(|j| j as f64 / n as f64).collect();
+        }
         Ok(Loop { bloch, bands, sides })
     }
 
     /// The steps of the first loop.
     fn first(&self) -> usize {
-        self.sides.iter().map(|side| side.steps).sum()
+        self.sides.iter().map(|side| side.begins.len()).sum()
     }
 
-    /// The momenta of a loop whose steps were halved so often that there are `times` as many, and each step's side.
-    fn momenta(&self, times: usize) -> Vec<(Vec<f64>, usize)> {
-        let of = |(number, side): (usize, &Side)| {
-            let n = side.steps * times;
-            let at = |j: usize| -> Vec<f64> {
-                side.from.iter().zip(&side.along).map(|(k, step)| k + step * (j as f64 / n as f64)).collect()
-            };
-            (0..n).map(|j| (at(j), number)).collect::<Vec<_>>()
-        };
-        self.sides.iter().enumerate().flat_map(of).collect()
+    /// The steps of a loop in which each of the first loop's is `times` steps: its side, the part of the side where it
+    /// begins, and how much of it it takes.
+    fn steps(&self, times: usize) -> impl Iterator<Item = (&Side, f64, f64)> {
+        self.sides.iter().flat_map(move |side| {
+            side.begins.iter().enumerate().flat_map(move |(j, begin)| {
+                let step = (side.end(j) - begin) / times as f64;
+                (0..times).map(move |i| (side, begin + step * i as f64, step))
+            })
+        })
     }
 
-    /// The states at all momenta; every other one is known already where a loop of half as many steps was passed.
-    fn pass(&self, times: usize, known: Option<Passed>, task: &Task) -> Result<Passed> {
-        keep(self.first() * times, self.bloch.rows() * (self.bands.len() + 1))?;
-        let step = 1 + usize::from(known.is_some());
-        let momenta: Vec<Vec<f64>> =
-            self.momenta(times).into_iter().skip(step - 1).step_by(step).map(|(k, _)| k).collect();
-        let found = at_each(&momenta, "Wilson loop", task, |k| {
+    /// States and energies at momenta, each of which has a gap around the bands.
+    fn look(&self, momenta: &[Vec<f64>], task: &Task) -> Result<Passed> {
+        let found = at_each(momenta, "Wilson loop", task, |k| {
             let l = levels(self.bloch, k)?;
             Ok((columns(&l.vectors, self.bands)?, l.energies))
         })?;
         check_apart(momenta.iter().zip(found.iter().map(|f| &f.1)), self.bands)?;
-        Ok(match known {
-            Some(known) => known.into_iter().zip(found).flat_map(|(even, odd)| [even, odd]).collect(),
-            None => found,
-        })
+        Ok(found)
     }
 
-    /// Phases from the positions of the orbitals between neighbouring momenta of each side.
-    fn turns(&self, times: usize) -> Vec<Vec<C64>> {
-        let of = |side: &Side| {
-            let turn =
-                |row| C64::cis(-TAU * dot(self.bloch.place(row), &side.along) / (side.steps * times) as f64);
-            (0..self.bloch.rows()).map(turn).collect()
-        };
-        self.sides.iter().map(of).collect()
+    /// The first loop, whose steps are halved where a band could come near another one inside: as long as the gap at
+    /// an end is not twice what levels can move. What is most in doubt is halved first.
+    fn begin(&mut self, task: &Task) -> Result<Passed> {
+        let small = self.bloch.rows() <= SMALL;
+        let most = if small { MOMENTA } else { FEW_TIMES * self.first() }.max(self.first());
+        let momenta: Vec<Vec<f64>> = self.steps(1).map(|(side, part, _)| side.momentum(part)).collect();
+        keep(most, self.bloch.rows() * (self.bands.len() + 1))?;
+        let mut passed = self.look(&momenta, task)?;
+        loop {
+            let gaps: Vec<f64> = passed.iter().map(|(_, energies)| least_gap(energies, self.bands)).collect();
+            let n = gaps.len();
+            let doubt = |(j, (side, _, step)): (usize, (&Side, f64, f64))| {
+                (j, 2.0 * side.change * step / gaps[j].min(gaps[(j + 1) % n]))
+            };
+            let mut open: Vec<(usize, f64)> =
+                self.steps(1).enumerate().map(doubt).filter(|(_, doubt)| *doubt > 1.0).collect();
+            open.sort_by(|a, b| b.1.total_cmp(&a.1));
+            open.truncate((n / 8).max(64).min(most - n));
+            if open.is_empty() {
+                return Ok(passed);
+            }
+            let halved: BTreeSet<usize> = open.into_iter().map(|(j, _)| j).collect();
+            let middles: Vec<Vec<f64>> = self
+                .steps(1)
+                .enumerate()
+                .filter(|(j, _)| halved.contains(j))
+                .map(|(_, (side, part, step))| side.momentum(part + 0.5 * step))
+                .collect();
+            let mut found = self.look(&middles, task)?.into_iter();
+            self.halve(&halved);
+            let both = |(j, own)| [Some(own), halved.contains(&j).then(|| found.next()).flatten()];
+            passed = passed.into_iter().enumerate().flat_map(both).flatten().collect();
+        }
+    }
+
+    /// Halves the steps with these numbers.
+    fn halve(&mut self, which: &BTreeSet<usize>) {
+        let mut first = 0;
+        for side in &mut self.sides {
+            let halves = |j: usize| {
+                let (begin, end) = (side.begins[j], side.end(j));
+                [Some(begin), which.contains(&(first + j)).then_some(begin + 0.5 * (end - begin))]
+            };
+            let begins = (0..side.begins.len()).flat_map(halves).flatten().collect();
+            first += side.begins.len();
+            side.begins = begins;
+        }
+    }
+
+    /// The states at all momenta, of which every other one is known from a loop of half as many steps.
+    fn pass(&self, times: usize, known: Passed, task: &Task) -> Result<Passed> {
+        keep(self.first() * times, self.bloch.rows() * (self.bands.len() + 1))?;
+        let momenta: Vec<Vec<f64>> =
+            self.steps(times).skip(1).step_by(2).map(|(side, part, _)| side.momentum(part)).collect();
+        Ok(known.into_iter().zip(self.look(&momenta, task)?).flat_map(|(even, odd)| [even, odd]).collect())
     }
 
     /// The phases, ascending in (-pi, pi], and the least overlap of neighbours.
     fn phases(&self, times: usize, passed: &Passed) -> Result<(Vec<f64>, f64)> {
         let (n, rows, bands) = (passed.len(), self.bloch.rows(), self.bands.len());
-        let turns = self.turns(times);
         let (mut product, mut least) = (Matrix::identity(bands)?, f64::INFINITY);
-        for (j, (_, side)) in self.momenta(times).into_iter().enumerate() {
+        for (j, (side, _, part)) in self.steps(times).enumerate() {
             let next = passed[(j + 1) % n].0.data().to_complex();
-            let turned =
-                next.iter().enumerate().map(|(i, z)| z * turns[side][i / bands]).collect::<Vec<C64>>();
+            // From the positions of the orbitals.
+            let turn = |row| C64::cis(-TAU * dot(self.bloch.place(row), &side.along) * part);
+            let turned = next.chunks(bands).enumerate().flat_map(|(row, z)| {
+                let turn = turn(row);
+                z.iter().map(move |z| z * turn)
+            });
+            let turned = turned.collect::<Vec<C64>>();
             let step = overlap(&passed[j].0, &Matrix::new(rows, bands, Series::Complex(turned))?)?;
             let (u, s, v) = step.svd()?;
             least = s.as_real("overlaps")?.iter().copied().fold(least, f64::min);
@@ -136,28 +206,31 @@ impl<'a> Loop<'a> {
             return Ok(());
         }
         Err(Error::numeric(format!("a Wilson loop of {n} steps {}", why()))
-            .hint("the gap is too small there, or give more `points`"))
+            .hint("the gap is too small somewhere on it: look at the bands there"))
     }
 
     /// The phases, extrapolated from loops whose steps are halved until the phases stay.
-    fn resolved(&self, task: &Task) -> Result<Vec<f64>> {
-        let (mut times, mut known, mut rows) = (1, None, Romberg::default());
+    fn resolved(mut self, task: &Task) -> Result<Vec<f64>> {
+        let (mut times, mut passed, mut rows) = (1, self.begin(task)?, Romberg::default());
         loop {
-            let passed = self.pass(times, known, task)?;
             let (phases, least) = self.phases(times, &passed)?;
             if least > FOLLOWED {
                 let change = rows.add(phases);
                 if change <= KNOWN {
                     return Ok(rows.best());
                 }
-                self.too_long(passed.len(), || format!("leaves its phases uncertain by {change:.0e}"))?;
+                self.too_long(passed.len(), || match change.is_finite() {
+                    true => format!("leaves its phases uncertain by {change:.0e}"),
+                    false => "is the first that follows the states, and none tells how exact it is".into(),
+                })?;
             } else {
                 rows = Romberg::default();
                 self.too_long(passed.len(), || {
                     format!("does not follow the states: they overlap by {least:.2}")
                 })?;
             }
-            (known, times) = (Some(passed), 2 * times);
+            times *= 2;
+            passed = self.pass(times, passed, task)?;
         }
     }
 }
@@ -245,7 +318,9 @@ impl Romberg {
 /// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the
 /// centres of the hybrid Wannier functions in units of that lattice vector (Yu, Qi, Bernevig, Fang, Dai, PRB 84
 /// (2011) 075119). The positions of the orbitals are included. `at` are the momenta along the other directions. The
-/// loop begins with `points` steps, which are halved, and the phases extrapolated, until those are known to 1e-7.
+/// loop begins with `points` steps, which are halved where the gap is small, so that no crossing lies inside (for
+/// cells of more than 16 rows as far as four times as many steps show), then all of them, and the phases extrapolated,
+/// until those are known to 1e-7.
 ///
 /// # Errors
 /// No gap, directions or fillings that do not fit, a loop that no number of steps resolves.

@@ -38,9 +38,17 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
         return Err(Error::input("`intraband` at zero temperature")
             .hint("give a `temperature` above the distance of levels on the grid"));
     }
+    let (axes, d) = (o.one_of("direction", &AXES)?, bloch.cell().lattice().space());
+    if let Some(axis) = axes.iter().find(|axis| **axis >= d) {
+        let name = ["x", "y", "z"][*axis];
+        return Err(Error::input(format!(
+            "`direction` names the axis {name} of a lattice in {d} dimensions"
+        ))
+        .hint("x is the first Cartesian axis, y the second, z the third"));
+    }
     Ok(ConductivityOptions {
         grid: grid(o, bloch.dimension())?,
-        axes: o.one_of("direction", &AXES)?,
+        axes,
         temperature,
         eta,
         within,

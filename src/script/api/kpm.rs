@@ -29,6 +29,15 @@ pub(super) fn kernel(o: &Options) -> Result<DampingKernel> {
 }
 
 /// A kernel by its name; the parameter is lambda of "lorentz" (by default 4) or M of "lanczos" (3).
+/// Energies that are numbers; infinite ones have no states.
+fn numbers(energies: &Series) -> Result<Vec<f64>> {
+    let all = energies.as_real("energies")?.to_vec();
+    match all.iter().any(|e| e.is_nan()) {
+        true => Err(Error::input("an energy that is not a number (NaN)").hint("look for a division by zero")),
+        false => Ok(all),
+    }
+}
+
 fn kernel_of(name: &str, parameter: Option<f64>) -> Result<DampingKernel> {
     if let Some(p) = parameter.filter(|p| !(p.is_finite() && *p > 0.0)) {
         return Err(Error::input(format!("the parameter {p} of a kernel")).hint("it is positive"));
@@ -185,7 +194,7 @@ mod kpm_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn density(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
-        let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o)?);
+        let (energies, kernel) = (numbers(&energies)?, kernel(&o)?);
         let mu = Moments::clone(mu);
         let density = task::apart(move || Ok(mu.density(&energies, kernel)))?;
         Ok(Series::Real(density))
@@ -197,7 +206,7 @@ mod kpm_functions {
     /// - `kernel`, `parameter`: as for `kpm::dos`.
     #[rhai_fn(global, pure, return_raw)]
     pub fn density_error(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
-        let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o)?);
+        let (energies, kernel) = (numbers(&energies)?, kernel(&o)?);
         let mu = Moments::clone(mu);
         let error = task::apart(move || Ok(mu.density_error(&energies, kernel)))?;
         Ok(Series::Real(error))

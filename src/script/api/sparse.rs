@@ -23,6 +23,9 @@ pub(super) fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
     if let Some(range) = value.clone().try_cast::<std::ops::Range<i64>>() {
         return range.map(whole).collect();
     }
+    if let Some(range) = value.clone().try_cast::<std::ops::RangeInclusive<i64>>() {
+        return range.map(whole).collect();
+    }
     if let Some(series) = value.clone().try_cast::<Series>() {
         let int = |x: &f64| {
             if x.fract() == 0.0 {

@@ -6,6 +6,7 @@ mod methods;
 use rhai::{Array, Dynamic, INT};
 
 use super::chebyshev::as_complex;
+use super::values::type_of;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result, nearest};
 use crate::lattice::Lattice;
@@ -34,7 +35,10 @@ fn count(value: INT, what: &str) -> Result<usize> {
 /// Whole numbers from an array.
 pub(super) fn ints(values: &Array, what: &str) -> Result<Vec<i64>> {
     let int = |v: &Dynamic| {
-        v.as_int().map_err(|t| Error::input(format!("{what} consists of whole numbers, not of a {t}")))
+        v.as_int().map_err(|_| {
+            Error::input(format!("{what} consists of whole numbers, not of {}", type_of(v)))
+                .hint("write them without a point, like `[0, 1]`")
+        })
     };
     values.iter().map(int).collect()
 }
