@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 61] = [
+const PHRASES: &[(&str, &str)] = &[
     (
         "make vectors of the operator's size",
         "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator",
