@@ -344,8 +344,8 @@ mod band_functions {
     ///
     /// # Options
     /// - `filled` (int >= 1): the number of lowest bands; this or `bands`.
-    /// - `bands` (int or array or Series or range): numbers of bands as in `band1`, `band2`, ..: 1 is the lowest. No other band
-    ///   touches them on the path; not with `filled`.
+    /// - `bands` (int or array or Series or range): numbers of bands as in `band1`, `band2`, ..: 1 is the
+    ///   lowest. No other band touches them on the path; not with `filled`.
     /// - `points` (int >= 2, 64): steps of the first loop. They are halved until the phases, extrapolated, stay.
     /// - `progress` (true): show a bar.
     ///
