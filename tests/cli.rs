@@ -507,6 +507,9 @@ fn the_manual_explains_names() {
     ] {
         assert!(said.out.contains(part), "{}", said.out);
     }
+    let words = place.run(&["doc", "zak", "phase"]);
+    assert!(words.code == 0 && words.out.contains("berry_phase"), "{words:?}");
+    assert_eq!(words.out, place.run(&["doc", "zak phase"]).out);
     let wrong = place.run(&["doc", "exact::bassis"]);
     wrong.exactly(1, "", "error: nothing is called `exact::bassis`; did you mean `exact::basis`?\n");
     assert!(place.run(&["doc", "lattice"]).out.lines().count() > 10);

@@ -18,15 +18,16 @@ use crate::script::{Engine, definitions, reference, registry};
 #[derive(Args)]
 pub(crate) struct Doc {
     /// A function, method, property or module, or words to look for; without it, all are listed
-    name: Option<String>,
+    #[arg(value_name = "NAME")]
+    words: Vec<String>,
     /// The whole reference manual, as Markdown
-    #[arg(long, conflicts_with = "name")]
+    #[arg(long, conflicts_with = "words")]
     all: bool,
     /// The reference as pages of the book, into this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "all"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "all"])]
     book: Option<PathBuf>,
     /// Definition files (`.d.rhai`) for editors whose own server for Rhai reads them, into this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "all", "book"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "all", "book"])]
     definitions: Option<PathBuf>,
 }
 
@@ -47,12 +48,13 @@ impl Doc {
                 let files = definitions::files(&entries).into_iter().map(|file| (file.file, file.text));
                 return write(files.collect(), folder, "files of definitions");
             }
-            match &self.name {
-                Some(name) => manual::page(&entries, name, style)
+            let name = self.words.join(" ");
+            match name.as_str() {
+                "" if self.all => Ok(reference::markdown(&entries)),
+                "" => Ok(manual::index(&entries, style)),
+                name => manual::page(&entries, name, style)
                     .or_else(|| answer(&entries, name, style))
                     .ok_or_else(|| Error::input(manual::no_page(&entries, name))),
-                None if self.all => Ok(reference::markdown(&entries)),
-                None => Ok(manual::index(&entries, style)),
             }
         };
         match text() {
