@@ -94,7 +94,10 @@ fn broken_wannier_files_are_named_by_line() {
         "line 14 of `x_hr.dat` has Wannier function 3, outside 1 to 2"
     );
     assert!(of(&DIMERS.replace("1.0D0", "0.9")).starts_with("`x_hr.dat` is not Hermitian"));
-    assert_eq!(of(&DIMERS.replace(" 2 1 2", " 2 0 2")), "line 4 of `x_hr.dat` has a degeneracy of 0");
+    assert_eq!(
+        of(&DIMERS.replace(" 2 1 2", " 2 0 2")),
+        "line 4 of `x_hr.dat` has a degeneracy of 0, where 1 of 3 degeneracies came before"
+    );
     let missing = fails("other", "", "lattice::wannier90(\"nowhere_hr.dat\")");
     assert_eq!(missing, "cannot read `nowhere_hr.dat`: there is no such file");
     let typo =

@@ -162,7 +162,8 @@ fn largest(rr: &[f64], bb: &[f64]) -> f64 {
 
 /// Refuses <p|A p> that are not positive, of columns that are not done.
 fn check_positive(pq: &[f64], rr: &[f64], remedy: &'static str) -> Result<()> {
-    if pq.iter().zip(rr).all(|(pq, rr)| *rr == 0.0 || *pq > 0.0) {
+    // A column that is not a number is told as such when all are done.
+    if pq.iter().zip(rr).all(|(pq, rr)| !(*rr > 0.0) || *pq > 0.0) {
         return Ok(());
     }
     Err(Error::input("conjugate gradients met a direction in which the operator is not positive")

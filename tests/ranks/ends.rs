@@ -135,7 +135,8 @@ const HUNGRY: [(&str, &str); 2] = [
 fn a_rank_without_memory_ends_the_others() {
     for (at, launcher) in launchers().iter().enumerate() {
         for (how, work) in HUNGRY {
-            let mut tries = (0..3).map(|_| hungry(launcher, &format!("{how}-{at}"), work));
+            let tries = (0..3).map(|_| hungry(launcher, &format!("{how}-{at}"), work));
+            let mut tries = tries.inspect(|took| assert!(*took < Duration::from_secs(20), "{how}: {took:?}"));
             assert!(tries.any(|took| took < Duration::from_secs(3)), "{how}: all end too late");
         }
     }

@@ -34,6 +34,8 @@ pub struct ConductivityOptions {
 /// States at a momentum, ascending, and what belongs to each pair of them, `from` not above `to`.
 struct Pairs {
     energies: Vec<f64>,
+    /// Levels as near to one another as that are one.
+    close: f64,
     list: Vec<Pair>,
 }
 
@@ -54,8 +56,10 @@ struct Occupation {
 }
 
 impl Occupation {
-    fn new(energies: &[f64], potentials: &[f64], temperature: f64) -> Occupation {
-        let all = || energies.iter().flat_map(|e| potentials.iter().map(move |x| (*e, *x)));
+    /// At zero temperature levels as `close` to a potential as that are half full.
+    fn new(energies: &[f64], close: f64, potentials: &[f64], temperature: f64) -> Occupation {
+        let at = |e: f64, x: f64| if temperature == 0.0 && (e - x).abs() <= close { x } else { e };
+        let all = || energies.iter().flat_map(|e| potentials.iter().map(move |x| (at(*e, *x), *x)));
         Occupation {
             temperature,
             potentials: potentials.len(),
@@ -152,7 +156,7 @@ impl ConductivityOptions {
                 }
             }
         }
-        Ok(Pairs { energies: l.energies, list })
+        Ok(Pairs { energies: l.energies, close, list })
     }
 
     /// The sum over momenta of what `add` adds for the pairs of each, over their number and the volume, in e^2/h.
@@ -215,7 +219,7 @@ pub fn band_conductivity(
             .hint("give `eta`, an energy above zero, or leave the bands' own current out"));
     }
     o.sum(bloch, potentials.len(), task, |pairs, sum| {
-        let full = Occupation::new(&pairs.energies, potentials, o.temperature);
+        let full = Occupation::new(&pairs.energies, pairs.close, potentials, o.temperature);
         for pair in &pairs.list {
             let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
             let [there, back] = pair.products;
@@ -251,7 +255,7 @@ pub fn band_optical(
             .hint("give an energy above the distance of levels on the grid"));
     }
     o.sum(bloch, frequencies.len(), task, |pairs, sum| {
-        let full = Occupation::new(&pairs.energies, &[potential], o.temperature);
+        let full = Occupation::new(&pairs.energies, pairs.close, &[potential], o.temperature);
         for pair in &pairs.list {
             let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
             let moved = C64::I * full.moved(&pairs.energies, pair).sum::<f64>();
@@ -274,7 +278,7 @@ mod tests {
     fn what_moves_between_two_levels() {
         let moved = |from: f64, to: f64, one_level, temperature| {
             let (energies, pair) = ([from, to], Pair { from: 0, to: 1, products: [C64::ONE; 2], one_level });
-            Occupation::new(&energies, &[0.2], temperature).moved(&energies, &pair).sum::<f64>()
+            Occupation::new(&energies, 1e-12, &[0.2], temperature).moved(&energies, &pair).sum::<f64>()
         };
         let full = |e| fermi(e, 0.2, 0.3);
         for (from, to) in [(-0.4, 0.9), (0.1, 0.100001)] {
@@ -287,6 +291,7 @@ mod tests {
         assert_eq!(moved(0.3, 0.5, false, 0.0), 0.0);
         // The chemical potential lies in a level, which is half full.
         assert_eq!(moved(0.0, 0.2, false, 0.0), 2.5);
+        assert_eq!(moved(0.0, 0.2 - 1e-15, false, 0.0), 2.5 / (1.0 - 5e-15));
         assert_eq!(moved(0.2, 0.2, true, 0.0), 0.0);
         assert!(moved(-500.0, 900.0, false, 1e-3) > 0.0, "no number overflows");
     }

@@ -16,12 +16,14 @@ const APART: f64 = 1e-10;
 
 /// An error unless a matrix of the orbitals of a site is one of a quantity that they have; `what` names it.
 pub fn check_local(local: &Matrix, orbitals: usize, what: &str) -> Result<()> {
-    if local.rows() != orbitals || local.cols() != orbitals || !local.is_hermitian(1e-12) {
-        return Err(Error::input(format!(
-            "{what} is no Hermitian matrix of {orbitals} x {orbitals}, but {}",
-            local.shape()
-        ))
-        .hint("it acts on the orbitals of every site, those of holes too"));
+    let hint = "it acts on the orbitals of every site, those of holes too";
+    if local.rows() != orbitals || local.cols() != orbitals {
+        let shape = local.shape();
+        let text = format!("{what} is a matrix of {shape}, where {orbitals} x {orbitals} are needed");
+        return Err(Error::input(text).hint(hint));
+    }
+    if !local.is_hermitian(1e-12) {
+        return Err(Error::input(format!("{what} is a matrix that is not Hermitian")).hint(hint));
     }
     Ok(())
 }

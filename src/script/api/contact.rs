@@ -1,5 +1,6 @@
 //! Leads that are given by their self-energies.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rhai::plugin::*;
@@ -29,19 +30,19 @@ pub(super) struct Told {
     known: Known,
 }
 
-type Known = Arc<Mutex<Vec<(f64, Matrix)>>>;
+/// Self-energies by the bits of the energy.
+type Known = Arc<Mutex<HashMap<u64, Matrix>>>;
 
 impl ScriptContact {
     /// The lead for one sample.
     pub fn for_sample(&self) -> Result<(Escape, Option<Told>)> {
         let Some(f) = self.of_energy.clone() else { return Ok((self.escape.clone(), None)) };
         let known = Known::default();
-        let nearest = known.clone();
+        let told = known.clone();
         let at: SelfEnergyAt = Arc::new(move |energy| {
-            let all = nearest.lock().unwrap_or_else(PoisonError::into_inner);
-            let best = all.iter().min_by(|a, b| (a.0 - energy).abs().total_cmp(&(b.0 - energy).abs()));
-            best.map(|(_, sigma)| sigma.clone())
-                .ok_or_else(|| Error::internal("a self-energy that was not asked for"))
+            let all = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let sigma = all.get(&energy.to_bits()).cloned();
+            sigma.ok_or_else(|| Error::internal("a self-energy that was not asked for"))
         });
         Ok((Escape::new(self.escape.sites().to_vec(), at)?, Some(Told { f, known })))
     }
@@ -64,7 +65,7 @@ fn matrix_of(value: &Dynamic) -> Result<Matrix> {
     })
 }
 
-/// Self-energies that are kept.
+/// Self-energies that are kept beside those of one call.
 const MOST: usize = 4096;
 
 /// Asks the functions of a sample's leads for their self-energies at these energies. What they gave before may be
@@ -77,31 +78,27 @@ pub(super) fn tell(
 ) -> Fallible<()> {
     for Told { f, known } in told {
         let calls = Callback::new(ctx);
-        let at = |energy: &f64| Ok((*energy, matrix_of(&calls.call(f, (*energy,))?)?));
-        let all: Result<Vec<(f64, Matrix)>> = energies.iter().map(at).collect();
+        let at = |energy: &f64| Ok((energy.to_bits(), matrix_of(&calls.call(f, (*energy,))?)?));
+        let all: Result<HashMap<u64, Matrix>> = energies.iter().map(at).collect();
         let all = calls.finish(all)?;
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let other = |(energy, sigma): &(f64, Matrix)| {
-            known.iter().any(|(e, known)| e == energy && known.data() != sigma.data())
+        let other = |(energy, sigma): (&u64, &Matrix)| {
+            known.get(energy).is_some_and(|known| known.data() != sigma.data())
         };
         if known.len() + all.len() > MOST || all.iter().any(other) {
             known.clear();
             sample.forget();
         }
-        for (energy, sigma) in all {
-            if !known.iter().any(|(e, _)| *e == energy) {
-                known.push((energy, sigma));
-            }
-        }
+        known.extend(all);
     }
     Ok(())
 }
 
 #[export_module(root = "crate::script::native")]
 mod contact_functions {
-    /// A lead for `transport::system` that is given by its retarded self-energy on some sites: a number, the same for
-    /// all orbitals, a Matrix with a row for each orbital of the sites, or a function of the energy that gives one of
-    /// them. `-0.5 * I * rate` lets particles escape at a rate that does not depend on the energy, the wide-band limit
+    /// A lead for `transport::system` that is given by its retarded self-energy on some sites: a number (or a Matrix of
+    /// one row), the same for all orbitals, a Matrix with a row for each of them, or a function of the energy that
+    /// gives one. `-0.5 * I * rate` lets particles escape at a rate that does not depend on the energy, the wide-band limit
     /// of a metal. It has no waves: its channels are the eigenvectors of Gamma = i (sigma - sigma^dagger), and what
     /// passes between two such leads is Tr[Gamma G Gamma G^dagger] (Caroli, Combescot, Nozieres, Saint-James 1971).
     /// Momenta and velocities of its channels are NaN.
