@@ -188,10 +188,14 @@ fn samples_and_leads_that_cannot_be() {
     fail(
         &mut engine,
         &[
-            ("transport::lead(c, #{ side: 1, conserves: pauli().z })", "1 x 1, but 2 x 2", "orbitals"),
+            (
+                "transport::lead(c, #{ side: 1, conserves: pauli().z })",
+                "a matrix of 2 x 2, where 1 x 1",
+                "orbitals",
+            ),
             (
                 "transport::lead(spin, #{ side: 1, conserves: I * pauli().z })",
-                "no Hermitian matrix",
+                "a matrix that is not Hermitian",
                 "orbitals",
             ),
             ("transport::lead(spin, #{ side: 1, conserves: pauli().y })", "does not conserve", "commute"),
@@ -210,7 +214,11 @@ fn samples_and_leads_that_cannot_be() {
                 "what is carried",
                 "",
             ),
-            ("s.currents(0, 0.1, #{ carries: pauli().x })", "1 x 1, but 2 x 2", "orbitals of every site"),
+            (
+                "s.currents(0, 0.1, #{ carries: pauli().x })",
+                "a matrix of 2 x 2, where 1 x 1",
+                "orbitals of every site",
+            ),
             ("transport::contact([], -0.1 * I)", "a self-energy of no sites", "one site"),
             ("transport::contact([1, 1], -0.1 * I)", "site 1 twice", "once"),
             ("transport::contact([-1], -0.1 * I)", "site -1 is negative", "numbered from 0"),
