@@ -306,13 +306,15 @@ mod band_functions {
 
     /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2
     /// pi times the centres of the Wannier functions along that lattice vector, to 1e-7. Sums over finitely many steps,
-    /// which other programs give, differ by about the inverse square of their number.
+    /// which other programs give, differ by about the inverse square of their number. Bands are those of a unit cell,
+    /// however many equal ones the sample has; where terms differ from cell to cell, of the whole sample.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
     /// - `direction` (int >= 0, 0): along which the loop runs.
     /// - `at` (float or array, 0): momenta along the other directions.
-    /// - `points` (int >= 2, 64): steps of the first loop. They are halved until the phases, extrapolated, stay.
+    /// - `points` (int >= 2, 64): steps of the first loop. They are halved where the gap is small, then all of them,
+    ///   until the phases, extrapolated, stay.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -346,7 +348,8 @@ mod band_functions {
     /// - `filled` (int >= 1): the number of lowest bands; this or `bands`.
     /// - `bands` (int or array or Series or range): numbers of bands as in `band1`, `band2`, ..: 1 is the
     ///   lowest. No other band touches them on the path; not with `filled`.
-    /// - `points` (int >= 2, 64): steps of the first loop. They are halved until the phases, extrapolated, stay.
+    /// - `points` (int >= 2, 64): steps of the first loop. They are halved where the gap is small, then all of them,
+    ///   until the phases, extrapolated, stay.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
