@@ -106,14 +106,17 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'stati
         // Nobody waits for the result of a thread that was left behind.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(|| flag.during(work))));
     };
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .stack_size(STACK)
         .spawn(job)
         .map_err(|e| Error::backend(format!("a thread cannot be started: {e}")))?;
     loop {
         match receiver.recv_timeout(PATIENCE) {
-            Ok(Ok(result)) => return result,
-            Ok(Err(panic)) => resume_unwind(panic),
+            Ok(result) => {
+                // Some versions of glibc touch the memory of a thread that ends just while it is let go.
+                let _ = thread.join();
+                return result.unwrap_or_else(|panic| resume_unwind(panic));
+            }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(stopped) = ours.check() {
                     theirs.raise();
