@@ -98,10 +98,10 @@ pub(super) fn tell(
 mod contact_functions {
     /// A lead for `transport::system` that is given by its retarded self-energy on some sites: a number (or a Matrix of
     /// one row), the same for all orbitals, a Matrix with a row for each of them, or a function of the energy that
-    /// gives one. `-0.5 * I * rate` lets particles escape at a rate that does not depend on the energy, the wide-band limit
-    /// of a metal. It has no waves: its channels are the eigenvectors of Gamma = i (sigma - sigma^dagger), and what
-    /// passes between two such leads is Tr[Gamma G Gamma G^dagger] (Caroli, Combescot, Nozieres, Saint-James 1971).
-    /// Momenta and velocities of its channels are NaN.
+    /// gives one. `-0.5 * I * rate` lets particles escape at a rate that does not depend on the energy, the wide-band
+    /// limit of a metal. It has no waves: its channels are the eigenvectors of Gamma = i (sigma - sigma^dagger), and
+    /// what passes between two such leads is Tr[Gamma G Gamma G^dagger] (Caroli, Combescot, Nozieres, Saint-James
+    /// 1971). Momenta and velocities of its channels are NaN.
     ///
     /// # Example
     /// ```rhai
