@@ -44,9 +44,9 @@ mod transport;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use bands::{
-    BandOptions, ConductivityOptions, DensityOptions, Filling, OccupiedOptions, Plane, PolarizationOptions,
-    band_conductivity, band_density, band_optical, bands, berry_curvature, berry_phases, chern_number,
-    hilbert, occupied, polarizability, wannier_centres, wilson_loop, z2,
+    BandOptions, ConductivityOptions, DensityOptions, Filling, MomentumGrid, OccupiedOptions, Plane,
+    PolarizationOptions, band_conductivity, band_density, band_optical, bands, berry_curvature, berry_phases,
+    chern_number, hilbert, occupied, polarizability, wannier_centres, wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};

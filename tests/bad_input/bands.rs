@@ -75,11 +75,7 @@ fn bands_that_cannot_be() {
                 "from 1",
             ),
             ("bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [3] })", "band 3 of 2", "`band1`"),
-            (
-                "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [1.0] })",
-                "not of a number",
-                "a point",
-            ),
+            ("bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [1.0] })", "and has 1.0", "a point"),
             (
                 "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [2, 1] })",
                 "band 1 behind band 2",
@@ -100,8 +96,8 @@ fn bands_that_cannot_be() {
             ("bloch::conductivity(g, #{ energies: [0.0] })", "without scattering", "`eta`"),
             (
                 "bloch::conductivity(g, #{ energies: [0.0], eta: 0.1, intraband: true })",
-                "`intraband` at zero",
-                "",
+                "the current within bands at zero temperature",
+                "temperature",
             ),
             (
                 "bloch::conductivity(g, #{ energies: [0.0], direction: \"xy\", temperature: 0.1, intraband: true })",

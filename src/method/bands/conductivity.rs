@@ -7,6 +7,7 @@ use std::f64::consts::TAU;
 
 use rayon::prelude::*;
 
+use super::grid::MomentumGrid;
 use super::size::one_level;
 use super::{CHUNK, levels};
 use crate::error::{Error, Result};
@@ -86,7 +87,7 @@ impl Occupation {
 }
 
 impl ConductivityOptions {
-    fn check(&self, bloch: &Bloch) -> Result<usize> {
+    fn check(&self, bloch: &Bloch) -> Result<MomentumGrid> {
         if bloch.cell().holes().is_some() {
             return Err(Error::input("the conductivity of a superconductor's bands")
                 .hint("its pairs carry current too: this sum is for electrons alone"));
@@ -116,21 +117,7 @@ impl ConductivityOptions {
                 );
             }
         }
-        let d = bloch.dimension();
-        let total = self.grid.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
-        total.filter(|n| *n > 0 && self.grid.len() == d).ok_or_else(|| {
-            Error::input(format!("a grid {:?} in {d} periodic directions", self.grid))
-                .hint("give one number for all directions, or one for each")
-        })
-    }
-
-    fn momentum(&self, mut number: usize) -> Vec<f64> {
-        let along = |n: &usize| {
-            let x = (number % n) as f64 / *n as f64;
-            number /= n;
-            x
-        };
-        self.grid.iter().map(along).collect()
+        MomentumGrid::new(&self.grid, bloch.dimension())
     }
 
     /// All pairs of states at a momentum, with the current's element first. Levels as `close` as that are one.
@@ -167,13 +154,17 @@ impl ConductivityOptions {
         task: &Task,
         add: impl Fn(&Pairs, &mut [T]) + Sync,
     ) -> Result<Vec<T>> {
-        let total = self.check(bloch)?;
-        memory::ensure(16 * (CHUNK * count) as u128, "conductivities of some momenta")?;
+        let grid = self.check(bloch)?;
+        let total = grid.total();
+        // Of some momenta at once: what they add, how full and empty each level is, pairs of states.
+        let rows = bloch.rows();
+        let each = 16 * count as u128 * (1 + rows as u128) + 64 * (rows as u128).pow(2);
+        memory::ensure(CHUNK.min(total) as u128 * each, "conductivities of some momenta")?;
         let (steps, close) = (task.start("conductivity", total), one_level(bloch));
         let mut sum = vec![T::default(); count];
         let one = |number: usize| -> Result<Vec<T>> {
             let mut part = vec![T::default(); count];
-            add(&self.pairs(bloch, &self.momentum(number), close)?, &mut part);
+            add(&self.pairs(bloch, &grid.momentum(number), close)?, &mut part);
             Ok(part)
         };
         for first in (0..total).step_by(CHUNK) {

@@ -3,6 +3,7 @@
 mod conductivity;
 mod filled;
 mod flux;
+mod grid;
 mod occupied;
 mod path;
 mod plane;
@@ -14,6 +15,7 @@ mod wilson;
 
 pub use conductivity::{ConductivityOptions, band_conductivity, band_optical};
 pub use flux::chern_number;
+pub use grid::MomentumGrid;
 pub use occupied::{Filling, OccupiedOptions, occupied};
 pub use path::{BandOptions, bands};
 pub use plane::Plane;

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::grid::MomentumGrid;
+use super::size::one_level;
 use super::{CHUNK, keep};
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, OrbitalBlock};
@@ -75,11 +77,6 @@ impl Full {
     }
 }
 
-/// The levels' largest |energy| times what rounding makes of one.
-fn rounding(levels: &[f64]) -> f64 {
-    1e-13 * levels.iter().fold(1e-300f64, |most, e| most.max(e.abs()))
-}
-
 /// Beyond this many temperatures from the potential a level is full or empty to the last digit.
 const FAR: f64 = 40.0;
 
@@ -116,13 +113,13 @@ fn holds_fewer(levels: &[f64], count: f64, potential: f64, temperature: f64) -> 
     log_full(above) < log_full(below)
 }
 
-/// The potential at which so many fermions are in levels that ascend; at zero temperature those of a multiplet are
-/// equally full.
-fn fill(levels: &[f64], count: f64, temperature: f64) -> Full {
+/// The potential at which so many fermions are in levels that ascend; at zero temperature, which any below the
+/// `rounding` of the levels is, those of a multiplet are equally full.
+fn fill(levels: &[f64], count: f64, temperature: f64, rounding: f64) -> Full {
     let n = levels.len();
     let (lowest, highest) = (levels[0], levels[n - 1]);
     let width = (highest - lowest).max(1e-300);
-    if temperature <= rounding(levels) {
+    if temperature <= rounding {
         let at = (count as usize).min(n - 1);
         let near = 1e-10 * width;
         if count.fract() == 0.0 && at > 0 && count < n as f64 && levels[at] - levels[at - 1] > near {
@@ -153,7 +150,7 @@ fn fill(levels: &[f64], count: f64, temperature: f64) -> Full {
 }
 
 impl OccupiedOptions {
-    fn check(&self, cells: &[Bloch]) -> Result<usize> {
+    fn check(&self, cells: &[Bloch]) -> Result<MomentumGrid> {
         let Some(first) = cells.first() else {
             return Err(Error::input("electrons of no model").hint("give a Model, or an array of them"));
         };
@@ -165,11 +162,7 @@ impl OccupiedOptions {
             ))
             .hint("give models on one lattice"));
         }
-        let total = self.grid.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
-        let total = total.filter(|n| *n > 0 && self.grid.len() == d).ok_or_else(|| {
-            Error::input(format!("a grid {:?} in {d} periodic directions", self.grid))
-                .hint("give one number for all directions, or one for each")
-        })?;
+        let grid = MomentumGrid::new(&self.grid, d)?;
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
             return Err(Error::input(format!("a temperature of {}", self.temperature))
                 .hint("it is an energy, zero or above (k_B = 1)"));
@@ -183,17 +176,8 @@ impl OccupiedOptions {
                 Err(Error::input(format!("{count} fermions in {rows} levels"))
                     .hint("a filling of one orbital lies between 0 and 2, spins counted"))
             }
-            _ => Ok(total),
+            _ => Ok(grid),
         }
-    }
-
-    fn momentum(&self, mut number: usize) -> Vec<f64> {
-        let along = |n: &usize| {
-            let x = (number % n) as f64 / *n as f64;
-            number /= n;
-            x
-        };
-        self.grid.iter().map(along).collect()
     }
 }
 
@@ -288,7 +272,8 @@ impl Wanted<'_> {
 /// Options that cannot be, models of different directions, bonds that [`Bloch::bonds`] refuses; no memory;
 /// interruption.
 pub fn occupied(cells: &[Bloch], o: &OccupiedOptions, task: &Task) -> Result<Occupied> {
-    let total = o.check(cells)?;
+    let grid = o.check(cells)?;
+    let total = grid.total();
     let wanted: Vec<Wanted<'_>> = cells
         .iter()
         .map(|cell| {
@@ -298,41 +283,43 @@ pub fn occupied(cells: &[Bloch], o: &OccupiedOptions, task: &Task) -> Result<Occ
         })
         .collect::<Result<_>>()?;
     let places = total * cells.len();
-    let numbers: usize = cells.iter().map(|cell| total.saturating_mul(cell.rows() * cell.rows())).sum();
     let rows: usize = cells.iter().map(Bloch::rows).sum();
-    let with_vectors = numbers <= KEPT || total == 1;
-    keep(total, if with_vectors { numbers / total } else { rows })?;
+    let squares: usize = cells.iter().map(|cell| cell.rows() * cell.rows()).sum();
+    let with_vectors = total.saturating_mul(squares) <= KEPT || total == 1;
+    // Levels twice, sorted and not, and diagonals beside the vectors; then the elements of a few momenta.
+    keep(total, if with_vectors { squares } else { 0 } + 2 * rows)?;
+    let elements = |w: &Wanted<'_>| (w.sites + w.bonds.len()) * w.orbitals * w.orbitals;
+    keep(CHUNK.min(places), wanted.iter().map(elements).max().unwrap_or(0))?;
     let steps = task.start("electrons", 2 * places);
     let mut found = Vec::with_capacity(places);
     for first in (0..places).step_by(CHUNK) {
         let last = places.min(first + CHUNK);
-        let one = |i: usize| wanted[i / total].place(&o.momentum(i % total), with_vectors);
+        let one = |i: usize| wanted[i / total].place(&grid.momentum(i % total), with_vectors);
         let part: Result<Vec<Place>> = (first..last).into_par_iter().map(one).collect();
         found.extend(part?);
         steps.advance(last)?;
     }
     let mut levels: Vec<f64> = found.iter().flat_map(|place| &place.levels).copied().collect();
     levels.sort_unstable_by(f64::total_cmp);
+    let rounding = cells.iter().map(one_level).fold(0.0, f64::max);
     let full = match o.filling {
         Filling::Potential(potential) => {
-            let near = rounding(&levels);
-            let temperature = if o.temperature > near { o.temperature } else { 0.0 };
-            Full { potential, temperature, near, part: 0.5 }
+            let temperature = if o.temperature > rounding { o.temperature } else { 0.0 };
+            Full { potential, temperature, near: rounding, part: 0.5 }
         }
         Filling::Count(count) => {
             let all = count * total as f64;
             // What is a whole number but for rounding is one.
             let whole = (all - all.round()).abs() <= 1e-12 * all;
-            fill(&levels, if whole { all.round() } else { all }, o.temperature)
+            fill(&levels, if whole { all.round() } else { all }, o.temperature, rounding)
         }
     };
     let energy = levels.iter().map(|e| e * full.of(*e)).sum::<f64>() / total as f64;
-    let mut sums: Vec<Vec<C64>> =
-        wanted.iter().map(|w| vec![C64::ZERO; (w.sites + w.bonds.len()) * w.orbitals * w.orbitals]).collect();
+    let mut sums: Vec<Vec<C64>> = wanted.iter().map(|w| vec![C64::ZERO; elements(w)]).collect();
     let mut diagonals: Vec<Vec<f64>> = wanted.iter().map(|w| vec![0.0; w.sites * w.orbitals]).collect();
     for first in (0..places).step_by(CHUNK) {
         let last = places.min(first + CHUNK);
-        let one = |i: usize| wanted[i / total].elements(&o.momentum(i % total), &found[i], &full);
+        let one = |i: usize| wanted[i / total].elements(&grid.momentum(i % total), &found[i], &full);
         let parts: Result<Vec<_>> = (first..last).into_par_iter().map(one).collect();
         for (i, part) in (first..last).zip(parts?) {
             sums[i / total].iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
@@ -366,7 +353,7 @@ mod tests {
     fn levels_are_filled_from_below() {
         let levels = [-2.0, -1.0, -1.0, 0.5, 3.0];
         let of = |count, temperature| {
-            let full = fill(&levels, count, temperature);
+            let full = fill(&levels, count, temperature, 1e-14);
             levels.iter().map(|e| full.of(*e)).collect::<Vec<f64>>()
         };
         assert_eq!(of(0.0, 0.0), [0.0; 5]);
@@ -380,6 +367,6 @@ mod tests {
                 "{count} {temperature}"
             );
         }
-        assert!((fill(&levels, 3.0, 1e-3).potential + 0.25).abs() < 1e-3, "the middle of the gap");
+        assert!((fill(&levels, 3.0, 1e-3, 1e-14).potential + 0.25).abs() < 1e-3, "the middle of the gap");
     }
 }

@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 
 use rayon::prelude::*;
 
+use super::grid::MomentumGrid;
 use super::{CHUNK, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -55,23 +56,15 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
         return Err(Error::input("a frequency or a chemical potential that is not finite")
             .hint("look for a division by zero"));
     }
-    let total = o.grid.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
-    let Some(total) = total.filter(|n| *n > 0 && o.grid.len() == d) else {
-        return Err(Error::input(format!("a grid {:?} in {d} periodic directions", o.grid))
-            .hint("give one number for all directions, or one for each"));
-    };
+    let grid = MomentumGrid::new(&o.grid, d)?;
+    let total = grid.total();
     let rows = bloch.rows();
     memory::ensure(16 * (CHUNK * o.frequencies.len()) as u128, "polarisabilities of some momenta")?;
     let waves: Vec<C64> = (0..rows)
         .map(|row| C64::cis(TAU * bloch.place(row).iter().zip(q).map(|(x, q)| x * q).sum::<f64>()))
         .collect();
     let one = |p: usize| -> Result<Vec<C64>> {
-        let mut rest = p;
-        let mut k = Vec::with_capacity(d);
-        for n in &o.grid {
-            k.push((rest % n) as f64 / *n as f64);
-            rest /= n;
-        }
+        let k = grid.momentum(p);
         let beyond: Vec<f64> = k.iter().zip(q).map(|(k, q)| k + q).collect();
         let (from, to) = (levels(bloch, &k)?, levels(bloch, &beyond)?);
         let full = |energy: &f64| fermi(*energy, o.potential, o.temperature);

@@ -30,8 +30,8 @@ const NEAR: f64 = 1e-9;
 /// Neighbouring states overlap by more than this, in every direction.
 const FOLLOWED: f64 = 0.7;
 
-/// Momenta of a loop before steps are no longer halved to prove that nothing happens inside them, for matrices of
-/// `SMALL` rows or fewer; for large ones so many times the steps that were asked for.
+/// Momenta of a loop before steps are no longer halved to prove that nothing happens inside them: so many times the
+/// steps that were asked for, and for matrices of `SMALL` rows or fewer `MOMENTA` at least.
 const MOMENTA: usize = 1 << 13;
 const SMALL: usize = 16;
 const FEW_TIMES: usize = 4;
@@ -124,7 +124,7 @@ impl<'a> Loop<'a> {
     /// an end is not twice what levels can move. What is most in doubt is halved first.
     fn begin(&mut self, task: &Task) -> Result<Passed> {
         let small = self.bloch.rows() <= SMALL;
-        let most = if small { MOMENTA } else { FEW_TIMES * self.first() }.max(self.first());
+        let most = (FEW_TIMES * self.first()).max(if small { MOMENTA } else { 0 });
         let momenta: Vec<Vec<f64>> = self.steps(1).map(|(side, part, _)| side.momentum(part)).collect();
         keep(most, self.bloch.rows() * (self.bands.len() + 1))?;
         let mut passed = self.look(&momenta, task)?;

@@ -2,9 +2,8 @@
 
 use rhai::plugin::*;
 
-use super::bands::bloch;
+use super::bands::{bloch, counts};
 use super::model::ScriptModel;
-use super::polarization::grid;
 use super::values::to_series;
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -34,10 +33,6 @@ const AXES: [(&str, [usize; 2]); 9] = [
 fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
     let (temperature, eta) = (o.float("temperature")?, o.float("eta")?);
     let within = o.maybe::<bool>("intraband").unwrap_or(temperature > 0.0 && eta > 0.0);
-    if within && temperature == 0.0 {
-        return Err(Error::input("`intraband` at zero temperature")
-            .hint("give a `temperature` above the distance of levels on the grid"));
-    }
     let (axes, d) = (o.one_of("direction", &AXES)?, bloch.cell().lattice().space());
     if let Some(axis) = axes.iter().find(|axis| **axis >= d) {
         let name = ["x", "y", "z"][*axis];
@@ -47,7 +42,7 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
         .hint("x is the first Cartesian axis, y the second, z the third"));
     }
     Ok(ConductivityOptions {
-        grid: grid(o, bloch.dimension())?,
+        grid: counts(&o.value("grid")?, bloch.dimension())?,
         axes,
         temperature,
         eta,

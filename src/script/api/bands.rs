@@ -1,7 +1,7 @@
 //! Bands: Bloch Hamiltonians of models, bands along paths, sums over the Brillouin zone, topology.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, FnPtr, INT, Map};
 
 use super::lattice::{ints, momentum, sublattice_of};
 use super::model::ScriptModel;
@@ -9,7 +9,7 @@ use super::sparse::indices;
 use super::values::{as_number, numbered, to_dynamic, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::method::{self, BandOptions, DensityOptions, Plane};
+use crate::method::{self, BandOptions, DensityOptions, MomentumGrid, Plane};
 use crate::number::{Arithmetic, Matrix, Number, Series, Table};
 use crate::script::callback::{Callback, floats};
 use crate::script::rooms::Rooms;
@@ -72,6 +72,15 @@ fn groups(o: &Options, bloch: &Bloch) -> Result<Vec<(String, Vec<usize>)>> {
             Ok((name.to_string(), rows))
         })
         .collect()
+}
+
+/// Numbers of momenta in each of `d` directions, from one for all or an array.
+pub(super) fn counts(grid: &Dynamic, d: usize) -> Result<Vec<usize>> {
+    let all = match grid.as_int() {
+        Ok(n) => vec![n; d],
+        Err(_) => ints(&grid.clone().try_cast::<Array>().unwrap_or_default(), "a grid")?,
+    };
+    all.into_iter().map(|n| numbered(n, "a number of momenta")).collect()
 }
 
 /// The options `plane` and `at`.
@@ -221,19 +230,15 @@ mod band_functions {
     #[rhai_fn(return_raw)]
     pub fn brillouin(ctx: NativeCallContext, m: ScriptModel, f: FnPtr, o: Options) -> Fallible<Dynamic> {
         let d = bloch(&m)?.dimension();
-        let counts: Vec<i64> = match o.maybe::<Array>("grid") {
-            Some(counts) => ints(&counts, "a grid")?,
-            None => vec![o.count("grid")? as i64; d],
-        };
-        let total = momenta_of(&counts, d)?;
+        let grid = MomentumGrid::new(&counts(&o.value("grid")?, d)?, d)?;
         let task = o.task()?;
         let calls = Callback::new(&ctx);
         let run = || -> Result<MomentumSum> {
-            let steps = task.start("Brillouin zone", total as usize);
+            let steps = task.start("Brillouin zone", grid.total());
             let mut sum: Option<MomentumSum> = None;
-            for p in 0..total {
-                steps.advance(p as usize)?;
-                let k = momentum_at(&counts, p);
+            for p in 0..grid.total() {
+                steps.advance(p)?;
+                let k = grid.momentum(p);
                 let term = MomentumSum::of(&calls.call(&f, (floats(&k),))?)?;
                 sum = Some(match sum {
                     None => term,
@@ -243,7 +248,7 @@ mod band_functions {
             sum.ok_or_else(|| Error::internal("a grid without momenta"))
         };
         let sum = run();
-        Ok(calls.finish(sum)?.over(total as f64))
+        Ok(calls.finish(sum)?.over(grid.total() as f64))
     }
 
     /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The cells of the grid
@@ -454,40 +459,13 @@ mod grids {
     pub fn momenta(m: ScriptModel, grid: Dynamic) -> Fallible<Array> {
         let wrap = m.model.lattice().wrap();
         let d = wrap.iter().filter(|wrap| **wrap != crate::backend::matrix::Wrap::Open).count();
-        let counts = match grid.as_int() {
-            Ok(n) => vec![n; d],
-            Err(_) => ints(&grid.try_cast::<Array>().unwrap_or_default(), "a grid")?,
-        };
-        let total = momenta_of(&counts, d)?;
-        let one = |p: i64| -> Result<Dynamic> {
+        let grid = MomentumGrid::new(&counts(&grid, d)?, d)?;
+        let one = |p: usize| -> Result<Dynamic> {
             task::poll()?;
-            Ok(floats(&momentum_at(&counts, p)))
+            Ok(floats(&grid.momentum(p)))
         };
-        Ok((0..total).map(one).collect::<Result<_>>()?)
+        Ok((0..grid.total()).map(one).collect::<Result<_>>()?)
     }
-}
-
-/// How many momenta a grid has.
-fn momenta_of(counts: &[i64], d: usize) -> Result<i64> {
-    if counts.len() != d || counts.iter().any(|n| *n < 1) {
-        return Err(Error::input(format!("a grid {counts:?} in {d} periodic directions"))
-            .hint("give one number for all directions, or one for each"));
-    }
-    let total = counts.iter().try_fold(1i64, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
-    total.ok_or_else(|| {
-        Error::input(format!("a grid {counts:?} has too many momenta")).hint("take fewer of them")
-    })
-}
-
-/// Number `p` of the momenta of a grid, the first direction fastest.
-fn momentum_at(counts: &[i64], p: i64) -> Vec<FLOAT> {
-    let mut rest = p;
-    let along = |n: &i64| {
-        let x = (rest % n) as f64 / *n as f64;
-        rest /= n;
-        x
-    };
-    counts.iter().map(along).collect()
 }
 
 /// A value of a function of the momentum, and sums of such values.

@@ -3,8 +3,8 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Map};
 
+use super::bands::counts;
 use super::blocks::rows_of;
-use super::lattice::ints;
 use super::model::ScriptModel;
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -36,14 +36,7 @@ fn electrons(ctx: &NativeCallContext, models: &[ScriptModel], o: &Options) -> Fa
     };
     let cells = models.iter().map(cell).collect::<Fallible<Vec<Bloch>>>()?;
     let d = cells.first().map_or(0, Bloch::dimension);
-    let grid = match grid {
-        None => Vec::new(),
-        Some(one) if one.is_int() => vec![usize::try_from(one.as_int().unwrap_or(0)).unwrap_or(0); d],
-        Some(many) => {
-            let counts = ints(&many.try_cast::<Array>().unwrap_or_default(), "momenta in each direction")?;
-            counts.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect()
-        }
-    };
+    let grid = grid.map_or(Ok(Vec::new()), |grid| counts(&grid, d))?;
     let filling = match o.maybe_float("electrons")? {
         Some(count) => Filling::Count(count),
         None => Filling::Potential(o.maybe_float("potential")?.unwrap_or(0.0)),

@@ -1,10 +1,10 @@
 //! The polarisability of electrons in bands, and the transform that makes real parts of imaginary ones.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT};
+use rhai::{Dynamic, FLOAT};
 
-use super::bands::bloch;
-use super::lattice::{ints, momentum};
+use super::bands::{bloch, counts};
+use super::lattice::momentum;
 use super::model::ScriptModel;
 use super::values::to_series;
 use crate::error::Result;
@@ -16,13 +16,6 @@ use crate::script::{Fallible, Options};
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("bloch", exported_module!(polarization_functions));
     rooms.room("internal", exported_module!(screening));
-}
-
-/// Numbers of momenta in each direction.
-pub(super) fn grid(o: &Options, d: usize) -> Result<Vec<usize>> {
-    let Some(counts) = o.maybe::<Array>("grid") else { return Ok(vec![o.count("grid")?; d]) };
-    let counts = ints(&counts, "a grid")?;
-    Ok(counts.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect())
 }
 
 /// The columns of the random phase approximation: the dielectric function 1 - V Pi, and the loss -Im 1/(1 - V Pi).
@@ -76,7 +69,7 @@ mod polarization_functions {
         let bloch = bloch(&m)?;
         let frequencies = to_series(&o.value("frequencies")?)?;
         let options = PolarizationOptions {
-            grid: grid(&o, bloch.dimension())?,
+            grid: counts(&o.value("grid")?, bloch.dimension())?,
             frequencies: frequencies.as_real("frequencies")?.to_vec(),
             potential: o.float("potential")?,
             temperature: o.float("temperature")?,

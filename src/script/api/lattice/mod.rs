@@ -36,7 +36,8 @@ fn count(value: INT, what: &str) -> Result<usize> {
 pub(super) fn ints(values: &Array, what: &str) -> Result<Vec<i64>> {
     let int = |v: &Dynamic| {
         v.as_int().map_err(|_| {
-            Error::input(format!("{what} consists of whole numbers, not of {}", type_of(v)))
+            let found = if v.is_float() { v.to_string() } else { type_of(v).to_string() };
+            Error::input(format!("{what} consists of whole numbers, and has {found}"))
                 .hint("write them without a point, like `[0, 1]`")
         })
     };
