@@ -129,7 +129,10 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
         // Something of the name must be left.
-        .filter(|(d, candidate)| *d <= 1 + name.len().max(candidate.len()) / 4 && *d < name.chars().count())
+        .filter(|(d, candidate)| {
+            let letters = name.chars().count();
+            *d <= 1 + letters.max(candidate.chars().count()) / 4 && *d < letters
+        })
         // Of two that are as near, the one that begins alike is meant.
         .min_by_key(|(d, candidate)| (*d, candidate.chars().next() != name.chars().next()))
         .map(|(_, candidate)| candidate)

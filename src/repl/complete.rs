@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::collections::BTreeSet;
 
 use super::input::COMMANDS;
+use crate::output::plot::letters;
 use crate::script::declared::OptionDoc;
 use crate::script::device::BACKENDS;
 use crate::script::kinds;
@@ -71,6 +72,9 @@ pub fn proposals(names: &Names, line: &str) -> Proposals {
         }
         _ => {}
     }
+    if let Some(proposals) = signs(line) {
+        return proposals;
+    }
     let (start, before) = before(line);
     let part = &line[start..];
     let found = match before.last().map(String::as_str) {
@@ -92,6 +96,21 @@ pub fn proposals(names: &Names, line: &str) -> Proposals {
     }
     let fit = found.into_iter().filter(|p| p.put.starts_with(part));
     Proposals::Words(start, fit.collect::<BTreeSet<_>>().into_iter().collect())
+}
+
+/// The letters whose LaTeX name begins with what stands behind a backslash at the end of `line`; one whose whole name
+/// stands there is the only one.
+fn signs(line: &str) -> Option<Proposals> {
+    let written = line.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let start = written.strip_suffix('\\')?.len();
+    let part = &line[written.len()..];
+    let whole = letters().find(|(name, _)| *name == part);
+    let fit: Vec<_> = match whole {
+        Some(letter) => vec![letter],
+        None => letters().filter(|(name, _)| name.starts_with(part)).collect(),
+    };
+    let shown = |(name, letter): &(&str, char)| plain(&format!("\\{name} {letter}"), &letter.to_string());
+    Some(Proposals::Words(start, fit.iter().map(shown).collect()))
 }
 
 fn plain(shown: &str, put: &str) -> Proposal {
@@ -384,6 +403,16 @@ mod tests {
         assert_eq!(put("plot(dos, #{ title: dos.den"), ["plot(dos, #{ title: dos.density"]);
         assert_eq!(put("kpm::dos(h, #{ vec"), ["kpm::dos(h, #{ vectors: "]);
         assert!(put("plot(dos, #{ title: lins").contains(&"plot(dos, #{ title: linspace(".into()));
+    }
+
+    #[test]
+    fn letters_by_their_names() {
+        assert_eq!(put("let x = 2.0 * \\mu"), ["let x = 2.0 * μ"]);
+        assert_eq!(put("\\eta"), ["η"]);
+        assert_eq!(put("\\ps"), ["ψ"]);
+        assert_eq!(put("f(\\Ups, 1)\\eps"), ["f(\\Ups, 1)ε"]);
+        assert!(put("\\le").is_empty(), "no name has this sign");
+        assert!(put("\\").len() > 30 && put("// \\mu").is_empty());
     }
 
     #[test]

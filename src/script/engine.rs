@@ -353,7 +353,11 @@ pub fn read_script(path: &Path) -> std::result::Result<String, Box<Report>> {
         // Some editors begin a text with a byte-order mark.
         Ok(bytes) => String::from_utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes).to_vec())
             .map_err(|_| Error::file(format!("`{name}` is not a text file"))),
-        Err(e) => Err(Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)))),
+        Err(e) => {
+            let error = Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)));
+            let piped = path == Path::new("-");
+            Err(if piped { error.hint("`umklapp` without a script runs what is piped to it") } else { error })
+        }
     };
     text.map_err(|e| Box::new(Report::plain(&e)))
 }

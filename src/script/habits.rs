@@ -137,6 +137,16 @@ fn marks(before: &str, after: &str) -> Option<&'static str> {
     {
         return Some("`matrix([[1, 2], [3, 4]])` has rows in brackets and commas between numbers");
     }
+    if after.starts_with(|c: char| "²³¹⁰⁴⁵⁶⁷⁸⁹⁺⁻₀₁₂₃₄₅₆₇₈₉₊₋".contains(c))
+    {
+        return Some("a power is `x ** 2`; names are made of letters, digits and `_`, like `x_1`");
+    }
+    if after.starts_with(['·', '×', '−', '÷']) {
+        return Some("`a * b` is a product, `a - b` a difference, `a / b` a quotient");
+    }
+    if after.starts_with(['≤', '≥', '≠']) {
+        return Some("it is written `<=`, `>=` or `!=`");
+    }
     if quoted {
         return Some("texts stand in double quotes; `m.dagger()` is the conjugate transpose");
     }
@@ -186,6 +196,10 @@ mod tests {
             ("let a = identity(2); a @ a", "a * b"),
             ("let a = identity(2); let b = a';", "dagger"),
             ("print('text')", "double quotes"),
+            ("let x = 2.0; let y = x²;", "x ** 2"),
+            ("let x₁ = 2.0;", "x_1"),
+            ("let x = 2·3;", "a * b"),
+            ("let a = 1; if a ≤ 2 { }", "<="),
             ("print(f\"x {3}\")", "back-ticks"),
             ("let i = 1; i++", "i += 1"),
             ("# a comment", "//"),

@@ -210,7 +210,10 @@ fn section(overloads: &[&Entry], entries: &[Entry], style: Style) -> String {
     out.join("\n")
 }
 
-/// A doc comment laid out: paragraphs wrapped, options in columns, examples as they are.
+/// How an item of a list begins.
+const ITEM: &str = "- ";
+
+/// A doc comment laid out: paragraphs and lists wrapped, options in columns, examples as they are.
 fn body(doc: &str, entries: &[Entry], style: Style) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut paragraph: Vec<&str> = Vec::new();
@@ -218,7 +221,12 @@ fn body(doc: &str, entries: &[Entry], style: Style) -> String {
     let mut in_options = false;
     let flush = |paragraph: &mut Vec<&str>, out: &mut Vec<String>| {
         if !paragraph.is_empty() {
-            out.push(wrap(&paragraph.join(" "), 2, style.width));
+            let text = paragraph.join(" ");
+            out.push(match text.strip_prefix(ITEM) {
+                // The text of an item stands to the right of its dash.
+                Some(item) => format!("  {ITEM}{}", wrap(item, 4, style.width).trim_start()),
+                None => wrap(&text, 2, style.width),
+            });
             paragraph.clear();
         }
     };
@@ -240,6 +248,9 @@ fn body(doc: &str, entries: &[Entry], style: Style) -> String {
         } else if trimmed.is_empty() {
             flush(&mut paragraph, &mut out);
         } else {
+            if trimmed.starts_with(ITEM) {
+                flush(&mut paragraph, &mut out);
+            }
             paragraph.push(trimmed);
         }
     }
@@ -318,6 +329,16 @@ mod tests {
             assert!(page.contains(part), "{part} in\n{page}");
         }
         assert!(!page.contains("```") && page.lines().all(|l| l.chars().count() <= 120));
+    }
+
+    #[test]
+    fn items_of_a_list_have_lines_of_their_own() {
+        let doc = format!("It is so if\n- this, {0}\n  {0}\n- that.\n\nOr not.", "word ".repeat(12));
+        let laid = body(&doc, &[], STYLE);
+        let lines: Vec<&str> = laid.lines().collect();
+        assert!(lines[0] == "  It is so if" && lines[1].starts_with("  - this, word"), "{laid}");
+        assert!(lines[2].starts_with("    word"), "{laid}");
+        assert_eq!(lines[3..], ["  - that.", "  Or not."], "{laid}");
     }
 
     #[test]

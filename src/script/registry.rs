@@ -367,12 +367,22 @@ fn plain_names(engine: &Engine) -> BTreeSet<String> {
     entries(engine, true).into_iter().filter(alone).map(|e| e.name).collect()
 }
 
+/// A name with one letter instead of two that look the same: keyboards write the micro sign, others the Greek mu.
+fn alike(name: &str) -> String {
+    let twins = [('\u{b5}', 'μ'), ('ϵ', 'ε'), ('ϕ', 'φ'), ('\u{2126}', 'Ω'), ('\u{212b}', 'Å')];
+    let one = |c| twins.iter().find(|(twin, _)| *twin == c).map_or(c, |(_, letter)| *letter);
+    name.chars().map(one).collect()
+}
+
 /// A hint for a name that is no variable; `variables` are those there are, `assigned` says that it was to become one.
 pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assigned: bool) -> Option<String> {
     if variables.contains(&name) {
         return Some(format!(
             "a function sees only what it is given and constants: give it `{name}`, or write `const {name} = ..` and `global::{name}`"
         ));
+    }
+    if let Some(twin) = variables.iter().find(|v| alike(v) == alike(name)) {
+        return Some(format!("`{twin}` looks the same, but is another letter: did you mean it?"));
     }
     let modules = modules(engine);
     if modules.iter().any(|module| module == name) {

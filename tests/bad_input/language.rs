@@ -19,6 +19,12 @@ fn functions_that_call_themselves_forever() {
             ("fn g(x) { g(x + 1) }\n[1, 2].map(|x| g(x))", "too deeply", "loop"),
             ("let m = #{ a: 1 }; m.b", "no `b`", "keys"),
             ("let y = 3; fn h(x) { x + y } h(1)", "no variable `y`", "`global::y`"),
+            (
+                "let μ = 1.0; print(\u{b5})",
+                "no variable `\u{b5}`",
+                "`μ` looks the same, but is another letter",
+            ),
+            ("let x² = 1.0;", "Unexpected '²'", "a power is `x ** 2`"),
             ("let twofold = |x| 2 * x; twofold(3)", "no function `twofold(int)`", "`twofold.call(..)`"),
             (
                 "meanfield::self_consistent(series([0.5]), || 1, #{ progress: false })",

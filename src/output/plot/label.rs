@@ -44,6 +44,11 @@ const SIGNS: [(&str, char); 104] = [
     ("micro", 'µ'), ("quad", ' '), ("mid", '|'),
 ];
 
+/// The signs that names of variables may hold, by the names that LaTeX has for them.
+pub fn letters() -> impl Iterator<Item = (&'static str, char)> {
+    SIGNS.into_iter().filter(|(_, sign)| sign.is_alphabetic())
+}
+
 /// Names that stand for themselves.
 const WORDS: [&str; 16] = [
     "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "ln", "log", "det", "tr", "arg", "max", "min", "lim",

@@ -18,6 +18,7 @@ use std::path::Path;
 use crate::error::{Error, Result, nearest};
 use crate::number::{Column, Matrix, Series, Table};
 
+pub use label::letters;
 pub use terminal::terminal_size;
 
 /// How a curve is drawn.
