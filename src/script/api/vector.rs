@@ -197,10 +197,10 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and
-    ///   "phase" of complex ones.
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" for real
+    ///   operators and "phase" for complex ones.
     /// - `first` (0 <= int <= 4294967295, 0): the number of the first column; columns of the same number and seed are
-    ///   equal. There are 4294967296 of a seed.
+    ///   equal. Each seed has 4294967296 columns.
     ///
     /// # Example
     /// ```rhai

@@ -86,7 +86,7 @@ mod wilson_module {
     /// The kernel of the overlap operator: the Hermitian Q = gamma5 (D_W - 1 - s).
     ///
     /// # Options
-    /// - `s` (-1 < float < 1, 0.4): minus the mass of D_W, less one.
+    /// - `s` (-1 < float < 1, 0.4): the mass of D_W is -1 - s.
     /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
     /// - `precision` ("double" or "single"): of the numbers.
     ///
@@ -136,9 +136,9 @@ mod wilson_module {
         diagonal(&on, o, if chirality(sign)? > 0 { [1.0, 0.0] } else { [0.0, 1.0] })
     }
 
-    /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts
-    /// are 2 u - 1, where u is the first output of SplitMix64 for seed stream 2^40 + 2 row and the next,
-    /// taken to [0, 1).
+    /// The reproducible reference spinor of a stream (2 is called psi, 3 chi). Real and imaginary parts are 2 u - 1,
+    /// where u is the first output of SplitMix64, mapped to [0, 1), for the seed stream 2^40 + 2 row (real part) and
+    /// the next seed (imaginary part).
     ///
     /// # Example
     /// ```rhai
@@ -199,8 +199,8 @@ mod wilson_module {
         Ok(Vector::new(&device, v))
     }
 
-    /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of
-    /// a propagator, the correlator of the pion. The slice of time 0 comes first, or that of a site, given by its
+    /// The sums of |psi|^2 over each time slice (direction 3) and over all columns. For the twelve columns of a
+    /// propagator this is the correlator of the pion. The first slice is time 0, or the time of a site given by its
     /// number or its four coordinates.
     ///
     /// # Example
