@@ -79,7 +79,7 @@ mod chebyshev_functions {
     /// - `margin` (0 <= float < 10, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a
     ///   fraction of them.
     /// - `steps` (int >= 2, 60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
-    /// - `seed` (int or string, the session's): of Lanczos' starting vector; only with `method: "lanczos"`,
+    /// - `seed` (int or string, the session's): seed of Lanczos' starting vector; only with `method: "lanczos"`,
     ///   `method: "auto"`.
     /// - `progress` (true): show a bar.
     ///

@@ -262,7 +262,7 @@ mod check_functions {
     /// (`cpu+cuda`).
     ///
     /// # Options
-    /// - `threads` (int >= 1, the session's): of the CPU, to compare with one core.
+    /// - `threads` (int >= 1, the session's): number of CPU threads, for example 1 to compare with one core.
     /// - `weights` (string, measured): the weights of several backends that share the rows, like "1:30" for "cpu+cuda".
     ///
     /// # Example

@@ -215,7 +215,7 @@ mod defect_functions {
     /// # Options
     /// - `overlap` (true): whether defects of one call may share sites; defects that move sites never do. With `false`,
     ///   places where they would are left out, so there may be fewer defects than the fraction says.
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai

@@ -34,7 +34,7 @@ mod disorder_functions {
     ///   energies are -width/2 or width/2.
     /// - `correlation` (float > 0, none): a length, in lattice constants. Energies are then Gaussian of standard
     ///   deviation `width` with <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -61,7 +61,7 @@ mod disorder_functions {
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "binary"): uniform `x` in [-1/2, 1/2]; Gaussian, of standard
     ///   deviation one; binary, -1/2 or 1/2.
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -84,7 +84,7 @@ mod disorder_functions {
     /// same seed.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai

@@ -129,7 +129,7 @@ mod eigen_functions {
     ///   it.
     /// - `orthogonal_to` (BlockVector): vectors to stay orthogonal to.
     /// - `preconditioner` (function, the diagonal): a function of (residuals, energies) that returns corrections.
-    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example
@@ -172,7 +172,7 @@ mod eigen_functions {
     /// - `method` ("gradient" or "chebyshev"): conjugate gradients, or subspace iteration with a Chebyshev filter. If
     ///   the filter stalls, gradients finish the search.
     /// - `products` (int >= 1, 1000000): largest number of products of the operator with single vectors.
-    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example

@@ -239,7 +239,7 @@ mod exact_module {
     /// # Options
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `matrix` (bool, where it fits into memory): keep the matrix. Without it every product generates the entries
     ///   again on the CPU; each rank computes its share of the rows and holds the whole vectors.
     /// - `project` (false): if the sum leads out of the sector, take the part that stays inside. Expectation values in

@@ -37,7 +37,7 @@ mod level_functions {
     /// - `tol` (float > 0, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
     /// - `products` (int >= 1, 100000000): largest number of products of the operator with single vectors and of
     ///   solutions with the factors.
-    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example

@@ -492,7 +492,7 @@ mod model_functions {
     /// Removes each site with probability `fraction`. Each call draws new numbers, even with the same seed.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -517,7 +517,7 @@ mod model_functions {
     /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): for "sell": rows in a slice, on a GPU a power of two.
     /// - `sigma` (int >= 1, 64): for "sell": the number of rows that are sorted by length together. `occupancy` of the
     ///   operator is the fraction that is not padding.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the
     ///   sample's reciprocal vectors, one number for every periodic direction. It replaces the phase of the boundary:
     ///   "antiperiodic" without it is `k: 0.5`.

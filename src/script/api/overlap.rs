@@ -77,7 +77,7 @@ mod overlap_functions {
     ///   `rational`.
     /// - `delta` (float > 0, 1e-10): the deviation of the fit; not with `polynomial`, `rational`.
     /// - `upper` (float, found): the largest eigenvalue of q * q.
-    /// - `seed` (int or string, the session's): of random starting vectors.
+    /// - `seed` (int or string, the session's): seed of random starting vectors.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

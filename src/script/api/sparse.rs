@@ -65,7 +65,7 @@ mod sparse_functions {
     /// - `shape` (array or Series, square, to the largest index): numbers of rows and columns.
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai

@@ -197,8 +197,8 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" for real
-    ///   operators and "phase" for complex ones.
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): distribution of the numbers; "auto" is "sign" for
+    ///   real operators and "phase" for complex ones.
     /// - `first` (0 <= int <= 4294967295, 0): the number of the first column; columns of the same number and seed are
     ///   equal. Each seed has 4294967296 columns.
     ///

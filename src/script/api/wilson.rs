@@ -69,7 +69,7 @@ mod wilson_module {
     /// # Options
     /// - `mass` (0.0): the bare mass, in units of 1/a.
     /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -88,7 +88,7 @@ mod wilson_module {
     /// # Options
     /// - `s` (-1 < float < 1, 0.4): the mass of D_W is -1 - s.
     /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -105,7 +105,7 @@ mod wilson_module {
     /// gamma5 = diag(1, 1, -1, -1) on the spinor fields of a lattice or gauge field.
     ///
     /// # Options
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -122,7 +122,7 @@ mod wilson_module {
     /// The projector (1 + sign gamma5)/2 onto one chirality, on the spinor fields of a lattice or gauge field.
     ///
     /// # Options
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
