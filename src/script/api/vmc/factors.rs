@@ -76,7 +76,7 @@ mod jastrow_module {
     /// spins, where a slope would be a kink.
     ///
     /// # Options
-    /// - `b` (1.0): how soon it levels off.
+    /// - `b` (1.0): how fast it saturates.
     /// - `slope` (float, the cusp): s of opposite spins.
     ///
     /// # Example
@@ -146,7 +146,7 @@ mod jastrow_module {
     /// polynomial with the same slope vanishes smoothly at the cutoff.
     ///
     /// # Options
-    /// - `b` (1.0): how soon it levels off.
+    /// - `b` (1.0): how fast it saturates.
     /// - `cutoff` (float, none in open space, the largest that fits into a cell): in bohr.
     ///
     /// # Example
