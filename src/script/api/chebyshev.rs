@@ -157,7 +157,7 @@ mod chebyshev_functions {
         Ok(r.0.borrow_mut().run(1, &task)?)
     }
 
-    /// `n` orders further; gives the recurrence back, so that calls can be chained.
+    /// `n` orders further; returns the recurrence, so calls can be chained.
     ///
     /// # Options
     /// - `progress` (true): show a bar.

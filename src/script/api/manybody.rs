@@ -480,8 +480,8 @@ mod manybody_functions {
         sum.meant_for(&sites);
     }
 
-    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated,
-    /// operators adjoint and in reverse order.
+    /// The adjoint sum: coefficients are conjugated, operators are adjoint and in reverse order. So `h + h.dagger()` is
+    /// Hermitian.
     ///
     /// # Example
     /// ```rhai

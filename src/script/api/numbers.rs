@@ -176,7 +176,7 @@ mod number_functions {
         digits(blob)
     }
 
-    /// The larger of two numbers; NaN if either is.
+    /// The larger of two numbers; NaN if one of them is NaN.
     ///
     /// # Example
     /// ```rhai
@@ -197,7 +197,7 @@ mod number_functions {
         larger(x, y as FLOAT)
     }
 
-    /// The smaller of two numbers; NaN if either is.
+    /// The smaller of two numbers; NaN if one of them is NaN.
     ///
     /// # Example
     /// ```rhai

@@ -162,13 +162,13 @@ mod overlap_functions {
     ///
     /// For the modes u_k with Ritz values nu_k, the `low_values`, there are: `residuals` rho_k = |(Q - nu_k) u_k|;
     /// `distances` d_k of nu_k from the spectrum without the low modes of the same sign; `kappa_plus` and
-    /// `kappa_minus`, the roots of the sums of rho_k^2/d_k^2 over either sign; `bound_plus` and `bound_minus` on the
-    /// errors of the projectors P+ and P-, kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq. (2.10) of Walk et al.;
-    /// `bound_operator` = 2 (1 + s - m/2) (kappa_+ + kappa_-), eq. (2.12), on the error of the overlap operator due to
-    /// the modes. For a sign function it is the massless overlap operator of its kernel; it is () if s of the kernel is
-    /// unknown. If the modes were given in the option `low_modes`, the rest begins at the last one. The modes beyond
-    /// the last gap among them can mix only with modes of the same sign: their distance is that from the other sign,
-    /// because eq. (2.10) bounds the mixing with the other sign.
+    /// `kappa_minus`, the square roots of the sums of rho_k^2/d_k^2 over the modes of each sign; `bound_plus` and
+    /// `bound_minus` on the errors of the projectors P+ and P-, kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq.
+    /// (2.10) of Walk et al.; `bound_operator` = 2 (1 + s - m/2) (kappa_+ + kappa_-), eq. (2.12), on the error of the
+    /// overlap operator due to the modes. For a sign function it is the massless overlap operator of its kernel; it is
+    /// () if s of the kernel is unknown. If the modes were given in the option `low_modes`, the rest begins at the last
+    /// one. The modes beyond the last gap among them can mix only with modes of the same sign: their distance is that
+    /// from the other sign, because eq. (2.10) bounds the mixing with the other sign.
     ///
     /// # Example
     /// ```rhai
@@ -302,7 +302,7 @@ mod overlap_functions {
     ///
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
-    /// - `iterations` (int >= 1, 10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): largest number of iterations.
     /// - `adaptive` (true): reduce the accuracy of the sign function as the residual falls, within the limit set by the
     ///   lowest eigenvalue of D^+ D: m^2, or the lowest non-zero eigenvalue if `zero_modes` is given.
     /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
@@ -363,7 +363,7 @@ mod overlap_parts {
     }
 
     /// An Index of an overlap operator from its parts: `plus`, `minus`, `nonzero_plus`, `nonzero_minus`, `circle`,
-    /// `pairing`, `threshold` and `modes`, () where there are none.
+    /// `pairing`, `threshold` and `modes`, () if there are none.
     #[rhai_fn(return_raw)]
     pub fn zero_modes(d: Operator, found: Map) -> Fallible<Counted> {
         let number = |key: &str| found.get(key).and_then(|x| x.as_float().ok());

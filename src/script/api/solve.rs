@@ -131,7 +131,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|.
-    /// - `iterations` (int >= 1, 10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): largest number of iterations.
     /// - `start` (BlockVector, zero): where to start, for example the `x` of another solution.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     /// - `progress` (true): show a bar.
@@ -173,7 +173,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b| for the smallest shift.
-    /// - `iterations` (int >= 1, 10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): largest number of iterations.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

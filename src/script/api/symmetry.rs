@@ -84,7 +84,7 @@ mod symmetry_makers {
     /// cells: the translation multiplies them by exp(-2 pi i k / n).
     ///
     /// # Options
-    /// - `step` (int >= 1, 1): sites of a cell.
+    /// - `step` (int >= 1, 1): sites per cell.
     /// - `antiperiodic` (false): fermions change their sign over the boundary. For an odd number of fermions `k` is
     ///   then half of an odd number.
     ///

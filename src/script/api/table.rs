@@ -235,7 +235,7 @@ mod table_functions {
         Ok(t.slice(from, to)?)
     }
 
-    /// Adds a row: a map with a number for every column, or a text where it holds texts.
+    /// Adds a row: a map with a number for every column, or a text for a column of texts.
     ///
     /// # Example
     /// ```rhai

@@ -151,7 +151,7 @@ mod transport_functions {
     /// If the sample has another gauge, the lead is transformed to it.
     ///
     /// A lead may have another field than the sample, or none. The field of the sample then ends with the cell that
-    /// both share, and the field of the lead begins behind it. The vector potentials along the lead agree in the middle
+    /// both share, and the field of the lead begins after it. The vector potentials along the lead agree in the middle
     /// of the shared cell. Lead and sample must have the same field through the cross-section of the lead, and the same
     /// phase around a tube.
     ///
@@ -309,14 +309,14 @@ mod transport_functions {
     /// The conductance at an energy is then e^2/h times the number of electron channels, minus the reflected electrons,
     /// plus the reflected holes (Blonder, Tinkham, Klapwijk 1982).
     ///
-    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0) or begin, the transmission
-    /// is the limit if both sides of the energy have the same limit; `scattering`, `density` and `currents` are not
-    /// defined there. If the limits differ, the transmission is not defined. This is an error for one energy. For
-    /// several energies the result is NaN there, a gap in a plot, and a note names these energies.
+    /// Where bands of a lead begin, or touch with zero velocity (a zigzag ribbon of graphene at E = 0), the
+    /// transmission is a limit, if it is the same from both sides of the energy. `scattering`, `density` and `currents`
+    /// are not defined there. If the limits differ, the transmission is not defined. This is an error for one energy.
+    /// For several energies the result is NaN there, a gap in a plot, and a note names these energies.
     ///
     /// # Options
-    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is a value of what the lead
-    ///   `conserves`.
+    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is an eigenvalue of the matrix that
+    ///   the lead `conserves`.
     /// - `takes` ("any" or "electron" or "hole" or float): what goes out, likewise.
     ///
     /// # Example

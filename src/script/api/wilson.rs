@@ -63,8 +63,8 @@ pub(super) fn chirality(sign: INT) -> Result<i32> {
 #[export_module(root = "crate::script::native")]
 mod wilson_module {
     /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on
-    /// spinor fields of 12 rows a site: row = 12 site + 3 spin + colour.
-    /// The gamma matrices are those of DeGrand and Rossi.
+    /// spinor fields with 12 rows per site: row = 12 site + 3 spin + colour. The gamma matrices are those of DeGrand
+    /// and Rossi.
     ///
     /// # Options
     /// - `mass` (0.0): the bare mass, in units of 1/a.
@@ -136,9 +136,9 @@ mod wilson_module {
         diagonal(&on, o, if chirality(sign)? > 0 { [1.0, 0.0] } else { [0.0, 1.0] })
     }
 
-    /// The reproducible reference spinor of a stream (2 is called psi, 3 chi). Real and imaginary parts are 2 u - 1,
-    /// where u is the first output of SplitMix64, mapped to [0, 1), for the seed stream 2^40 + 2 row (real part) and
-    /// the next seed (imaginary part).
+    /// The reproducible reference spinor of a stream (2 is called psi, 3 chi). Real and imaginary parts are 2 u - 1.
+    /// Here u is the first output of SplitMix64, mapped to [0, 1), for the seed stream 2^40 + 2 row (real part) and the
+    /// next seed (imaginary part).
     ///
     /// # Example
     /// ```rhai

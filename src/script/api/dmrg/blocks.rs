@@ -394,7 +394,7 @@ mod block_functions {
         Ok(rotated(block, &basis)?)
     }
 
-    /// Whether `mirror()` gives the other half of the chain, so that the two halves are the whole chain. This holds for
+    /// Whether `mirror()` gives the other half of the chain, so the two halves are the whole chain. This holds for
     /// blocks from `edge_block`.
     #[rhai_fn(global, get = "has_mirror", pure)]
     pub fn has_mirror(block: &mut AnyBlock) -> bool {

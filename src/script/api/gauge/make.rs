@@ -82,7 +82,7 @@ mod make_functions {
     }
 
     /// The reproducible reference field U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices and theta_a = r
-    /// (2 u - 1), where u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a, taken to [0, 1).
+    /// (2 u - 1). Here u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a, mapped to [0, 1).
     ///
     /// # Example
     /// ```rhai

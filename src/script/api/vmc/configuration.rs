@@ -245,7 +245,7 @@ mod configuration_functions {
     }
 
     /// The ratio of Psi with one electron moved to Psi: a float, or a Complex for a complex wave function. The electron
-    /// is given by its number, spin up first; its new place is a point, or on a lattice a site. The cost is a row of
+    /// is given by its number, spin up first; the new place is a point, or on a lattice a site. The cost is a row of
     /// orbitals and a scalar product.
     ///
     /// # Example
