@@ -320,7 +320,7 @@ mod chebyshev_functions {
             let rounding = out.dtype().epsilon();
             if loss * rounding > LOST {
                 session()?.note(&format!(
-                    "the result is {loss:.0e} times smaller than the terms of the series: it is right to some {:.0e} of itself only",
+                    "the result is {loss:.0e} times smaller than the terms of the series: its relative error is about {:.0e}",
                     (loss * rounding).min(1.0)
                 ));
             }

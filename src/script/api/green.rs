@@ -34,7 +34,7 @@ fn tell_of_rest(window: Window, energies: &[f64], damping: Damping, count: usize
     }
     let (needed, energy) = method::undamped_terms(window, energies, damping, NEGLIGIBLE)?;
     session()?.note(&format!(
-        "{count} moments are too few for the Green's function at energy {energy}: its series takes {:.0} there",
+        "{count} moments are too few for the Green's function at energy {energy}: its series needs {:.0} there",
         even(needed)
     ));
     Ok(())

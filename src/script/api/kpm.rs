@@ -403,7 +403,7 @@ mod passes {
         let best = wanted.min(h.device().preferred_columns() as INT);
         if (fit as INT) < best {
             session()?.note(&format!(
-                "{fit} vectors of {} fit into memory together, where {best} would be faster",
+                "{fit} vectors of {} fit into memory together; {best} would be faster",
                 human(vector as u128)
             ));
         }

@@ -107,13 +107,11 @@ mod overlap_functions {
         let doubtful = sign.report().doubtful;
         if doubtful > 0 {
             session()?.note(&format!(
-                "{doubtful} of the low modes of Q lie nearer to zero than they are known: their sign, and an index, is that of \
-                 rounding; another `s` moves them away"
+                "{doubtful} of the low modes of Q are closer to zero than their errors: their sign, and an index, depends on rounding; another `s` moves them away"
             ));
         } else if bound > 10.0 * fit {
             session()?.note(&format!(
-                "the sign function is known to {bound:.1e} only, its fit to {fit:.1e}: the low modes are known too roughly, \
-                 which a smaller `tol` of `ritz`, more of them or double precision mend"
+                "the error bound of the sign function is {bound:.1e}, that of its fit {fit:.1e}: the low modes are not accurate enough; use a smaller `tol` of `ritz`, more modes or double precision"
             ));
         }
         Ok(sign.into_operator())

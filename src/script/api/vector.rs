@@ -223,7 +223,7 @@ mod vector_functions {
         let mut v = h.zeros(columns)?;
         if columns as u64 > (1 << 32) - u64::from(first_column) {
             return Err(Error::input(format!("{columns} random columns from number {first_column} on"))
-                .hint("those of a seed are numbered from 0 to 4294967295: take another `seed`")
+                .hint("the columns of a seed are numbered from 0 to 4294967295: take another `seed`")
                 .into());
         }
         h.device().fill_random(&mut v, random)?;

@@ -300,7 +300,7 @@ mod wavefunction_functions {
             return Err(Error::input(format!(
                 "a pairing function that is not symmetric: f({i}, {j}) is not f({j}, {i})"
             ))
-            .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
+            .hint("singlets need f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
             .into());
         }
         let pairs = o.count("pairs")?;
