@@ -96,7 +96,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             (
                 "kpm::green(h, 0, 0, #{ range: [0, 1.0 / 0.0] })",
                 "option `range` takes an array of two numbers, not one with `inf`",
-                "two ends",
+                "their range",
             ),
             (
                 "kpm::dos(h, #{ range: [\"low\", 3.0] })",
