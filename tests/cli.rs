@@ -387,7 +387,7 @@ fn where_functions_are_not_known_is_told_once() {
     let green = "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, 2.02) };
         kpm::green(h, 0, 0, o);\nkpm::green(h, 0, 0, o + #{ moments: 64 });";
     let moments =
-        "64 moments are too few for the Green's function at energy 2.03: its series takes 240 there\n";
+        "64 moments are too few for the Green's function at energy 2.03: its series needs 240 there\n";
     let edges = "let m = model(lattice::chain(3));\nm.nearest(-1.0);\nlet side = |s| transport::lead(m, #{ side: s });
         let open = model(lattice::chain(3).boundary(\"open\"));\nopen.nearest(-1.0);
         transport::system(open, #{ leads: [side.call(-1), side.call(1)] }).transmission(0, 1, [-2.0, 2.0, 2.5]);";

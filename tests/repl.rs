@@ -188,7 +188,7 @@ fn help_is_at_hand() {
     t.expect("Modules\n");
     t.line("lookfor trapezoidal", "  Series.integrate");
     t.line("lookfor VUMPS", "  dmrg::uniform");
-    t.line("lookfor iTEBD", "time evolution of infinite chains (iTEBD) is not there");
+    t.line("lookfor iTEBD", "time evolution of infinite chains (iTEBD) is not implemented");
     t.line("?linspce", "error: nothing is called `linspce`; did you mean `linspace`?");
     t.line("fn f(x) { x }", "> ");
     t.line("?f", "f(x)\n");

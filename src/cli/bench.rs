@@ -32,7 +32,7 @@ pub(crate) struct Bench {
     what: What,
     #[command(flatten)]
     pub(super) shared: RunOptions,
-    /// The large cases too (10 GB of memory, some minutes)
+    /// Include the large cases (10 GB of memory, some minutes)
     #[arg(long)]
     full: bool,
     /// Only cases whose name contains this

@@ -17,7 +17,7 @@ use crate::script::{Engine, definitions, reference, registry};
 /// Arguments of `umklapp doc`.
 #[derive(Args)]
 pub(crate) struct Doc {
-    /// A function, method, property or module, or words to look for; without it, all are listed
+    /// A function, method, property or module, or words to search for; without it, all names are listed
     #[arg(value_name = "NAME")]
     words: Vec<String>,
     /// The whole reference manual, as Markdown
@@ -26,7 +26,7 @@ pub(crate) struct Doc {
     /// The reference as pages of the book, into this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "all"])]
     book: Option<PathBuf>,
-    /// Definition files (`.d.rhai`) for editors whose own server for Rhai reads them, into this folder
+    /// Write definition files (`.d.rhai`) into this folder, for editors with a Rhai language server of their own
     #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "all", "book"])]
     definitions: Option<PathBuf>,
 }

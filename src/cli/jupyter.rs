@@ -21,9 +21,9 @@ pub(crate) struct Jupyter {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Make the kernel known to Jupyter
+    /// Install the kernel for Jupyter
     Install(Install),
-    /// Make it unknown
+    /// Remove the kernel from Jupyter
     Uninstall(KernelFolder),
     /// Serve a notebook; Jupyter starts this
     Kernel(KernelArgs),

@@ -13,15 +13,15 @@ use crate::script::{Engine, Settings};
 /// Arguments of `umklapp merge`.
 #[derive(Args)]
 pub(crate) struct Merge {
-    /// The file that is written
+    /// The file to write
     out: PathBuf,
     /// The files of the runs: tables, or moments
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Put tables one after another, whatever they hold
+    /// Append tables in any case
     #[arg(long)]
     append: bool,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }

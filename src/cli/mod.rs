@@ -53,23 +53,23 @@ enum Command {
     Run(run::Run),
     /// Find mistakes in scripts without running them
     Check(check::Check),
-    /// Run scripts and compare what they print with the `.out` files beside them
+    /// Run scripts and compare their output with the `.out` files beside them
     Test(test::Test),
     /// Explain a function, or write the reference manual
     Doc(doc::Doc),
-    /// Measure the core against the memory's bandwidth
+    /// Measure the core against the memory bandwidth
     Bench(bench::Bench),
-    /// Say what this program is and what it computes on
+    /// Show this program's version and the machine that it computes on
     Info(info::Info),
-    /// Make one file of the results of several runs, as those of an array of jobs
+    /// Combine the results of several runs, such as an array of jobs, in one file
     Merge(merge::Merge),
     /// List the papers behind the functions of a script, as BibTeX
     Cite(cite::Cite),
     /// Serve an editor: the Language Server Protocol over standard input and output
     Lsp,
-    /// Work in notebooks: make the kernel known to Jupyter
+    /// Work in notebooks: install the Jupyter kernel
     Jupyter(jupyter::Jupyter),
-    /// Write the completions of a shell
+    /// Write completions for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -79,30 +79,30 @@ enum Command {
 /// What every subcommand that runs scripts takes.
 #[derive(Args, Clone)]
 pub(crate) struct RunOptions {
-    /// Start so many ranks, processes that run the script together and talk by MPI;
-    /// their launcher is the `mpiexec` there is
+    /// Number of ranks to start: processes that run the script together and communicate by MPI. The launcher is the
+    /// `mpiexec` on the path
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     ranks: Option<u16>,
-    /// Ranks in each direction of a lattice, as `4x2x2`; without it, the boxes have the least surface
+    /// Ranks in each direction of a lattice, like `4x2x2`; by default the boxes have the least surface
     #[arg(long, value_name = "AxB", value_parser = grid)]
     grid: Option<RankGrid>,
-    /// Rows from which vectors are shared out to ranks; smaller ones every rank has whole
+    /// Number of rows from which vectors are divided between ranks; every rank holds the whole of smaller vectors
     #[arg(long, value_name = "ROWS")]
     share_from: Option<usize>,
-    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`;
-    /// ranks of a machine take several in turn
+    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, like
+    /// `cpu+cuda`; the ranks of a machine take them in turn
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = backend)]
     backend: String,
-    /// The weights of several backends, or one for each rank, as `1:12`; measured where they are not given
+    /// The weights of several backends, or one weight per rank, like `1:12`; by default they are measured
     #[arg(long, value_name = "A:B", value_parser = shares)]
     weights: Option<Weights>,
-    /// Which GPU, counted from 0; for `cuda+cuda` as many, as `0,2`, or the first, which the others follow
+    /// Number of the GPU, counted from 0; for `cuda+cuda` all numbers, like `0,2`, or the first of consecutive ones
     #[arg(long, default_value = "0", value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
-    /// Worker threads (0: all there are); of each rank, where there are several
+    /// Worker threads of each rank (0: all cores)
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Seed of everything random that names none
+    /// Seed of all random numbers for which a script gives no seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Folder for the files that scripts write
@@ -111,10 +111,10 @@ pub(crate) struct RunOptions {
     /// Keep the files of scripts in this folder: they read and write nothing else
     #[arg(long, value_name = "DIR")]
     confine: Option<std::path::PathBuf>,
-    /// The most memory to take, as `4GB`; of each rank, where there are several
+    /// Largest memory of each rank, like `4GB`
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
-    /// End after this time, as `90s`, `10m`, `2h`, with exit code 124; checkpoints stay
+    /// End after this time, like `90s`, `10m`, `2h`, with exit code 124; checkpoints remain
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
     /// No progress and no notes

@@ -22,13 +22,13 @@ pub(crate) struct Run {
     file: PathBuf,
     #[command(flatten)]
     pub(super) shared: RunOptions,
-    /// A value that the script sees as `args.key`
+    /// Set `args.key` in the script
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Results as JSON lines
     #[arg(long)]
     json: bool,
-    /// What the script sees as `args.rest`
+    /// Values of `args.rest` in the script
     #[arg(last = true)]
     rest: Vec<String>,
 }

@@ -20,9 +20,9 @@ use crate::script::golden::{self, Verdict};
 /// Arguments of `umklapp test`.
 #[derive(Args)]
 pub(crate) struct Test {
-    /// Scripts, or folders of them (`tests` where there is one, else this folder)
+    /// Scripts, or folders of scripts (by default the folder `tests` if there is one, else this folder)
     paths: Vec<PathBuf>,
-    /// Write the output found as the output expected
+    /// Write the present output as the expected output
     #[arg(long)]
     bless: bool,
     /// Only the scripts that failed when tests last ran here

@@ -121,7 +121,7 @@ async fn bind(connection: &Connection) -> Result<Bound> {
     async fn at<S: Socket>(address: String) -> Result<S> {
         let mut socket = S::new();
         socket.bind(&address).await.map_err(|e| {
-            Error::backend(format!("`{address}` cannot be listened to: {e}"))
+            Error::backend(format!("cannot listen at `{address}`: {e}"))
                 .hint("another program may have taken the port: start the kernel again")
         })?;
         Ok(socket)

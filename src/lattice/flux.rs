@@ -41,8 +41,7 @@ impl Flux {
         let total = alpha * plane;
         if closed(a) && closed(b) && (total - total.round()).abs() > 1e-9 * total.abs().max(1.0) {
             return Err(Error::input(format!(
-                "a flux of {alpha} a plaquette puts {total} quanta through the {plane} plaquettes of the periodic \
-                 plane, which must be an integer"
+                "a flux of {alpha} per plaquette gives {total} flux quanta through the {plane} plaquettes of the periodic plane; this must be a whole number"
             ))
             .hint(format!(
                 "take a multiple of 1/{plane}, the nearest is {}, or open one direction",

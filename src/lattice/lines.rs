@@ -70,7 +70,7 @@ impl Lines {
                 "`{}` is damaged: its check is {found}, and it says {told}",
                 self.path.display()
             ))
-            .hint("take another copy; a file that was changed on purpose is read once its check is removed")),
+            .hint("take another copy; to read a file that was changed on purpose, remove its check")),
             _ => Ok(()),
         }
     }

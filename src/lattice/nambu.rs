@@ -62,7 +62,7 @@ impl Pair {
                 Pair::Singlet => Error::input("the pairing of a singlet on one site is not symmetric")
                     .hint("the matrix equals its transpose; a triplet takes the antisymmetric part"),
                 Pair::Triplet | Pair::Spinless if n == 1 => {
-                    Error::input("an orbital that pairs with itself, of which only a singlet is made")
+                    Error::input("an orbital pairs with itself only in a singlet")
                         .hint("give the pairing over a bond")
                 }
                 Pair::Triplet | Pair::Spinless => {

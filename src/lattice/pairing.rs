@@ -167,8 +167,7 @@ impl Model {
         let twisted = |(wrap, x): (&Wrap, &i64)| *x != 0 && matches!(wrap, Wrap::Phase(p) if p.im != 0.0);
         if self.lattice.wrap().iter().zip(shift).any(twisted) {
             return Err(Error::input("a pairing over a boundary with a complex phase").hint(
-                "pairs want periodic, antiperiodic or open boundaries: another phase is a flux, which they feel twice; \
-                 put it into the hoppings and the pairing. A momentum is no flux, and is given when the matrix is made",
+                "pairs need periodic, antiperiodic or open boundaries. Another phase is a flux, which acts twice on pairs: put it into the hoppings and the pairing. A momentum is not a flux; give it when the matrix is made",
             ));
         }
         Ok(())

@@ -253,7 +253,9 @@ impl OpSum {
         }
         if let Some(term) = self.terms.iter().find(|t| t.factors.is_empty() && t.coefficient != C64::ZERO) {
             return Err(Error::input(format!("a cell of a sum with the constant {}", term.coefficient))
-                .hint("what a cell has of it is not known: leave it out, and add its part to the energy of a site"));
+                .hint(
+                    "its part per cell is not known: leave it out, and add its part to the energy per site",
+                ));
         }
         let all: Vec<(Key, C64)> = self.repeatable().collect();
         let reach = self.terms.iter().map(|t| last(&t.factors) - first(&t.factors)).max().unwrap_or(0);

@@ -106,7 +106,7 @@ impl Site {
         }
         if name.ends_with(ADJOINT) {
             return Err(Error::input(format!("an operator called `{name}`"))
-                .hint("names that end so are those of adjoint operators"));
+                .hint("names with this ending belong to adjoint operators"));
         }
         self.insert(name, LocalOperator { matrix, fermionic });
         Ok(self)

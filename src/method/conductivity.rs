@@ -48,9 +48,7 @@ impl DoubleMoments {
         let a = self.window.half_width;
         if !(a * a).is_normal() {
             return Err(Error::input(format!("a conductivity of moments in the window {}", self.window))
-                .hint(
-                    "their squares of energies are beyond what numbers hold: take another unit of energy",
-                ));
+                .hint("squares of its energies exceed the range of numbers: take another unit of energy"));
         }
         let prefactor = 8.0 / (a * a) * self.dim as f64 / volume;
         let sigma = |mu: &[C64]| -> Result<Vec<f64>> {

@@ -467,8 +467,10 @@ impl Stall {
 fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {
     let dim = h.dim();
     if dim != h.cols() || !h.is_hermitian()? {
-        return Err(Error::input("eigenpairs are found of Hermitian operators, and this one is not")
-            .hint("A + A^+ is Hermitian"));
+        return Err(Error::input(
+            "this function finds eigenpairs of Hermitian operators, and this one is not Hermitian",
+        )
+        .hint("A + A^+ is Hermitian"));
     }
     countable(options.count, h)?;
     positive(options.tolerance)

@@ -52,7 +52,7 @@ impl Evolved {
         let most = if psi.dtype().is_single() { 40.0 } else { 345.0 };
         if let Some(log) = logs.iter().find(|log| log.is_finite() && log.abs() > most) {
             return Err(Error::numeric(format!(
-                "the evolved state has the norm exp({log:.1}), which is no number"
+                "the evolved state has the norm exp({log:.1}), beyond the range of numbers"
             ))
             .hint("`normalise: true` gives the state at norm one, and the logarithm of the norm"));
         }
@@ -89,9 +89,9 @@ pub fn steps_over(t: C64, middle: f64, a: f64) -> Result<f64> {
     let lost = t.re.abs() * size * f64::EPSILON;
     if !(lost <= LOST) {
         return Err(Error::input(format!(
-            "an evolution over the time {t}, in which the rounding of energies of {size:.1e} turns phases by {lost:.0e}"
+            "an evolution over the time {t} is too long: the rounding of energies of {size:.1e} changes phases by {lost:.0e}"
         ))
-        .hint("take shorter times, or energies around zero: a shift of the operator turns all phases alike"));
+        .hint("take shorter times, or shift the operator to energies around zero; a shift changes all phases equally"));
     }
     let steps = (t.re.abs() * a / REAL).max(t.im.abs() * a / IMAGINARY).ceil().max(1.0);
     if !(steps <= MOST_STEPS) {

@@ -61,7 +61,7 @@ impl DampingKernel {
         let n = (window.half_width * self.width() / broadening).ceil();
         if n > 1e8 {
             return Err(Error::input(format!("a broadening of {broadening:?} needs {n:.1e} moments"))
-                .hint("ask for a broadening that is a larger part of the window"));
+                .hint("ask for a broadening that is a larger fraction of the window"));
         }
         Ok((n as usize).max(2).next_multiple_of(2))
     }

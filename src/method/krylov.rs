@@ -118,7 +118,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
         }
     }
     Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps"))
-        .hint("go there in several calls, each with a part of z"))
+        .hint("use several calls, each with a part of z"))
 }
 
 /// An orthonormal basis of the space that products with an operator make of a vector, and the operator in it: `alpha`

@@ -86,7 +86,7 @@ impl Provenance {
         let Some(at) = differ else { return Ok(()) };
         let what = if at == 0 { "operators" } else { "currents or directions" };
         Err(Error::input(format!("moments of different {what} cannot be averaged"))
-            .hint("`merge` averages realisations of one disorder where it is told that they are, and tables of anything"))
+            .hint("`merge` averages realisations of one disorder with the option `realisations`, and tables in any case"))
     }
 
     /// Whether both may be of the same operators, and begin with the same vector.

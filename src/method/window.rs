@@ -144,7 +144,7 @@ pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
     if h.dim() == h.cols() && h.is_hermitian()? {
         return Ok(());
     }
-    Err(Error::input("the spectrum is sought of a Hermitian operator, and this one is not")
+    Err(Error::input("a spectral window needs a Hermitian operator, and this one is not")
         .hint("A + A^+ is Hermitian"))
 }
 

@@ -140,5 +140,5 @@ pub(super) fn check_precision(a: &Operator) -> Result<()> {
         return Ok(());
     }
     Err(Error::input(format!("an operator with numbers of about {size:.0e} in single precision"))
-        .hint("squares of such numbers have no place there: take units in which they are about 1, or double precision"))
+        .hint("their squares exceed the range of single precision: take units in which they are about 1, or double precision"))
 }

@@ -47,7 +47,7 @@ impl Operator {
     pub fn cuthill_mckee(&self) -> Result<Vec<usize>> {
         if !self.is_hermitian()? {
             return Err(Error::input(
-                "an order by couplings is one of a Hermitian operator, and this one is not",
+                "an order by couplings needs a Hermitian operator, and this one is not",
             )
             .hint("take that of A + A^+"));
         }
@@ -62,7 +62,7 @@ impl Operator {
         let rows = self.rows();
         if rows.local < rows.global {
             return Err(Error::input(
-                "the rows of this operator are shared among ranks, which write out none as a whole",
+                "the rows of this operator are divided between ranks, so it cannot be written out as a whole",
             )
             .hint("ask for the `format` where the operator is made"));
         }

@@ -67,7 +67,7 @@ impl Session {
             return self.fail(&Error::input("no command follows `!`").hint("like `!ls`"));
         }
         if confine::active() {
-            return self.fail(&Error::input("`--confine` has no commands of the system"));
+            return self.fail(&Error::input("`--confine` allows no system commands"));
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
         // Of several ranks one runs it for all.

@@ -17,20 +17,20 @@ pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, modu
   lookfor word       search in all texts
   examples(\"..\")     scripts that answer a question; examples(\"name\") shows one
   tour()             a first walk through the program, step by step
-  ??name             how a function is written
+  ??name             the source of a function
   whos               the variables, with the memory they take
-  ans, Out[n]        the last value shown, that of input n; a trailing `;` shows none
-  %time EXPR         run once and tell the time
-  %timeit EXPR       run often and tell the time of one run
+  ans, Out[n]        the last value, the value of input n; a trailing `;` hides a value
+  %time EXPR         run once and show the time
+  %timeit EXPR       run repeatedly and show the time of one run
   %run FILE          run a script in this session
   %save FILE         write the inputs of this session as a script
-  %edit [FILE]       write a piece of script in your editor, then run it
+  %edit [FILE]       edit a piece of script in your editor, then run it
   %history [N]       the last N inputs, numbered
   %store FOLDER      write the variables into a folder; %restore FOLDER reads them
   %reset             forget all variables and functions
   %cd [FOLDER]       go to another folder
-  !COMMAND           run a command of the system
-  %backend [NAME]    where to compute: auto, cpu, cuda, or shared out: cpu+cuda [1:12]
+  !COMMAND           run a system command
+  %backend [NAME]    where to compute: auto, cpu, cuda, or both: cpu+cuda [1:12]
   Ctrl-C             stop what runs, or clear the line
   Ctrl-D, exit       leave";
 

@@ -7,15 +7,15 @@ use crate::error::Error;
 /// What a step says, and what it runs.
 const STEPS: [(&str, &str); 9] = [
     (
-        "Welcome. Each `tour()` is a step: it says something and runs what stands behind the `>`.
-Change it and run it yourself; the tour waits. It makes the variables x, s, h, dos, chain, gs and t.
+        "Welcome. Each `tour()` is a step: it explains something and runs the line after the `>`.
+Change the line and run it yourself; the tour waits. It makes the variables x, s, h, dos, chain, gs and t.
 
-Values print without `print`; a semicolon at the end keeps them silent. Variables begin with `let`.",
+Values are printed without `print`; a semicolon at the end suppresses this. `let` defines a variable.",
         "let x = 2.0 ** 10",
     ),
     (
-        "Numbers in a row are a Series. Functions take all of it, and methods are called behind a dot.
-Behind `s.` Tab shows what a Series can do, `help(\"Series\")` explains it.",
+        "A list of numbers is a Series. Functions act on all its elements; methods are called after a dot.
+After `s.` the Tab key shows the methods of a Series, `help(\"Series\")` explains them.",
         "let s = linspace(0.0, PI, 5); sin(s).integrate(s)",
     ),
     (
@@ -23,12 +23,12 @@ Behind `s.` Tab shows what a Series can do, `help(\"Series\")` explains it.",
         "let h = tight_binding(lattice::honeycomb(128, 128), #{ hopping: -2.7, disorder: 0.5, seed: 1 })",
     ),
     (
-        "How many states are there at each energy? Options stand in `#{ .. }`, behind the others. `?kpm::dos` lists those
-of a function, and Tab proposes them.",
+        "How many states are there at each energy? Options are written in `#{ .. }`, after the other arguments. `?kpm::dos`
+lists the options of a function, and Tab proposes them.",
         "let dos = kpm::dos(h, #{ broadening: 0.3, vectors: 2, seed: 1 })",
     ),
     (
-        "A picture. `plot(dos, #{ file: \"dos.svg\" })` puts it into a file, `dos.save(\"dos.csv\")` the numbers.",
+        "A picture. `plot(dos, #{ file: \"dos.svg\" })` writes it to a file, `dos.save(\"dos.csv\")` writes the numbers.",
         "plot(dos, #{ title: \"Graphene\" })",
     ),
     (
@@ -38,16 +38,16 @@ let gs = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0.0 },
 gs.energy",
     ),
     (
-        "Is it right? A second way to the same number is never far: sixteen spins can be solved exactly.",
+        "Is it right? Compute the number in a second way: sixteen spins can be solved exactly.",
         "assert_close(davidson(exact::operator(models::heisenberg(chain), chain, #{ Sz: 0.0 }), #{ seed: 1 }).values[0], gs.energy, 1e-6)",
     ),
     (
-        "Loops, conditions and functions look as in most languages. Functions see their parameters only.",
+        "Loops, conditions and functions look as in most languages. Functions see only their parameters.",
         "fn ring(n) { let chain = sites(\"S=1/2\", n); davidson(exact::operator(models::heisenberg(chain, #{ periodic: true }), chain, #{ Sz: 0.0 }), #{ seed: 1 }).values[0] / n }
 let t = table([[\"sites\", [4, 6, 8, 10]], [\"energy a site\", [4, 6, 8, 10].map(|n| ring(n))]])",
     ),
     (
-        "The exact energy a site of the endless chain is 1/4 - ln 2. That was the tour. From here:
+        "The exact energy per site of the infinite chain is 1/4 - ln 2. That was the tour. From here:
 
   examples(\"band structure\")  scripts that answer a question
   lookfor word, ?name          functions, and their pages

@@ -6,27 +6,27 @@ use super::terms;
 const ABSENT: [(&[&str], &str); 14] = [
     (
         &["itebd", "infinite time evolution"],
-        "time evolution of infinite chains (iTEBD) is not there; `dmrg::uniform` finds their ground states, `dmrg::uniform_excitations` the levels above, and `dmrg::evolve` and `dmrg::spectral` take long finite chains",
+        "time evolution of infinite chains (iTEBD) is not implemented; `dmrg::uniform` finds their ground states, `dmrg::uniform_excitations` their excitations, and `dmrg::evolve` and `dmrg::spectral` take long finite chains",
     ),
     (
         &["su(2)", "su2", "non-abelian", "nonabelian", "spin-adapted", "cgc"],
-        "multiplets of a total spin are those of `dmrg::finite(h, chain, #{ sector: #{ S: 0.0 } })`; infinite chains, evolution in time and states made by hand have the numbers of U(1) and Z_n alone. Other non-abelian symmetries are not there; SU(3) fields are those of `gauge::heatbath`",
+        "`dmrg::finite(h, chain, #{ sector: #{ S: 0.0 } })` works with multiplets of total spin; infinite chains, time evolution and states made by hand conserve only U(1) and Z_n numbers. Other non-abelian symmetries are not implemented; `gauge::heatbath` makes SU(3) gauge fields",
     ),
     (
         &["peps", "ipeps", "mera", "ttn", "tree tensor", "ctmrg", "isotns"],
-        "networks in two dimensions (PEPS, MERA, trees) are not there; `dmrg::finite` takes lattices as chains (`lattice::square`, a cylinder some six sites around), and `vmc::run` larger ones",
+        "tensor networks in two dimensions (PEPS, MERA, trees) are not implemented; `dmrg::finite` treats lattices as chains (`lattice::square`, a cylinder of about six sites around), and `vmc::run` takes larger lattices",
     ),
     (
         &["dmft", "dynamical mean field", "impurity solver", "dca", "ctqmc", "ct-qmc"],
-        "dynamical mean fields and their impurity solvers are not there; `exact::operator` and `dmrg::spectral` give spectra of a site with a few levels of a bath, `meanfield::hubbard` static mean fields",
+        "dynamical mean-field theory and its impurity solvers are not implemented; `exact::operator` and `dmrg::spectral` give spectra of a site with a few bath levels, `meanfield::hubbard` gives static mean fields",
     ),
     (
         &["nrg", "numerical renormalisation group", "numerical renormalization group", "kondo"],
-        "Wilson's renormalisation group is not there; `dmrg::finite` takes his chain, a sum over `sites` with couplings that fall off",
+        "Wilson's numerical renormalisation group is not implemented; `dmrg::finite` takes the Wilson chain, a sum over `sites` with decaying couplings",
     ),
     (
         &["diffusion monte carlo", "dmc", "afqmc", "projector monte carlo", "green's function monte carlo"],
-        "Monte Carlo beyond a trial wave function (diffusion, auxiliary fields) is not there; `vmc::run` has the energy of a trial state, `dmrg::finite` and `davidson` need none",
+        "Monte Carlo beyond a trial wave function (diffusion, auxiliary fields) is not implemented; `vmc::run` gives the energy of a trial state, `dmrg::finite` and `davidson` need no trial state",
     ),
     (
         &[
@@ -38,7 +38,7 @@ const ABSENT: [(&[&str], &str); 14] = [
             "determinant monte carlo",
             "dqmc",
         ],
-        "quantum Monte Carlo of partition functions is not there; `dmrg::metts` and `dmrg::thermal` have temperatures for chains, `exact::thermal` for what vectors can hold",
+        "quantum Monte Carlo of partition functions is not implemented; for finite temperatures `dmrg::metts` and `dmrg::thermal` take chains, `exact::thermal` takes systems whose vectors fit into memory",
     ),
     (
         &[
@@ -49,31 +49,31 @@ const ABSENT: [(&[&str], &str); 14] = [
             "density matrix evolution",
             "liouvillian",
         ],
-        "open systems (Lindblad) are not there; a small one is the `solve::exponential` of its superoperator as a `matrix`, and `dmrg::evolve` takes closed ones, also with a Hamiltonian that depends on time",
+        "open systems (Lindblad) are not implemented; for a small one use `solve::exponential` with its superoperator as a `matrix`. `dmrg::evolve` takes closed systems, also with a time-dependent Hamiltonian",
     ),
     (
         &["floquet"],
-        "Floquet theory has no function of its own; `dmrg::evolve(psi, |t| h0 + h1 * cos(w * t), period)` goes through a period, and the exponentials of a small system's steps, by `matrix`, multiply to its operator",
+        "Floquet theory has no function of its own; `dmrg::evolve(psi, |t| h0 + h1 * cos(w * t), period)` evolves over a period. For a small system the product of the exponentials of short steps, by `matrix`, is the Floquet operator",
     ),
     (
         &["dft", "density functional", "gw", "ab initio", "vasp", "quantum espresso"],
-        "electronic structure from first principles is not there; `lattice::wannier90` reads the model that such a program leaves",
+        "electronic structure from first principles is not implemented; `lattice::wannier90` reads the tight-binding model of such a program",
     ),
     (
         &["dynamical quarks", "hmc", "rhmc", "hybrid monte carlo", "full qcd"],
-        "dynamical quarks (hybrid Monte Carlo) are not there; `gauge::heatbath` makes quenched fields, and `load` reads those of other programs",
+        "dynamical quarks (hybrid Monte Carlo) are not implemented; `gauge::heatbath` makes quenched fields, and `load` reads fields of other programs",
     ),
     (
         &["neural", "rbm", "nqs", "netket", "autoregressive"],
-        "neural networks as wave functions are not there; `slater_jastrow` with `vmc::optimise` is the variational state",
+        "neural networks as wave functions are not implemented; `slater_jastrow` with `vmc::optimise` is a variational state",
     ),
     (
         &["apple gpu", "metal backend", "rocm", "amd gpu", "opencl", "sycl", "vulkan", "hip"],
-        "GPUs other than NVIDIA's are not used; the processor's vector units are (`backend()`)",
+        "only NVIDIA GPUs are supported; on other machines the CPU computes (`backend()`)",
     ),
     (
         &["gutzwiller ansatz", "bethe ansatz", "dmrg-x", "ttns", "coupled cluster", "ccsd"],
-        "this method is not there; for ground states see `dmrg::finite`, `davidson` and `vmc::run`",
+        "this method is not implemented; for ground states use `dmrg::finite`, `davidson` and `vmc::run`",
     ),
 ];
 

@@ -26,33 +26,32 @@ impl Style {
 
 /// How the language counts and compares, for which there is no function to ask.
 pub(super) const NUMBERS: &str = "\
-Numbers are int (64 bits), float (double precision) and Complex. An operation of two kinds gives the wider one; int with int
-stays int, so that `1/2` is 0, and an int that leaves its 64 bits is an error.
+Numbers are int (64 bits), float (double precision) and Complex. An operation with two kinds gives the wider kind. The result of
+two ints is an int: `1/2` is 0. An int that exceeds 64 bits is an error.
 
-Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare floats bit for bit in value, without a tolerance, so that
-`0.1 + 0.2 == 0.3` is false and `1e-300 > 0` is true. An int and a float compare with all their digits. The elements of arrays and
-maps, `in`, `contains` and `index_of` compare likewise; the cases of a `switch` are of one kind with its value, so that 1.0 is not
-the case 1. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
+Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare the values of floats without a tolerance. So `0.1 + 0.2 == 0.3` is
+false and `1e-300 > 0` is true. An int and a float are compared with all their digits. The elements of arrays and maps, `in`,
+`contains` and `index_of` follow the same rule. In a `switch` the kinds must agree too: the value 1.0 does not match the case 1.
+For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
 
-NaN is unequal to everything, itself included; `x.is_nan()` asks for it. `max`, `min` and the extremes of a Series are NaN where
-one of their numbers is; `sort` and `sorted` put it last.
+NaN is not equal to anything, not even to itself; `x.is_nan()` tests for it. `max`, `min` and the extremes of a Series are NaN if
+one of their numbers is NaN; `sort` and `sorted` put NaN last.
 
-A Series, a Matrix and all other types of this program are compared with their own kind or not at all: `series > 0` and
-`matrix == 1` are errors. Whether a value is there, `x == ()`, may be asked of any. Complex numbers are equal or not, and have no
-order.
+A Series, a Matrix and all other types of this program can be compared only with the same type: `series > 0` and `matrix == 1` are
+errors. The test `x == ()` works for any value. Complex numbers can be equal, but they have no order.
 
-Functions of Complex follow the branch cuts of the C standard, where the sign of a zero part says on which side of a cut a number
-lies.";
+Functions of Complex follow the branch cuts of the C standard. There the sign of a zero part decides on which side of a cut a
+number lies.";
 
-/// What a function sees, which surprises whoever comes from another language.
+/// What a function sees. This surprises users of other languages.
 pub(super) const FUNCTIONS: &str = "\
-A function made with `fn` sees its parameters and what it makes itself. It sees no variable of the script around it, not even one
-that was made before it. `I` and `PI` are seen everywhere. There are three ways around:
+A function defined with `fn` sees only its parameters and its own variables. It sees no variable of the script around it, not even
+one defined before it. `I` and `PI` are visible everywhere. There are three ways to use other values:
 
-- give the value as a parameter: `fn energy(h, psi) { .. }`;
-- write a closure, `let energy = |psi| dot(psi, h * psi);`, which takes along the variables that it names; it is called as
-  `energy.call(psi)`, and handed to other functions as it is;
-- make a constant, `const N = 64;`, which functions read as `global::N`.
+- pass the value as a parameter: `fn energy(h, psi) { .. }`;
+- write a closure, `let energy = |psi| dot(psi, h * psi);`, which captures the variables that it names. Call it as
+  `energy.call(psi)`, or pass it to other functions;
+- define a constant, `const N = 64;`, which functions read as `global::N`.
 
 ```rhai
 const N = 4;

@@ -129,7 +129,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("grow it by a site, then rotate it", "`block.grow().rotate(basis)`"),
     ("such files are written by saving a state", "such files are written by `gs.save(\"name.dmrg\")`"),
     (
-        "every term that is not its own conjugate needs one",
+        "add the conjugate of every term that is not its own conjugate",
         "give every term that is not its own conjugate one: `h.add(t, \"Cdag\", i, \"C\", j)` needs `h.add(t, \"Cdag\", j, \"C\", i)`",
     ),
     (

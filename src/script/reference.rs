@@ -21,8 +21,8 @@ pub struct Page {
 const MODULES: [(&str, &str); 17] = [
     (
         "bloch",
-        "What the Bloch Hamiltonians of a model tell: sums over the Brillouin zone, densities of states by tetrahedra, Berry \
-         curvatures, Wilson loops and invariants, polarisabilities, density matrices. `m.bloch(k)` is the Hamiltonian, `bands(m, ..)` its levels.",
+        "Results from the Bloch Hamiltonians of a model: sums over the Brillouin zone, densities of states by tetrahedra, Berry \
+         curvatures, Wilson loops and invariants, polarisabilities, density matrices. `m.bloch(k)` is the Hamiltonian, `bands(m, ..)` gives its levels.",
     ),
     (
         "crystal",
@@ -32,7 +32,7 @@ const MODULES: [(&str, &str); 17] = [
     (
         "dmrg",
         "The density-matrix renormalisation group for chains, ladders and cylinders. `dmrg::finite` finds \
-         ground states and low excited states, `dmrg::uniform` those of infinite chains; blocks, superblocks and density matrices are there to \
+         ground states and low excited states, `dmrg::uniform` ground states of infinite chains. With blocks, superblocks and density matrices you can \
          write an algorithm of your own.",
     ),
     (
@@ -42,7 +42,7 @@ const MODULES: [(&str, &str); 17] = [
     ),
     (
         "gauge",
-        "SU(3) gauge fields on hypercubic lattices: made by rule, by the heatbath or from files; smearing \
+        "SU(3) gauge fields on hypercubic lattices: from functions, by the heatbath or from files; smearing \
          and flow; plaquettes, loops and topological charge.",
     ),
     (
@@ -62,13 +62,13 @@ const MODULES: [(&str, &str); 17] = [
     ),
     (
         "markers",
-        "What tells about states without momenta: topology in real space, how far states reach, how levels repel, \
-         the entanglement of free fermions.",
+        "Characteristics of states without momenta: topology in real space, extent of states, level statistics, \
+         entanglement of free fermions.",
     ),
     (
         "meanfield",
-        "Mean field theory: fermions in the fields of their own averages, samples and crystals that repel or attract, \
-         magnets and superconductors, solved by iteration.",
+        "Mean-field theory, solved by iteration: fermions with repulsion or attraction, in samples and crystals; \
+         magnets and superconductors.",
     ),
     ("models", "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`."),
     (
@@ -84,13 +84,13 @@ const MODULES: [(&str, &str); 17] = [
     ("solve", "Linear equations with Hermitian and other operators, by Krylov methods."),
     (
         "transport",
-        "Coherent transport through samples between semi-infinite leads, or such as self-energies tell: waves, scattering \
-         matrices, transmissions, from spin to spin too, local densities of states and currents.",
+        "Coherent transport through samples between semi-infinite leads, or leads given by self-energies: waves, scattering \
+         matrices, transmissions, also between spins, local densities of states and currents.",
     ),
     (
         "vmc",
         "Variational Monte Carlo: runs and optimisation of wave functions, for electrons in crystals, \
-         atoms and traps, and on lattices; walkers and Metropolis steps to write an algorithm of your \
+         atoms and traps, and on lattices. With walkers and Metropolis steps you can write an algorithm of your \
          own.",
     ),
     (
@@ -100,10 +100,10 @@ const MODULES: [(&str, &str); 17] = [
     ),
 ];
 
-const EVERYWHERE: &str = "Functions that need no module before their name: numbers, Series, tables and matrices, models, \
+const EVERYWHERE: &str = "Functions without a module name: numbers, Series, tables and matrices, models, \
      operators and vectors, solvers, files and plots.";
 
-const TYPES: &str = "Methods and properties of the values of scripts, type by type. Where a method is listed, \
+const TYPES: &str = "Methods and properties of the values of scripts, type by type. For each method, \
      `name(value, ..)` does the same as `value.name(..)`.";
 
 /// What is documented, by its name as it is called.

@@ -99,7 +99,7 @@ const TERMS: [Term; 61] = [
     term(
         &["periodic driving", "time dependent", "ramp", "adiabatic", "floquet"],
         &["exact::evolve", "dmrg::evolve"],
-        "hamiltonians that depend on time",
+        "time-dependent hamiltonians",
     ),
     term(
         &["mps", "matrix product state", "tensor train", "tensor network"],

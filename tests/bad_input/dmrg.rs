@@ -107,7 +107,7 @@ fn blocks_and_sweeps() {
             (
                 "superblock(l, r, z, #{ operator_memory: -1.0 })",
                 "option `operator_memory` is -1",
-                "bytes of a GPU",
+                "bytes of GPU memory",
             ),
             ("superblock(l, r, #{ Q: 1 })", "no conserved number `Q`", "Sz"),
             ("l.grow()", "no further site", "rotate"),

@@ -272,7 +272,7 @@ fn sign_functions_that_cannot_be() {
             ),
             (
                 "overlap::sign(q, #{ low_modes: ritz(q * q, #{ count: 4, tol: 1.0, seed: 1 }), delta: 1e-6 })",
-                "the rest of the spectrum of |Q| begins",
+                "the lower end of the rest of the spectrum of |Q|",
                 "smaller `tol`",
             ),
             ("overlap::operator(q, #{ s: 0.4 })", "is no sign function", "overlap::sign"),
@@ -347,7 +347,7 @@ fn modes_of_another_gauge_field() {
             ),
             (
                 "overlap::sign(other, #{ low_modes: ritz(q * q, #{ count: 2, seed: 1 }), delta: 1e-6 })",
-                "the low modes given are no eigenvectors of this operator",
+                "the given low modes are not eigenvectors of this operator",
                 "of the same `q`",
             ),
             (

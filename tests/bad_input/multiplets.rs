@@ -21,7 +21,7 @@ fn sectors_of_total_spin() {
                 "no state of 6 S=1/2 sites has S = 4",
                 "3 at most",
             ),
-            ("dmrg::finite(h, c, #{ sector: #{ S: 0.5 } })", "has S = 1/2", "an even number whole"),
+            ("dmrg::finite(h, c, #{ sector: #{ S: 0.5 } })", "has S = 1/2", "and whole otherwise"),
             ("dmrg::finite(h, c, #{ sector: #{ S: -1 } })", "a total spin of -1", "0, 1/2, 1"),
             ("dmrg::finite(h, c, #{ sector: #{ S: 0.3 } })", "no multiple of 1/2", "half"),
             ("dmrg::finite(h, c, #{ sector: #{ S: 0, Sz: 0 } })", "of S and of Sz", "leave one"),
@@ -34,12 +34,12 @@ fn sectors_of_total_spin() {
             ),
             (
                 "dmrg::finite(models::heisenberg(c, #{ Delta: 0.5 }), c, #{ sector: z })",
-                "changes when all spins are rotated",
+                "is not invariant under spin rotations",
                 "Sz",
             ),
             (
                 "dmrg::finite(polarised, c, #{ sector: z })",
-                "changes when all spins are rotated",
+                "is not invariant under spin rotations",
                 "scalar products",
             ),
             ("dmrg::finite(h + one, c, #{ sector: z })", "not Hermitian", "conjugate"),

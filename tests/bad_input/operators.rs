@@ -96,7 +96,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             (
                 "kpm::green(h, 0, 0, #{ range: [0, 1.0 / 0.0] })",
                 "option `range` takes an array of two numbers, not one with `inf`",
-                "two ends",
+                "their range",
             ),
             (
                 "kpm::dos(h, #{ range: [\"low\", 3.0] })",
@@ -127,7 +127,7 @@ fn numbers_that_mean_nothing() {
             ("kpm::dos(h, #{ vectors: 0 })", "option `vectors` is 0", "it must be at least 1"),
             ("kpm::dos(h, #{ points: 0 })", "option `points` is 0", "it must be at least 1"),
             ("kpm::dos(h, #{ broadening: 0.0 })", "option `broadening` is 0", "it must be above 0"),
-            ("kpm::dos(h, #{ broadening: 1e-300 })", "a broadening of 1e-300", "larger part"),
+            ("kpm::dos(h, #{ broadening: 1e-300 })", "a broadening of 1e-300", "larger fraction"),
             ("kpm::dos(h, #{ moments: 64, window: window(-0.5, 0.5) })", "leaves the window", "wider window"),
             (
                 "chebyshev(h, window(-1.0, 1.0), unit_block(h, [0])).run(99)",

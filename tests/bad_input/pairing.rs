@@ -69,12 +69,12 @@ fn pairs_that_cannot_be() {
             ("transport::system(c2, #{ leads: [right] })", "lead 0 has 1 orbitals", "pairing"),
             (
                 "bound.transmission(0, 0, 0.1, #{ sends: \"electron\" })",
-                "of electrons or holes",
+                "distinguish electrons and holes",
                 "pairing of zero",
             ),
             (
                 "plain.transmission(0, 0, 0.1, #{ takes: \"hole\" })",
-                "of electrons or holes",
+                "distinguish electrons and holes",
                 "pairing of zero",
             ),
             ("plain.transmission(0, 0, 0.1, #{ takes: \"muon\" })", "no takes `muon`", "electron"),

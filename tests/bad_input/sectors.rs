@@ -95,7 +95,7 @@ fn sectors_that_cannot_be() {
             ),
             (
                 "exact::basis(c, #{ Sz: 1, symmetries: [exact::spin_flip(c, 1)] })",
-                "spin flip 1 takes Sz = 1 to another value",
+                "spin flip 1 changes Sz = 1",
                 "changes its sign",
             ),
             (
@@ -140,7 +140,7 @@ fn sectors_that_cannot_be() {
                 "gives an Operator",
             ),
             ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "option `tol` is 0", "it must be above 0"),
-            ("exact::evolve(|t| op, v, 1e14)", "in which the rounding of energies", "shorter times"),
+            ("exact::evolve(|t| op, v, 1e14)", "the rounding of energies", "shorter times"),
             ("exact::evolve(|t| op, v, 1e11)", "steps", "shorter times"),
         ],
     );

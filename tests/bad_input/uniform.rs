@@ -32,7 +32,7 @@ fn infinite_chains() {
                 "no state of 2 S=1/2 sites has Sz = 4",
                 "from -1 to 1",
             ),
-            ("dmrg::uniform(models::heisenberg(c), c)", "for a chain that has no end", "h.cell(n)"),
+            ("dmrg::uniform(models::heisenberg(c), c)", "for an infinite chain", "h.cell(n)"),
             ("dmrg::uniform(skew, c)", "not Hermitian", "conjugate"),
             (
                 "dmrg::uniform(f + f.dagger(), sites(\"Fermion\", 2))",

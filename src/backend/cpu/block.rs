@@ -108,7 +108,7 @@ const BETWEEN_LOOKS: usize = 1 << 20;
 fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Buffer<F>> {
     let mut data = Aligned::<F>::with_room(count).map_err(|_| {
         let bytes = count.saturating_mul(size_of::<F>());
-        Error::memory(format!("vectors of {} more do not fit the memory that is free", human(bytes as u128)))
+        Error::memory(format!("vectors of {} more do not fit into the free memory", human(bytes as u128)))
             .hint("use fewer vectors at a time, or a smaller lattice")
     })?;
     // Each worker writes its own rows first, so that their pages lie in its memory.

@@ -114,10 +114,8 @@ impl Sign {
     /// An operator that is not Hermitian; a fit that does not cover the spectrum between the low modes and the largest.
     pub fn build(q: &Operator, mut wanted: Wanted, task: &Task) -> Result<Sign> {
         if q.dim() != q.cols() || !q.is_hermitian()? {
-            return Err(Error::input(
-                "the sign function is one of a Hermitian operator, and this one is not",
-            )
-            .hint("the kernel gamma5 (D_W - 1 - s) of a gauge field is one"));
+            return Err(Error::input("a sign function needs a Hermitian operator, and this one is not")
+                .hint("the kernel gamma5 (D_W - 1 - s) of a gauge field is one"));
         }
         let squared = q.times(q)?;
         let estimate = reach(&squared, wanted.seed, task)?;
@@ -172,7 +170,7 @@ impl Sign {
         );
         if given && !(report.bound < 0.5) {
             return Err(Error::input(format!(
-                "the low modes given are no eigenvectors of this operator: its sign would be known to {:.1e} only",
+                "the given low modes are not eigenvectors of this operator: the error of its sign would be {:.1e}",
                 report.bound
             ))
             .hint(FINDS_MODES));

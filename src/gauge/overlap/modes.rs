@@ -176,8 +176,7 @@ fn certain(found: &Eigen, at: usize, upper: f64) -> Result<f64> {
         return Ok(value - residual);
     }
     Err(Error::numeric(format!(
-        "the rest of the spectrum of |Q| begins at {:.1e} or anywhere below, as its Q^2 is known to {residual:.1e} only, \
-         of at most {upper:.3}",
+        "the lower end of the rest of the spectrum of |Q| is uncertain: it is {:.1e} or less, since Q^2, of at most {upper:.3}, is accurate only to {residual:.1e}",
         root(value)
     ))
     .hint("treat the lowest modes exactly, like `low_modes: 8`, in double precision; modes that are given need a smaller `tol`"))

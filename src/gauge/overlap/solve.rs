@@ -140,11 +140,12 @@ fn no_inverse(d: &Overlap) -> Error {
         2.0 * (1.0 + d.s()).powi(2) * known
     );
     if d.mass() == 0.0 {
-        Error::numeric(format!("{off}: a massless operator has no inverse where there are zero modes"))
+        Error::numeric(format!("{off}: a massless operator with zero modes has no inverse"))
             .hint("give the operator a `mass`")
     } else {
-        Error::numeric(format!("{off}: a mass of {} drowns in the error of the sign function", d.mass()))
-            .hint("give the sign function a smaller deviation, or the zero modes, so that they are treated exactly")
+        Error::numeric(format!("{off}: a mass of {} is below the error of the sign function", d.mass())).hint(
+            "give the sign function a smaller deviation, or the zero modes, so that they are treated exactly",
+        )
     }
 }
 

@@ -89,6 +89,8 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
     let most: i32 = all.iter().map(|states| states.iter().map(|q| q[q.len() - 2]).max().unwrap_or(0)).sum();
     let half = |twice: i32| if twice % 2 == 0 { format!("{}", twice / 2) } else { format!("{twice}/2") };
     let others: String = rest.iter().map(|(name, q)| format!(" with {name} = {q}")).collect();
-    Err(Error::input(format!("no state of {sites} has S = {}{others}", half(spin)))
-        .hint(format!("an odd number of half spins makes halves of S, an even number whole ones; all spins together make {} at most", half(most))))
+    Err(Error::input(format!("no state of {sites} has S = {}{others}", half(spin))).hint(format!(
+        "S is half-integer for an odd number of half-integer spins and whole otherwise; it is {} at most",
+        half(most)
+    )))
 }

@@ -95,8 +95,8 @@ pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result
 }
 
 fn varies(term: &Term) -> Error {
-    Error::input(format!("the sum changes when all spins are rotated, by what it has on the sites of the term `{term}`"))
-        .hint("a sector of S takes sums of scalar products, as in Heisenberg models, and of hoppings alike for both spins; name Sz for others")
+    Error::input(format!("the sum is not invariant under spin rotations, because of its terms on the sites of `{term}`"))
+        .hint("a sector of S takes scalar products of spins, as in Heisenberg models, and hoppings that are equal for both spins; name Sz for other terms")
 }
 
 /// Adds the components of a term.

@@ -326,7 +326,7 @@ impl Strings {
         match elements.values().all(|z| z.norm() <= 1e-11 * largest) {
             true => Ok(()),
             false => Err(Error::input("the operator sum is not Hermitian")
-                .hint("every term that is not its own conjugate needs one")),
+                .hint("add the conjugate of every term that is not its own conjugate")),
         }
     }
 }

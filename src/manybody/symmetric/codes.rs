@@ -46,7 +46,7 @@ impl WordLayout {
         let bits: Vec<u32> = sites.iter().map(|site| bits_of(site.dim())).collect();
         let all: u32 = bits.iter().sum();
         if all > WORD {
-            return Err(Error::input(format!("{sites} take {all} bits a state, and there are {WORD}"))
+            return Err(Error::input(format!("{sites} take {all} bits per state, and the limit is {WORD}"))
                 .hint("symmetries, entanglement and operators between sectors need fewer sites"));
         }
         let mut shifts = vec![0; bits.len()];

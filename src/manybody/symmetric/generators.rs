@@ -162,8 +162,8 @@ fn flipped(site: &Site) -> Result<Local> {
             Local { states: (0..dim as u8).rev().collect(), phases: vec![one; dim] }
         }
         name => {
-            return Err(Error::input(format!("what turns over the spin of a site `{name}` is not known"))
-                .hint("a permutation says it by the `states` that the states of a site become"));
+            return Err(Error::input(format!("the spin flip of a site `{name}` is not known"))
+                .hint("a permutation takes it as the option `states`"));
         }
     })
 }

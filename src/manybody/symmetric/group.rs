@@ -35,8 +35,10 @@ pub(super) fn order(of: &Move, name: &str, dims: &[usize]) -> Result<usize> {
     let (mut power, mut n) = (of.clone(), 1);
     while !power.stays() {
         if n == MOST {
-            return Err(Error::input(format!("{name} is back at the start after more than {MOST} times"))
-                .hint("a group of symmetries has at most that many elements"));
+            return Err(Error::input(format!(
+                "{name} returns to the identity only after more than {MOST} applications"
+            ))
+            .hint("a group of symmetries has at most that many elements"));
         }
         power = power.then(of, dims);
         n += 1;

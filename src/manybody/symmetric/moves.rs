@@ -154,7 +154,7 @@ impl Move {
             };
             if !sector.iter().any(|known| follows(known, 1) || follows(known, -1)) {
                 return Err(Error::input(format!(
-                    "{name} takes {charge} = {} to another value, which the sector conserves",
+                    "{name} changes {charge} = {}, which the sector conserves",
                     f64::from(*target) / 2.0
                 ))
                 .hint("Sz changes its sign under a spin flip, and Nup and Ndn change places"));

@@ -203,7 +203,7 @@ pub fn band_conductivity(
     check_finite(potentials, "chemical potential")?;
     if o.eta == 0.0 && o.axes[0] == o.axes[1] {
         return Err(Error::input("a conductivity along the field without scattering is zero or infinite")
-            .hint("give `eta`, an energy above zero: what scattering broadens levels by"));
+            .hint("give `eta`, the broadening by scattering, an energy above zero"));
     }
     if o.eta == 0.0 && o.within {
         return Err(Error::input("the current within bands without scattering is infinite")
@@ -242,7 +242,7 @@ pub fn band_optical(
     check_finite(frequencies, "frequency")?;
     check_finite(&[potential], "chemical potential")?;
     if o.eta == 0.0 {
-        return Err(Error::input("an optical conductivity without `eta` is a row of lines")
+        return Err(Error::input("an optical conductivity without `eta` is a sum of delta functions")
             .hint("give an energy above the distance of levels on the grid"));
     }
     o.sum(bloch, frequencies.len(), task, |pairs, sum| {

@@ -322,7 +322,7 @@ impl Sample {
         self.check(from)?;
         let states = self.states(energy, &[from], task)?.ok_or_else(|| unresolved(energy))?;
         if states.open {
-            return Err(Error::numeric("the sample has a level at this very energy that no lead reaches")
+            return Err(Error::numeric("the sample has a level exactly at this energy that no lead reaches")
                 .hint("move the energy by a little"));
         }
         Ok(states)

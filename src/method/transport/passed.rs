@@ -52,10 +52,8 @@ impl Particle {
             return Ok(found);
         }
         let Particle::Carrying(x) = self else {
-            return Err(Error::input(format!(
-                "channels of lead {lead} that are those of electrons or holes"
-            ))
-            .hint("a normal lead beside a superconductor has a pairing of zero"));
+            return Err(Error::input(format!("lead {lead} does not distinguish electrons and holes"))
+                .hint("a normal lead beside a superconductor has a pairing of zero"));
         };
         let value = |kind: &Kind| if let Kind::Carrying(x) = kind { Some(format::real(*x, 6)) } else { None };
         let values: Vec<String> = told.iter().filter_map(value).collect();
@@ -63,7 +61,7 @@ impl Particle {
         Err(if values.is_empty() {
             error.hint("such a lead is made with the local matrix that it conserves")
         } else {
-            error.hint(format!("what it conserves has the values {}", values.join(", ")))
+            error.hint(format!("the eigenvalues of its conserved matrix are {}", values.join(", ")))
         })
     }
 }

@@ -75,7 +75,8 @@ pub(super) fn load(path: &Path, bytes: &[u8]) -> Result<Option<Map<String, Value
         Ok(Some(about.clone()))
     };
     told().map_err(|e| {
-        e.context(format_args!("`{}`, which describes it", place.display()))
-            .hint("take other copies of both; a file that was changed on purpose is read once its description is removed")
+        e.context(format_args!("`{}`, which describes it", place.display())).hint(
+            "take other copies of both; to read a file that was changed on purpose, remove its description",
+        )
     })
 }

@@ -15,7 +15,7 @@ pub(super) fn of(bytes: &[u8]) -> String {
 /// The error for a file whose check is wrong.
 pub(super) fn wrong(found: &str, said: &str) -> Error {
     Error::file(format!("it is damaged: its check is {found}, and it says {said}"))
-        .hint("take another copy; a file that was changed on purpose is read once its check is removed")
+        .hint("take another copy; to read a file that was changed on purpose, remove its check")
 }
 
 /// The key of the check in a JSON file.

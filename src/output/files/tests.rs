@@ -283,7 +283,7 @@ fn other_programs_read_names_and_rows() {
         std::fs::write(&path, text.replace("0.5", "0.6")).unwrap();
         let error = load(&path).unwrap_err();
         assert!(error.to_string().contains("-metadata.json`, which describes it"), "{error}");
-        assert!(error.hint_text().unwrap().contains("once its description is removed"));
+        assert!(error.hint_text().unwrap().contains("remove its description"));
         std::fs::remove_file(format!("{}-metadata.json", path.display())).unwrap();
         let Data::Table(read) = load(&path).unwrap() else { panic!("a table") };
         assert_eq!(

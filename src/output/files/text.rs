@@ -185,7 +185,7 @@ fn checked(text: &str) -> Result<(&str, bool)> {
             "its last line, the check, is missing",
         )
         .hint(
-            "the file is cut short; one that was changed on purpose is read once its head tells of no check",
+            "the file is cut short; to read a file that was changed on purpose, remove the check from its head",
         )),
         None => Ok((text, false)),
     }

@@ -54,23 +54,22 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
 #[export_module(root = "crate::script::native")]
 mod currents {
     /// The conductivity of bands at rest against the chemical potential, by Kubo's formula: a sum over momenta and
-    /// pairs of states, as a Table of `energy` and `conductivity`, in e^2/h times lattice constant^(2 - d). "xy" is
-    /// the anomalous Hall conductivity (Thouless, Kohmoto, Nightingale, den Nijs 1982): without `eta` the sum of the
-    /// Berry curvatures of the filled states, and in a gap the Chern number as `chern_number` counts it. Along the
-    /// field, as "xx", the current of a metal needs `eta`, the rate at which electrons are scattered (hbar/tau), and
-    /// a temperature above the distance of levels on the grid. It is the real part of `bloch::optical_conductivity`
-    /// at the frequency 0. States are counted once: two spins give twice as much. Samples without a repeating cell
-    /// have `kpm::conductivity`.
+    /// pairs of states, as a Table of `energy` and `conductivity`, in e^2/h times lattice constant^(2 - d). "xy" is the
+    /// anomalous Hall conductivity (Thouless, Kohmoto, Nightingale, den Nijs 1982). Without `eta` it is the sum of the
+    /// Berry curvatures of the filled states; in a gap it is the Chern number, with the sign of `chern_number`. The
+    /// current of a metal along the field ("xx") needs `eta`, the scattering rate hbar/tau, and a temperature above the
+    /// level spacing on the grid. The result is the real part of `bloch::optical_conductivity` at frequency 0. States
+    /// are counted once: multiply by two for two spins. For samples without a repeating cell use `kpm::conductivity`.
     ///
     /// # Options
     /// - `energies` (array or Series or range, required): chemical potentials.
     /// - `direction` ("xx" or "xy" or "xz" or "yx" or "yy" or "yz" or "zx" or "zy" or "zz"): of current and field.
-    /// - `grid` (int >= 1 or array, 64): momenta in each direction, one number or one a direction.
+    /// - `grid` (int >= 1 or array, 64): momenta in each direction: one number, or one per direction.
     /// - `temperature` (float >= 0, 0.0): in energy.
-    /// - `eta` (float >= 0, 0.0): an energy by which scattering broadens transitions; needed along the field.
-    /// - `intraband` (bool, where `temperature` and `eta` are above 0): whether the current within bands counts.
-    /// - `carries` (Matrix, none): what the current carries, a Hermitian matrix S of the rows of a cell: the current
-    ///   is (S v + v S)/2 instead of v. The spin gives the spin Hall conductivity, per unit of S.
+    /// - `eta` (float >= 0, 0.0): broadening of the transitions by scattering, an energy; needed along the field.
+    /// - `intraband` (bool, where `temperature` and `eta` are above 0): whether to include the current within bands.
+    /// - `carries` (Matrix, none): a Hermitian matrix S on the rows of a cell: the current is (S v + v S)/2 instead of
+    ///   v. The spin gives the spin Hall conductivity, per unit of S.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -95,18 +94,18 @@ mod currents {
         Ok(Table::from_columns(columns.map(|(name, column)| (name, Series::Real(column))))?)
     }
 
-    /// The optical conductivity of bands by Kubo's formula (Kubo 1957; Greenwood 1958), a sum over momenta and pairs
-    /// of states, sigma_ab(w) = i/V sum_k sum_nm (f_n - f_m)/(E_m - E_n) <m|v_a|n><n|v_b|m>/(w + E_n - E_m + i eta),
-    /// as a Table of `frequency` (an energy, hbar = 1) and `conductivity`, complex, in e^2/h times lattice
-    /// constant^(2 - d). The real part of "xx" is what absorbs. Pairs of one level have -df/dE for the quotient: they
-    /// are the current of a metal (Drude's), i/(w + i eta) times its weight. States are counted once: two spins give
-    /// twice as much. Samples without a repeating cell have `kpm::optical_conductivity`.
+    /// The optical conductivity of bands by Kubo's formula (Kubo 1957; Greenwood 1958), a sum over momenta and pairs of
+    /// states, sigma_ab(w) = i/V sum_k sum_nm (f_n - f_m)/(E_m - E_n) <m|v_a|n><n|v_b|m>/(w + E_n - E_m + i eta), as a
+    /// Table of `frequency` (an energy, hbar = 1) and `conductivity`, complex, in e^2/h times lattice constant^(2 - d).
+    /// The real part of "xx" describes absorption. For pairs of equal energy the quotient is -df/dE: they give the
+    /// Drude current of a metal, i/(w + i eta) times its weight. States are counted once: multiply by two for two
+    /// spins. For samples without a repeating cell use `kpm::optical_conductivity`.
     ///
     /// # Options
     /// - `frequencies` (array or Series or range, required): energies.
     /// - `potential` (0.0): the chemical potential.
-    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies; above the distance of levels on the grid,
-    ///   so that the sum is smooth.
+    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
+    ///   smooth.
     /// - `direction`, `grid`, `temperature`, `intraband`, `carries`, `progress`: as for `bloch::conductivity`.
     ///
     /// # Example

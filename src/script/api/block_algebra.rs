@@ -57,8 +57,8 @@ fn combined(v: &Vector, m: &Matrix) -> Result<Vector> {
 
 #[export_module(root = "crate::script::native")]
 mod block_functions {
-    /// The Gram matrix <v_i|w_j> of the columns of two blocks: a Matrix of as many rows as `v` has columns, as many
-    /// columns as `w`. One pass over the vectors.
+    /// The Gram matrix <v_i|w_j> of the columns of two blocks: a Matrix with a row for each column of `v` and a column
+    /// for each column of `w`. It takes one pass over the vectors.
     ///
     /// # Example
     /// ```rhai

@@ -74,12 +74,12 @@ mod chebyshev_functions {
     /// The window that holds the spectrum of a Hermitian operator: `center`, `half_width`, `lower`, `upper`.
     ///
     /// # Options
-    /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's is never too narrow, Lanczos' is tight; "auto"
-    ///   takes Gershgorin's where entries are known.
-    /// - `margin` (0 <= float < 10, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found,
-    ///   as a fraction.
+    /// - `method` ("auto" or "gershgorin" or "lanczos"): Gershgorin's window is never too narrow, Lanczos' window is
+    ///   tight. "auto" takes Gershgorin's if the matrix elements are known.
+    /// - `margin` (0 <= float < 10, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a
+    ///   fraction of them.
     /// - `steps` (int >= 2, 60): Lanczos steps; only with `method: "lanczos"`, `method: "auto"`.
-    /// - `seed` (int or string, the session's): of Lanczos' starting vector; only with `method: "lanczos"`,
+    /// - `seed` (int or string, the session's): seed of Lanczos' starting vector; only with `method: "lanczos"`,
     ///   `method: "auto"`.
     /// - `progress` (true): show a bar.
     ///
@@ -130,7 +130,8 @@ mod chebyshev_functions {
         w.upper()
     }
 
-    /// The Chebyshev recurrence of `(h - b)/a` on a block: holds T_0 v and T_1 v, so two moments exist at once.
+    /// The Chebyshev recurrence of `(h - b)/a` on a block: it starts with T_0 v and T_1 v, so two moments exist
+    /// already.
     ///
     /// # Example
     /// ```rhai
@@ -156,7 +157,7 @@ mod chebyshev_functions {
         Ok(r.0.borrow_mut().run(1, &task)?)
     }
 
-    /// `n` orders further; gives the recurrence back, so that calls can be chained.
+    /// `n` orders further; returns the recurrence, so calls can be chained.
     ///
     /// # Options
     /// - `progress` (true): show a bar.
@@ -175,7 +176,7 @@ mod chebyshev_functions {
         Ok(r.clone())
     }
 
-    /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
+    /// The moments so far, averaged over the columns and normalised to mu_0 = 1.
     #[rhai_fn(global, pure, return_raw)]
     pub fn moments(r: &mut Recurrence) -> Fallible<SharedMoments> {
         let mut moments = r.0.borrow().moments()?;
@@ -215,7 +216,7 @@ mod chebyshev_functions {
         mu.vectors() as INT
     }
 
-    /// The window of energies that their polynomials live on.
+    /// The energy window of their polynomials.
     #[rhai_fn(global, get = "window", pure)]
     pub fn moments_window(mu: &mut SharedMoments) -> Window {
         mu.window
@@ -231,12 +232,12 @@ mod chebyshev_functions {
     }
 
     /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The
-    /// series is compared with the function between its points: what is narrower than some 1/4000 of the window may
+    /// series is compared with the function between its points. Features narrower than about 1/4000 of the window may
     /// still be missed.
     ///
     /// # Options
     /// - `terms` (int >= 1, as many as it takes): number of terms.
-    /// - `tolerance` (1e-14): coefficients below, relative to the largest, are left out.
+    /// - `tolerance` (1e-14): coefficients below this, relative to the largest, are left out.
     ///
     /// # Example
     /// ```rhai
@@ -289,9 +290,9 @@ mod chebyshev_functions {
         Ok(if series.is_real() { z.re.into() } else { Dynamic::from(z) })
     }
 
-    /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window.
-    /// Where the result is so much smaller than the terms of the series that few of its digits are right, as with
-    /// exp(-tau e) of large tau, a note on standard error says so; `kpm::evolve` takes such a function in steps.
+    /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window. If
+    /// the result is much smaller than the terms of the series, as for exp(-tau e) at large tau, few of its digits are
+    /// right; a note on standard error says so. `kpm::evolve` computes such a function in steps.
     ///
     /// # Example
     /// ```rhai
@@ -319,7 +320,7 @@ mod chebyshev_functions {
             let rounding = out.dtype().epsilon();
             if loss * rounding > LOST {
                 session()?.note(&format!(
-                    "the result is {loss:.0e} times smaller than the terms of the series: it is right to some {:.0e} of itself only",
+                    "the result is {loss:.0e} times smaller than the terms of the series: its relative error is about {:.0e}",
                     (loss * rounding).min(1.0)
                 ));
             }
@@ -357,9 +358,9 @@ mod chebyshev_functions {
 
 #[export_module(root = "crate::script::native")]
 mod evolution {
-    /// exp(-i t H) of the columns of a block, at norm one, for real, imaginary and complex times: a map of `state` and
-    /// `log_norm`, the logarithms of the norms they have. With the option `normalise: false` the columns as they are; a
-    /// norm that is no number is an error then.
+    /// exp(-i t H) of the columns of a block, for real, imaginary and complex times: a map of `state`, the columns at
+    /// norm one, and `log_norm`, the logarithms of their norms. With the option `normalise: false` the columns keep
+    /// their norms; a norm too large for a number is then an error.
     ///
     /// # Options
     /// - `tolerance` (1e-14): where the expansion of a step ends.
@@ -397,8 +398,8 @@ mod evolution {
         Ok(map.into())
     }
 
-    /// How many steps `kpm::evolve` takes over a time, for energies in a window. Times after which the rounding of the
-    /// energies has turned phases are refused, and those of too many steps.
+    /// How many steps `kpm::evolve` takes over a time, for energies in a window. Times at which rounding of the
+    /// energies has spoiled the phases are refused, and so are times that need too many steps.
     ///
     /// # Example
     /// ```rhai

@@ -70,7 +70,7 @@ mod check_functions {
         Ok(())
     }
 
-    /// Waits so many seconds; Ctrl-C ends it.
+    /// Waits this many seconds; Ctrl-C ends the wait.
     ///
     /// # Example
     /// ```rhai
@@ -142,9 +142,9 @@ mod check_functions {
         Ok(merge(given, defaults)?)
     }
 
-    /// The options of the function of a script that it stands in, as the section `# Options` of the function's doc
-    /// comment declares them: those given, the defaults of the others, and `()` where there is none. A key that is not
-    /// declared is an error, and so is a value of another kind; `check` finds both.
+    /// The options of the function that calls it, as the section `# Options` of that function's doc comment declares
+    /// them: the given values, the defaults of the others, and `()` for options without a default. An undeclared key is
+    /// an error, and so is a value of another kind; `check` finds both.
     ///
     /// # Example
     /// ```rhai
@@ -166,7 +166,7 @@ mod check_functions {
             .into())
     }
 
-    /// The options among `o` that another function takes, to hand them on; those that are `()` stay behind.
+    /// The options in `o` that another function takes, to pass them on. Options that are `()` are left out.
     ///
     /// # Example
     /// ```rhai
@@ -182,7 +182,7 @@ mod check_functions {
         Ok(declared.pick(ctx.engine(), o))
     }
 
-    /// As `options(given, defaults)`, for options that are given to be of the kinds named: "int", "float" (whole
+    /// As `options(given, defaults)`; it also checks that the given options have the named kinds: "int", "float" (whole
     /// numbers count), "bool", "string", "array", or a type as `type_of` names it. `()` stands for an option not given.
     ///
     /// # Example
@@ -224,10 +224,10 @@ mod check_functions {
         Ok(merged)
     }
 
-    /// Seconds that a closure takes.
+    /// The time that a closure takes, in seconds.
     ///
     /// # Options
-    /// - `repeat` (int >= 1, 1): the least of so many runs; when they have taken five seconds no other begins.
+    /// - `repeat` (int >= 1, 1): the shortest of this many runs; after five seconds no further run begins.
     ///
     /// # Example
     /// ```rhai
@@ -255,13 +255,14 @@ mod check_functions {
         Ok(least)
     }
 
-    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. Values
-    /// made inside live there; a value of one backend cannot be combined with those of another, so make operators and
-    /// vectors inside, and hand numbers, Series and Tables out. Behind it, also after an error, the backend is what it
-    /// was. On several ranks, what lives on several backends (`cpu+cuda`) every rank has whole.
+    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and returns its result. Values made
+    /// inside live on this backend and cannot be combined with values of another one. So make operators and vectors
+    /// inside, and return numbers, Series and Tables. Afterwards, also after an error, the session has its former
+    /// backend again. With several ranks, each rank holds the whole of a value that lives on several backends
+    /// (`cpu+cuda`).
     ///
     /// # Options
-    /// - `threads` (int >= 1, the session's): of the CPU, to compare with one core.
+    /// - `threads` (int >= 1, the session's): number of CPU threads, for example 1 to compare with one core.
     /// - `weights` (string, measured): the weights of several backends that share the rows, like "1:30" for "cpu+cuda".
     ///
     /// # Example
@@ -301,7 +302,7 @@ mod check_functions {
         exit(ctx, 0)
     }
 
-    /// Sets the seed of everything random that names none, and begins the sequence of `random_numbers` anew.
+    /// Sets the seed of all random numbers for which no `seed` is given, and restarts the sequence of `random_numbers`.
     ///
     /// # Example
     /// ```rhai
@@ -316,11 +317,11 @@ mod check_functions {
         Ok(())
     }
 
-    /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`), and of one made of several
-    /// the `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows. `ranks` is the
-    /// number of processes that run this script together (`umklapp --ranks 4`), 1 where there are none, and `rank` that
-    /// of this one: the only value that differs from rank to rank; a script must do the same on all of them. `sums`
-    /// counts the sums over all ranks so far.
+    /// The backend: a map of `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`). A backend made of
+    /// several has also `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows.
+    /// `ranks` is the number of processes that run this script together (`umklapp --ranks 4`); it is 1 without ranks.
+    /// `rank` is the number of this process. It is the only value that differs between ranks, and a script must do the
+    /// same on all of them. `sums` counts the sums over all ranks so far.
     ///
     /// # Example
     /// ```rhai

@@ -80,8 +80,8 @@ mod checkpoint_files {
         Ok(())
     }
 
-    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two
-    /// do not write one checkpoint. The lock ends with the program, however that ends.
+    /// Locks a file for this run as long as the value lives. Another run that asks for the file meanwhile fails, so two
+    /// runs cannot write one checkpoint. The lock ends with the program, even after a crash.
     ///
     /// # Example
     /// ```rhai

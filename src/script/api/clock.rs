@@ -22,7 +22,7 @@ fn between(from: Instant, to: Instant) -> Result<FLOAT> {
 
 #[export_module(root = "crate::script::native")]
 mod clock_functions {
-    /// Seconds since a `timestamp()`, on all ranks those of rank 0.
+    /// Seconds since a `timestamp()`. All ranks get the value of rank 0.
     ///
     /// # Example
     /// ```rhai

@@ -204,8 +204,8 @@ mod complex_functions {
         z.norm()
     }
 
-    /// A number as text, rounded to so many significant digits; with a power of ten where they do not reach to the
-    /// point.
+    /// A number as text, rounded to this many significant digits. If they do not reach the decimal point, the text has
+    /// a power of ten.
     ///
     /// # Example
     /// ```rhai

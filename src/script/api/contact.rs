@@ -96,12 +96,12 @@ pub(super) fn tell(
 
 #[export_module(root = "crate::script::native")]
 mod contact_functions {
-    /// A lead for `transport::system` that is given by its retarded self-energy on some sites: a number (or a Matrix of
-    /// one row), the same for all orbitals, a Matrix with a row for each of them, or a function of the energy that
-    /// gives one. `-0.5 * I * rate` lets particles escape at a rate that does not depend on the energy, the wide-band
-    /// limit of a metal. It has no waves: its channels are the eigenvectors of Gamma = i (sigma - sigma^dagger), and
-    /// what passes between two such leads is Tr[Gamma G Gamma G^dagger] (Caroli, Combescot, Nozieres, Saint-James
-    /// 1971). Momenta and velocities of its channels are NaN.
+    /// A lead for `transport::system`, given by its retarded self-energy on some sites: a number (or a Matrix of one
+    /// row), the same for all orbitals; a Matrix with a row for each orbital; or a function of the energy that returns
+    /// one of these. With `-0.5 * I * rate` particles escape at a rate that does not depend on the energy, the
+    /// wide-band limit of a metal. This lead has no waves: its channels are the eigenvectors of Gamma = i (sigma -
+    /// sigma^dagger), and the transmission between two such leads is Tr[Gamma G Gamma G^dagger] (Caroli, Combescot,
+    /// Nozieres, Saint-James 1971). Momenta and velocities of its channels are NaN.
     ///
     /// # Example
     /// ```rhai

@@ -103,7 +103,7 @@ fn ion_of(value: &Dynamic, number: usize) -> Result<Ion> {
 mod crystal_module {
     /// Silicon, `n` primitive cells along each of the three vectors of the face-centred cubic lattice (or an array of
     /// three numbers), with the empirical pseudopotential of Cohen and Bergstresser, a = 5.43 angstrom. The origin lies
-    /// halfway between two ions. Lengths are in bohr, energies in hartree.
+    /// midway between two ions. Lengths are in bohr, energies in hartree.
     ///
     /// # Example
     /// ```rhai
@@ -153,7 +153,7 @@ mod crystal_module {
         Ok(repeat_of(&n).and_then(|n| Crystal::semiconductor(name, n))?)
     }
 
-    /// A cube of the homogeneous electron gas with this many electrons at density parameter r_s.
+    /// A cubic cell of the homogeneous electron gas with this many electrons at density parameter r_s.
     ///
     /// # Example
     /// ```rhai
@@ -173,9 +173,9 @@ mod crystal_module {
     /// # Options
     /// - `repeat` (int or array, 1): primitive cells along each vector, a number or three.
     /// - `electrons` (int >= 0, the ions' charges): electrons in a primitive cell.
-    /// - `form_factor` (function): a function of species and |G| (1/bohr) that gives the Fourier coefficient in hartree
-    ///   of one such ion's potential, normalised to the primitive cell; without it electrons feel the bare ions
-    ///   (`electrons`).
+    /// - `form_factor` (function): a function of species and |G| (1/bohr) that returns the Fourier coefficient of the
+    ///   potential of one such ion, in hartree, normalised to the primitive cell. Without it electrons feel the bare
+    ///   ions (`electrons`).
     /// - `reach` (0 <= float <= 1000, 4): the largest |G| at which form factors count; only with `form_factor`.
     ///
     /// # Example
@@ -262,7 +262,7 @@ mod crystal_functions {
         c.cell().volume()
     }
 
-    /// The density parameter r_s of the electrons: the radius in bohr of the sphere that holds one.
+    /// The density parameter r_s of the electrons: the radius (bohr) of the sphere that holds one electron.
     ///
     /// # Example
     /// ```rhai
@@ -309,8 +309,8 @@ mod crystal_functions {
         Series::Real(c.ions().iter().map(|ion| ion.charge).collect())
     }
 
-    /// The potential of one charge's images and of its neutralising background at the charge, by Ewald's sum: xi,
-    /// hartree for unit charge.
+    /// The Ewald constant xi: the potential at a unit charge due to its periodic images and its neutralising
+    /// background, in hartree.
     ///
     /// # Example
     /// ```rhai

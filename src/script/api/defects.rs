@@ -189,31 +189,33 @@ fn places_of(value: &Dynamic) -> Result<Places> {
 #[export_module(root = "crate::script::native")]
 mod defect_functions {
     /// Puts a defect into the model, at many places: a vacancy with its reconstructed bonds, a substitutional atom with
-    /// changed neighbours, a rotated bond, an atom on top or between others. Gives how many there are.
+    /// changed neighbours, a rotated bond, an atom on top or between others. Returns the number of defects.
     ///
-    /// A defect is a map of what it changes: `remove` (sites that go), `add` (`[name, position]`: sites that come, at a
-    /// position in the cell like those of the lattice's own), `move` (`[site, displacement]`), `onsite`
-    /// (`[site, term]`: a number or Matrix added to what the site has) and `hop` (`[from, to, hopping]`: instead of
-    /// what hoppings the model has over that bond, 0 to cut it; the conjugate is implied). A site is a sublattice of
-    /// the defect's own cell, like `"A"`, or that of another beside it, `[[1, 0], "A"]`, or the name of one that comes.
-    /// Given an array of defects, each place gets one of them at random: orientations, or signs of a moment.
+    /// A defect is a map of changes. `remove` lists the sites to remove. `add` lists new sites as `[name, position]`,
+    /// with a position in the cell as for the sites of the lattice. `move` lists `[site, displacement]`. `onsite` lists
+    /// `[site, term]`: a number or Matrix added to the term of the site. `hop` lists `[from, to, hopping]`: the hopping
+    /// replaces those of the model over that bond; 0 cuts it, and the conjugate is implied. A site is a sublattice of
+    /// the defect's own cell, like `"A"`, a sublattice of a neighbouring cell, like `[[1, 0], "A"]`, or the name of an
+    /// added site. With an array of defects, each place gets one of them at random, for example another orientation or
+    /// another sign of a moment.
     ///
-    /// A site that moves keeps its terms and hoppings, but for what the defect says; its sublattice is then that of its
-    /// name with a stroke, `"A'"`. Sites that come have nothing but what the defect gives them; they are numbered among
-    /// the sites of their cells, after those that were there.
+    /// A moved site keeps its terms and hoppings unless the defect changes them. Its sublattice gets a new name with a
+    /// prime, `"A'"`. Added sites have only the terms and hoppings of the defect. They are numbered within their cells,
+    /// after the sites that were there.
     ///
-    /// `places` is a number like 0.01, the probability of each cell, a whole number, how many there are in all, or an
-    /// array of cells. A defect lies only where all sites that it names are there. Defects act on the hoppings added
-    /// before; those added later come on top. Changes on-site, diagonal in the orbitals, leave an operator matrix-free.
+    /// `places` is a probability for each cell, like 0.01; or a whole number, the total number of defects; or an array
+    /// of cells. A defect is placed only where all sites that it names exist. Defects change the hoppings added before;
+    /// hoppings added later come on top. Defects that change only on-site terms, diagonal in the orbitals, keep an
+    /// operator matrix-free.
     ///
     /// Cells are taken in the order of their random numbers: cell `c` has `u` from Philox (seed; stream "defects",
-    /// element `c`), so that a larger fraction has the defects of a smaller one and more. Each call draws numbers of
-    /// its own, with the same seed too.
+    /// element `c`). So a larger fraction contains all defects of a smaller one. Each call draws new numbers, even with
+    /// the same seed.
     ///
     /// # Options
-    /// - `overlap` (true): whether defects of one call may share sites, which those that move some never do; else a
-    ///   place is left out where they would, and there are fewer than the fraction says.
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `overlap` (true): whether defects of one call may share sites; defects that move sites never do. With `false`,
+    ///   places where they would are left out, so there may be fewer defects than the fraction says.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai

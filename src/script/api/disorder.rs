@@ -24,16 +24,17 @@ fn distribution(o: &Options) -> Result<Distribution> {
 
 #[export_module(root = "crate::script::native")]
 mod disorder_functions {
-    /// Adds random on-site energies, one a site: uniform in [-width/2, width/2] (Anderson's disorder), where site `i`
-    /// gets width * (u - 1/2) with `u` from Philox (seed; stream "disorder", element `i`), or of another distribution.
-    /// Each call draws numbers of its own, with the same seed too: two of them are two independent disorders.
+    /// Adds a random on-site energy to each site: uniform in [-width/2, width/2] (Anderson's disorder), or of another
+    /// distribution. For the uniform one, site `i` gets width * (u - 1/2) with `u` from Philox (seed; stream
+    /// "disorder", element `i`). Each call draws new numbers, even with the same seed: two calls give two independent
+    /// disorders.
     ///
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "binary"): `width` is the standard deviation of a Gaussian; binary
     ///   energies are -width/2 or width/2.
-    /// - `correlation` (float > 0, none): a length, in lattice constants: Gaussian energies of standard deviation
-    ///   `width` with <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `correlation` (float > 0, none): a length, in lattice constants. Energies are then Gaussian of standard
+    ///   deviation `width` with <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -54,13 +55,13 @@ mod disorder_functions {
         Ok(model.model.random_energies(width, seed, distribution(&o)?)?)
     }
 
-    /// Multiplies every hopping that the model has by 1 + width x, with `x` a random number for each bond: those added
-    /// later, and pairs, stay as they are.
+    /// Multiplies every hopping of the model by 1 + width x, with `x` a random number for each bond. Hoppings added
+    /// later and pairings are not changed.
     ///
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "binary"): uniform `x` in [-1/2, 1/2]; Gaussian, of standard
     ///   deviation one; binary, -1/2 or 1/2.
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -79,11 +80,11 @@ mod disorder_functions {
     }
 
     /// Adds an on-site term, a number or a Matrix of the orbitals, to each site with probability `fraction`:
-    /// impurities, magnetic ones among them. Gives how many sites got it. Each call draws numbers of its own,
-    /// with the same seed too.
+    /// impurities, magnetic ones too. Returns the number of these sites. Each call draws new numbers, even with the
+    /// same seed.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai

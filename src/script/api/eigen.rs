@@ -111,26 +111,25 @@ mod eigen_functions {
     /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts: exact
     /// diagonalisation of large sparse Hamiltonians.
     ///
-    /// Gives an Eigen with `values` (ascending), `vectors` (a column each), `residuals` (norms of H x - E x),
-    /// `iterations`, `products`, `converged` and `ended`. Degenerate eigenvalues come with their multiplicity. The
-    /// search begins with random vectors; what it finds from a `start` or with an own preconditioner, or in very few
-    /// iterations, is looked at a second time, by a search from random vectors orthogonal to it,
-    /// before it is called converged.
+    /// Returns an Eigen with `values` (ascending), `vectors` (one column per eigenvalue), `residuals` (norms of H x - E
+    /// x), `iterations`, `products`, `converged` and `ended`. Degenerate eigenvalues come with their multiplicity. The
+    /// search begins with random vectors. If it had a `start`, a preconditioner of your own or very few iterations, a
+    /// second search from random vectors orthogonal to its result follows before the result counts as converged.
     ///
     /// # Options
     /// - `count` (int >= 1, 1): how many.
-    /// - `tol` (float > 0, 1e-9): largest residual norm. The default is 1e-13 of the operator (of a power of two near
-    ///   its size) where that is below 0.01 or above 1e4. In single precision it is 1e-5, of the operator where that is
-    ///   above one.
-    /// - `which` ("lowest" or "highest"): of the levels.
-    /// - `basis` (int >= 2, 20, at least 5 count): most basis vectors before a restart.
-    /// - `iterations` (int >= 1, 1000): most expansions of the basis.
+    /// - `tol` (float > 0, 1e-9): largest residual norm. For operators of a size below 0.01 or above 1e4 the default is
+    ///   1e-13 times a power of two near this size. In single precision it is 1e-5, times the size if that is above
+    ///   one.
+    /// - `which` ("lowest" or "highest"): which end of the spectrum.
+    /// - `basis` (int >= 2, 20, at least 5 count): largest number of basis vectors before a restart.
+    /// - `iterations` (int >= 1, 1000): largest number of expansions of the basis.
     /// - `start` (BlockVector): a BlockVector to start from.
-    /// - `trust_start` (false): improve the start and no more: no second look for states below that it does not overlap
-    ///   with.
+    /// - `trust_start` (false): only improve the start, without a second search for lower states that are orthogonal to
+    ///   it.
     /// - `orthogonal_to` (BlockVector): vectors to stay orthogonal to.
-    /// - `preconditioner` (function, the diagonal): a function of (residuals, energies) that gives corrections.
-    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `preconditioner` (function, the diagonal): a function of (residuals, energies) that returns corrections.
+    /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example
@@ -170,10 +169,10 @@ mod eigen_functions {
     /// # Options
     /// - `count` (int >= 1, 1): how many.
     /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
-    /// - `method` ("gradient" or "chebyshev"): gradients, or subspace iteration with a Chebyshev filter, which ends by
-    ///   gradients where the filter stalls.
-    /// - `products` (int >= 1, 1000000): most products of the operator with single vectors.
-    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `method` ("gradient" or "chebyshev"): conjugate gradients, or subspace iteration with a Chebyshev filter. If
+    ///   the filter stalls, gradients finish the search.
+    /// - `products` (int >= 1, 1000000): largest number of products of the operator with single vectors.
+    /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example
@@ -200,16 +199,16 @@ mod eigen_functions {
         Ok(Pairs(Rc::new(eigen), a.device().clone()))
     }
 
-    /// Eigenvalues: from the end of the spectrum inwards, or ascending where they are those near an energy.
+    /// Eigenvalues: from the end of the spectrum inwards, or ascending for levels near an energy.
     #[rhai_fn(global, get = "values", pure)]
     pub fn values(e: &mut Pairs) -> Series {
         Series::Real(e.0.values.clone())
     }
 
-    /// Eigenvectors, a column each. Their phase, and which vectors stand for a degenerate level, is fixed by what they
-    /// have in common with certain random vectors, so that they do not depend on threads and ranks. Where `count` takes
-    /// a part of a degenerate level, the vectors of this part are any of the level, other ones on other threads: take
-    /// the level whole. `davidson` from a `start` keeps the vectors that it leads to.
+    /// Eigenvectors, one per column. Overlaps with certain random vectors fix their phases and the basis of a
+    /// degenerate level, so these do not depend on the number of threads and ranks. If `count` cuts a degenerate level,
+    /// its vectors are arbitrary and may change with the number of threads: include the whole level. `davidson` with a
+    /// `start` keeps the vectors that the search finds.
     ///
     /// # Example
     /// ```rhai
@@ -223,7 +222,7 @@ mod eigen_functions {
         Vector::new(&e.1, e.0.vectors.clone())
     }
 
-    /// The norms |A v - value v|, one for each pair; of a degenerate level a bound for all its vectors.
+    /// The norms |A v - value v|, one per pair. For a degenerate level they are a bound for all its vectors.
     #[rhai_fn(global, get = "residuals", pure)]
     pub fn residuals(e: &mut Pairs) -> Series {
         Series::Real(e.0.residuals.clone())
@@ -241,15 +240,15 @@ mod eigen_functions {
         e.0.products as INT
     }
 
-    /// Whether every residual is below the tolerance, and no lower state was missed as far as a search from random
-    /// vectors can tell.
+    /// Whether every residual is below the tolerance and, as far as a search from random vectors can tell, no lower
+    /// state was missed.
     #[rhai_fn(global, get = "converged", pure)]
     pub fn converged(e: &mut Pairs) -> bool {
         e.0.converged()
     }
 
-    /// Why the search ended: "converged"; "limit", where iterations or products were used up; "stalled", where rounding
-    /// keeps the residuals above the tolerance.
+    /// Why the search ended: "converged"; "limit": all iterations or products were used; "stalled": rounding keeps the
+    /// residuals above the tolerance.
     ///
     /// # Example
     /// ```rhai

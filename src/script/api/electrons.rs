@@ -67,23 +67,23 @@ fn electrons(ctx: &NativeCallContext, models: &[ScriptModel], o: &Options) -> Fa
 mod electron_functions {
     /// The density matrix of the free electrons of a Model, <c_b^dagger c_a> = <a|f(H)|b> with f the Fermi function,
     /// averaged over a grid of momenta: a map of `occupations` (a Series by row), `sites` (the block of each site, as
-    /// an array of rows whose elements are Series over the sites: `sites[a][b]`), `bonds` with that option,
-    /// `potential`, `energy` (the filled levels' sum, of the sample), `range` (the lowest and the highest level), and
-    /// `diagonal`, that of the Hamiltonian by row. The sample is the unit cell of a crystal, whose momenta are
-    /// `kpoints`; without them it is as it is. An array of Models, as of two spins, has one potential for all, and
-    /// the map has arrays with an element for each. At zero temperature levels of one energy are equally full.
-    /// `meanfield::density_matrix` takes an Operator.
+    /// an array of rows whose elements are Series over the sites: `sites[a][b]`), `bonds` (with that option),
+    /// `potential`, `energy` (the sum over the filled levels of the sample), `range` (the lowest and the highest
+    /// level), and `diagonal` (the diagonal of the Hamiltonian by row). With `kpoints` the sample is the unit cell of a
+    /// crystal; without them it keeps its own boundaries. An array of Models, for example one per spin, has one
+    /// chemical potential, and the map holds arrays with one element per Model. At zero temperature degenerate levels
+    /// at the Fermi energy are filled equally. `meanfield::density_matrix` takes an Operator.
     ///
     /// # Options
-    /// - `kpoints` (int or array, none): momenta in each periodic direction, one number or one a direction, in place of
-    ///   the boundaries' own phases.
-    /// - `electrons` (float >= 0, none): how many there are in the sample, in all Models together; not with
-    ///   `potential`.
+    /// - `kpoints` (int or array, none): momenta in each periodic direction: one number, or one per direction. They
+    ///   replace the phases of the boundaries.
+    /// - `electrons` (float >= 0, none): the number in the sample, in all Models together; not with `potential`.
     /// - `potential` (float, 0): the chemical potential; not with `electrons`.
     /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
-    /// - `bonds` (false): also the blocks of nearest-neighbour bonds, in the order of `bonds()` of the lattice:
-    ///   `bonds[a][b]`, orbital a on the site that a bond reaches, b on that which it leaves, so that a hopping of
-    ///   `m.nearest(t)` has the energy 2 Re(conj(t) x) on a bond of x. `m.nearest(bonds)` takes them as hoppings.
+    /// - `bonds` (false): also return the blocks of nearest-neighbour bonds, in the order of `bonds()` of the lattice.
+    ///   In `bonds[a][b]` orbital a is on the site that the bond reaches, orbital b on the site that it leaves. A
+    ///   hopping of `m.nearest(t)` then has the energy 2 Re(conj(t) x) on a bond with element x. `m.nearest(bonds)`
+    ///   takes them as hoppings.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

@@ -169,8 +169,8 @@ mod basis_functions {
         basis.dim() as INT
     }
 
-    /// How many symmetries the group of a basis has: all products of those that its sector names, the identity among
-    /// them.
+    /// The number of symmetries in the group of a basis: all products of those that its sector names, including the
+    /// identity.
     ///
     /// # Example
     /// ```rhai
@@ -183,8 +183,8 @@ mod basis_functions {
         basis.symmetries() as INT
     }
 
-    /// The names of the local states of state `number` of a basis; where symmetries divide the sector, of the first
-    /// product state that it is made of.
+    /// The names of the local states of state `number` of a basis. With symmetries, a state is an orbit of product
+    /// states, and the names are those of the first one.
     ///
     /// # Example
     /// ```rhai
@@ -198,8 +198,8 @@ mod basis_functions {
         Ok(basis.sites().iter().zip(&states).map(name).collect())
     }
 
-    /// The number of the product state with the given local states: the row of `unit_block` that makes it. Where
-    /// symmetries divide the sector, of the state that it is part of.
+    /// The number of the product state with the given local states: the row for `unit_block`. With symmetries, it is
+    /// the number of the orbit that contains the product state.
     ///
     /// # Example
     /// ```rhai
@@ -218,31 +218,32 @@ mod basis_functions {
 
 #[export_module(root = "crate::script::native")]
 mod exact_module {
-    /// The matrix of a sum of operators on all states of the sites with given conserved numbers, as an operator.
+    /// The matrix of a sum of operators, as an operator on all states of the sites with given conserved numbers.
     ///
-    /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; what it does not name is free.
-    /// Row numbers are those of `exact::basis`. Its `symmetries` divide it further: an array of `exact::translation`,
-    /// `exact::reflection`, `exact::rotation`, `exact::spin_flip` and `exact::permutation` with their quantum numbers.
-    /// The group of all their products may be any that has a state with these numbers; a sum that it changes is
-    /// refused. States are then orbits of product states (Sandvik 2010), numbers real unless a quantum number is not.
+    /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; numbers that it does not name are
+    /// free. Row numbers are those of `exact::basis`. Its `symmetries` divide it further: an array of
+    /// `exact::translation`, `exact::reflection`, `exact::rotation`, `exact::spin_flip` and `exact::permutation` with
+    /// their quantum numbers. All their products form a group, which must have a state with these quantum numbers. A
+    /// sum that the group changes is refused. Basis states are then orbits of product states (Sandvik 2010). Matrix
+    /// elements are real unless a quantum number is complex.
     ///
-    /// `#{ from: sector, to: sector }` gives the rectangular matrix from one sector to another, as of S+ or of a
-    /// density wave: of the sum's terms what ends in `to`. Both have the same symmetries with any quantum numbers, or
-    /// `to` none.
+    /// `#{ from: sector, to: sector }` gives the rectangular matrix from one sector to another, for example of S+ or of
+    /// a density wave. Only the part of the sum that ends in `to` counts. Both sectors have the same symmetries with
+    /// any quantum numbers, or `to` has none.
     ///
     /// `#{ S: 1 }`, for electrons `#{ N: 6, S: 0 }`, is a sector of total spin, with one state for each multiplet of 2
-    /// S + 1: of sums that all rotations of the spins leave as they are, Hermitian ones. Products are then made of two
-    /// halves of the chain, and no matrix is kept; `dmrg::state(h, v, #{})` is a vector of it as a DmrgState,
-    /// which measures.
+    /// S + 1 states. The sum must be Hermitian and invariant under spin rotations. Products are then computed from two
+    /// halves of the chain, and no matrix is kept. `dmrg::state(h, v, #{})` makes a vector of this sector a DmrgState
+    /// for measurements.
     ///
     /// # Options
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double" or "single"): of the numbers.
-    /// - `matrix` (bool, where it fits into memory): keep the matrix; without it every product generates its entries
-    ///   anew, on the processor, and every rank makes its share of the rows with all numbers of the vectors.
-    /// - `project` (false): of a sum that leads out of the sector take the part that stays; its expectation values
-    ///   there are the sum's.
+    /// - `precision` ("double" or "single"): precision of the numbers.
+    /// - `matrix` (bool, where it fits into memory): keep the matrix. Without it every product generates the entries
+    ///   again on the CPU; each rank computes its share of the rows and holds the whole vectors.
+    /// - `project` (false): if the sum leads out of the sector, take the part that stays inside. Expectation values in
+    ///   the sector are those of the sum.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -298,14 +299,13 @@ mod exact_module {
         Ok(operator_of(&sum, (&basis, None), &o, &o.task()?)?)
     }
 
-    /// The states of the sites with given conserved numbers, and `symmetries` where the sector names some, in the order
-    /// of the operators' rows. Making it once saves finding the orbits for every operator; every rank finds all of
-    /// them.
+    /// The states of the sites with given conserved numbers, and `symmetries` if the sector names some, in the order of
+    /// the operators' rows. With a basis the orbits are found only once, not for every operator. Every rank finds all
+    /// of them.
     ///
-    /// There is no basis of total spin `S`: the rows of `exact::operator(h, chain, #{ S: 0 })` are multiplets that many
-    /// product states make up, so that none of them has a number. The operator's `dim` counts them, and
-    /// `dmrg::state(h, v, #{}).component(m)` is a vector of theirs as a state with Sz = m,
-    /// which measures and overlaps with product states.
+    /// There is no basis of total spin `S`: the rows of `exact::operator(h, chain, #{ S: 0 })` are multiplets,
+    /// superpositions of many product states. The operator's `dim` counts them. `dmrg::state(h, v, #{}).component(m)`
+    /// makes a vector of multiplets a state with Sz = m for measurements and overlaps with product states.
     ///
     /// # Example
     /// ```rhai
@@ -321,8 +321,8 @@ mod exact_module {
         Ok(subspace(&sites, &Map::new(), &session()?.task(true))?)
     }
 
-    /// Vectors of a sector with symmetries as vectors of the same sector without them, where every operator acts. All
-    /// rows pass through the memory of each rank.
+    /// Vectors of a sector with symmetries as vectors of the same sector without them, where every operator can act.
+    /// All rows pass through the memory of each rank.
     ///
     /// # Example
     /// ```rhai
@@ -357,10 +357,10 @@ mod exact_module {
         Ok(remade(&v, dims, |numbers, columns| basis.fold(numbers, columns))?)
     }
 
-    /// How a part of the sites is entangled with the rest, in a vector of a basis: a map of `entropy`, of order
-    /// `alpha`, the `weights` of the Schmidt decomposition, descending, and these `by_sector`, by the conserved numbers
-    /// of the part: an array of maps with `sector` and `weights`. The part is any set of sites; fermions are brought
-    /// before those of the rest with their signs. All numbers of the vector pass through the memory of each rank.
+    /// The entanglement of a part of the sites with the rest, in a vector of a basis: a map of `entropy` (of order
+    /// `alpha`), `weights` (of the Schmidt decomposition, descending) and `by_sector`, the weights by the conserved
+    /// numbers of the part: an array of maps with `sector` and `weights`. The part is any set of sites. For fermions
+    /// the signs of reordering the sites are included. All numbers of the vector pass through the memory of each rank.
     ///
     /// # Options
     /// - `alpha` (float >= 0, 1.0): order of the entropy, `ln(sum w^alpha) / (1 - alpha)`; of order 1, von Neumann's,

@@ -34,7 +34,7 @@ fn tell_of_rest(window: Window, energies: &[f64], damping: Damping, count: usize
     }
     let (needed, energy) = method::undamped_terms(window, energies, damping, NEGLIGIBLE)?;
     session()?.note(&format!(
-        "{count} moments are too few for the Green's function at energy {energy}: its series takes {:.0} there",
+        "{count} moments are too few for the Green's function at energy {energy}: its series needs {:.0} there",
         even(needed)
     ));
     Ok(())
@@ -56,9 +56,9 @@ fn series_at(window: Window, mu: &[C64], energies: &Series, o: Options) -> Falli
 #[export_module(root = "crate::script::native")]
 mod green_functions {
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere
-    /// with `eta`, no kernel damps the series, which is right where it has as many moments as `kpm::green_moments`
-    /// says; a note on standard error tells of fewer. Inside the window a kernel broadens every level by `broadening`,
-    /// beside the spectrum and in its gaps too.
+    /// with `eta`, no kernel damps the series. The series is accurate if it has as many moments as `kpm::green_moments`
+    /// says; if it has fewer, a note on standard error says so. Inside the window a kernel broadens every level by
+    /// `broadening`. This also affects energies beside the spectrum and in its gaps.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
@@ -76,8 +76,8 @@ mod green_functions {
         series_at(mu.window, &values, &energies, o)
     }
 
-    /// The standard errors of `green` over the vectors, Student's for few of them: that of the real part and, as
-    /// imaginary part, that of the imaginary part. NaN for a single vector.
+    /// The standard errors of `green` over the vectors (Student's for few vectors), as complex numbers: the real part
+    /// is the error of the real part, the imaginary part that of the imaginary part. NaN for a single vector.
     ///
     /// # Options
     /// - those of `green`.
@@ -95,8 +95,8 @@ mod green_functions {
         Ok(Series::Complex(errors))
     }
 
-    /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors,
-    /// a Matrix with a column a pair for blocks.
+    /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors; for blocks a Matrix with one column
+    /// per pair.
     ///
     /// # Example
     /// ```rhai
@@ -138,9 +138,9 @@ mod green_functions {
         series_at(window, &mu.to_complex(), &energies, o)
     }
 
-    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and
-    /// outside the window. The part left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the
-    /// distance to the window. Zero where a kernel damps all.
+    /// How many moments a Green's function at `energies` needs where no kernel damps its series: with `eta`, and
+    /// outside the window. The truncation error is then 1e-10 of the largest possible value, which is 1/`eta` or one
+    /// over the distance to the window. The result is zero if a kernel damps the series at all energies.
     ///
     /// # Options
     /// - `eta` (float): an imaginary part of the energy.

@@ -131,7 +131,7 @@ mod import_functions {
         Ok(())
     }
 
-    /// Adds a text at the end of a file, and makes the file where there is none.
+    /// Adds a text at the end of a file. The file is created if it does not exist.
     ///
     /// # Example
     /// ```rhai
@@ -148,7 +148,7 @@ mod import_functions {
         Ok(())
     }
 
-    /// Writes a text to a file, whole or not at all; what was in it is gone.
+    /// Writes a text to a file, completely or not at all. Former contents of the file are lost.
     ///
     /// # Example
     /// ```rhai
@@ -167,23 +167,23 @@ mod import_functions {
 
 #[export_module(root = "crate::script::native")]
 mod wannier_functions {
-    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells; the Wannier
-    /// functions are the orbitals of the one site of a cell (spinors too: nothing changes with spin and orbit).
-    /// Energies are in electron volts, lengths in angstrom. Files beside it are used, and a note says so: `_wsvec.dat`,
-    /// which gives the bands that Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the
-    /// centres of `_centres.xyz` or `.wout`. A `_tb.dat` file has vectors and centres of its own. Velocities and
-    /// magnetic phases need the centres of the Wannier functions; without them all lie on one point, and a note says
-    /// so.
+    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells. Each cell has one
+    /// site, and the Wannier functions are its orbitals, with spin-orbit coupling too. Energies are in electron volts,
+    /// lengths in angstrom. Files in the same folder are used, and a note says so: `_wsvec.dat`, which reproduces the
+    /// bands that Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the centres of
+    /// `_centres.xyz` or `.wout`. A `_tb.dat` file contains vectors and centres. Velocities and magnetic phases need
+    /// the centres of the Wannier functions. Without centres all functions lie at one point, and a note says so.
     ///
     /// # Options
     /// - `cells` (three counts, [1, 1, 1]): cells in the three directions.
-    /// - `boundary` (string or Boundary or array, "periodic"): boundary conditions, one or an array.
-    /// - `vectors` (array, those of the files, or the cube's): Bravais vectors, for positions; in angstrom, if centres
+    /// - `boundary` (string or Boundary or array, "periodic"): boundary conditions: one for all directions, or an
+    ///   array.
+    /// - `vectors` (array, those of the files, or the cube's): Bravais vectors, for positions; in angstrom if centres
     ///   are read from a file.
     /// - `centres` (array or string, those of the files): positions of the Wannier functions, in the unit of `vectors`;
-    ///   an array, or the name of a `_centres.xyz` or `.wout` file, or "none" for all on one point.
+    ///   an array, or the name of a `_centres.xyz` or `.wout` file, or "none" for all at one point.
     /// - `nearest` (string, the file `_wsvec.dat` beside): the file with the nearest images of Wannier functions, or
-    ///   "none" for the elements as they stand.
+    ///   "none" to use the elements unchanged.
     /// - `cutoff` (0.0): matrix elements smaller than this are left out.
     /// - `fermi` (0.0): the energy that becomes zero.
     ///
@@ -209,10 +209,10 @@ mod wannier_functions {
         Ok(ScriptModel::new(model))
     }
 
-    /// The matrix elements (their Hermitian part) of a Cartesian coordinate (axis 0, 1 or 2) between Wannier functions
-    /// in a `_tb.dat` file, less their centres, as a model on the lattice of `lattice::wannier90`; angstrom. With it,
-    /// velocities know that Wannier functions overlap: `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt,
-    /// Phys. Rev. B 74, 195118, eq. 31).
+    /// The matrix elements of a Cartesian coordinate (axis 0, 1 or 2) between the Wannier functions of a `_tb.dat`
+    /// file, as a model on the lattice of `lattice::wannier90`, in angstrom. The centres are subtracted, and the
+    /// Hermitian part is taken. With this model, velocities include the overlap of Wannier functions:
+    /// `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B 74, 195118, eq. 31).
     ///
     /// # Options
     /// - `cells`, `boundary`, `vectors`, `centres`, `nearest`, `cutoff`: as for `lattice::wannier90`;
@@ -238,8 +238,8 @@ mod wannier_functions {
     }
 
     /// The block `kpoint_path` of a `.win` file of Wannier90 as a path for `bands`: pairs of a name and a momentum in
-    /// units of the reciprocal vectors, and a text `"|"` where a line of the block does not begin where the last one
-    /// ends.
+    /// units of the reciprocal vectors, and a text `"|"` where a line of the block does not begin at the end of the
+    /// previous one.
     ///
     /// # Example
     /// ```rhai

@@ -103,7 +103,7 @@ mod kpm_functions {
         Ok(Series::Real(kernel_of(name, None)?.factors(orders(n)?)))
     }
 
-    /// How many moments reach a broadening (an energy) in a window.
+    /// How many moments are needed for a broadening (an energy) in a window.
     ///
     /// # Options
     /// - `kernel`, `parameter`: as for `kpm::dos`.
@@ -124,7 +124,7 @@ mod kpm_functions {
         Series::Real(mu.values().to_vec())
     }
 
-    /// Standard errors of the moments over the vectors, Student's for few of them; NaN for a single vector.
+    /// Standard errors of the moments over the vectors (Student's for few vectors); NaN for a single vector.
     #[rhai_fn(global, get = "errors", pure)]
     pub fn errors(mu: &mut SharedMoments) -> Series {
         Series::Real(mu.errors().to_vec())
@@ -136,15 +136,15 @@ mod kpm_functions {
         mu.seconds
     }
 
-    /// Sites times vectors times moments a second.
+    /// Sites times vectors times moments, per second.
     #[rhai_fn(global, get = "rate", pure)]
     pub fn rate(mu: &mut SharedMoments) -> FLOAT {
         mu.dim as f64 * mu.vectors() as f64 * mu.len() as f64 / mu.seconds.max(1e-9)
     }
 
-    /// The energy width that these moments resolve with a kernel, at the window's middle, of half width a: lambda a/M
-    /// of "lorentz", the half width at half maximum of a level; pi a/M of the others,
-    /// of "jackson" the standard deviation.
+    /// The energy width that these M moments resolve with a kernel, at the middle of a window of half width a. For
+    /// "lorentz" it is lambda a/M, the half width at half maximum of a level. For the others it is pi a/M, for
+    /// "jackson" the standard deviation.
     ///
     /// # Options
     /// - `kernel`, `parameter`: as for `kpm::dos`.
@@ -153,8 +153,8 @@ mod kpm_functions {
         Ok(kernel(&o).map(|k| k.broadening(mu.len(), &mu.window))?)
     }
 
-    /// Moments of more vectors of the same operator and window, averaged with these. Those of other operators and of
-    /// vectors that both have are refused.
+    /// The average with moments of more vectors of the same operator and window. Moments of another operator are
+    /// refused, and so are moments that share a vector.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge(a: SharedMoments, b: SharedMoments) -> Fallible<SharedMoments> {
         Ok(a.merge(&b).map(Rc::new)?)
@@ -179,8 +179,8 @@ mod kpm_functions {
         Ok(some_of(first, count).and_then(|range| mu.select(range)).map(Rc::new)?)
     }
 
-    /// The density per energy and state at `energies`. Its integral over the window is one. At the window's ends it can
-    /// grow as 1/sqrt(1 - x^2), of which few equally spaced energies miss a part.
+    /// The density per energy and state at `energies`. Its integral over the window is one. At the ends of the window
+    /// it can grow as 1/sqrt(1 - x^2); a sum over few equally spaced energies misses a part of this weight.
     ///
     /// # Options
     /// - `kernel`, `parameter`: as for `kpm::dos`.
@@ -200,7 +200,7 @@ mod kpm_functions {
         Ok(Series::Real(density))
     }
 
-    /// The standard error of `density` over the vectors, Student's for few of them; NaN for a single vector.
+    /// The standard error of `density` over the vectors (Student's for few vectors); NaN for a single vector.
     ///
     /// # Options
     /// - `kernel`, `parameter`: as for `kpm::dos`.
@@ -232,7 +232,7 @@ mod kpm_functions {
         Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(weight, _)| weight)?)
     }
 
-    /// The standard error of `weight_between` over the vectors, Student's for few of them; NaN for a single vector.
+    /// The standard error of `weight_between` over the vectors (Student's for few vectors); NaN for a single vector.
     ///
     /// # Options
     /// - those of `weight_between`.
@@ -248,12 +248,12 @@ mod kpm_functions {
         Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(_, error)| error)?)
     }
 
-    /// The first `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map",
-    /// "sliding-window", "divided" (one moment a product each) or "fused" (two).
+    /// The first `count` moments of the columns of `v`, accumulated in one of the ways compared by Zhang et al. (2013):
+    /// "full-map", "sliding-window", "divided" (one moment per product) or "fused" (two).
     ///
     /// # Options
-    /// - `overwrite` (true): T_n r takes the place of T_(n-2) r, which the paper calls OMAP;
-    ///   otherwise it has a vector of its own.
+    /// - `overwrite` (true): T_n r overwrites T_(n-2) r, called OMAP in the paper; otherwise it has a vector of its
+    ///   own.
     ///
     /// # Example
     /// ```rhai
@@ -279,7 +279,7 @@ mod kpm_functions {
         Ok(Rc::new(mu))
     }
 
-    /// Bytes that `kpm::accumulate` needs beside the operator: the block and what its ways keep.
+    /// Bytes that `kpm::accumulate` needs beside the operator: the block and the vectors that the method keeps.
     ///
     /// # Options
     /// - those of `kpm::accumulate`.
@@ -297,14 +297,15 @@ mod kpm_functions {
     }
 
     /// The Fermi function 1/(exp((E - potential)/temperature) + 1) as a Chebyshev series, for `clenshaw` and
-    /// `kpm::polynomial`: of an operator H it is the matrix of <c_j^dagger c_i>. Above zero temperature it has as many
-    /// terms as it takes, some 10 a/T in a window of half width a; a step at zero temperature is damped by a kernel.
+    /// `kpm::polynomial`: for an operator H it is the matrix of <c_j^dagger c_i>. Above zero temperature the series has
+    /// as many terms as needed, about 10 a/T in a window of half width a. At zero temperature a kernel damps the series
+    /// of the step.
     ///
     /// # Options
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
-    /// - `moments` (2 <= int <= 1073741824, 256): terms of the series at zero temperature; its step is
-    ///   `kpm::moments_for`'s broadening wide.
+    /// - `moments` (2 <= int <= 1073741824, 256): terms of the series at zero temperature; the width of the step is the
+    ///   broadening of `kpm::moments_for`.
     /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
@@ -324,8 +325,8 @@ mod kpm_functions {
         Ok(method::fermi_series(window, potential, temperature, terms, kernel).map(Rc::new)?)
     }
 
-    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes.
-    /// The spectrum must lie in the window of the series.
+    /// The function of an operator that a Chebyshev series represents, as an operator. It is computed when it is
+    /// applied to a vector. The spectrum must lie in the window of the series.
     ///
     /// # Example
     /// ```rhai
@@ -402,7 +403,7 @@ mod passes {
         let best = wanted.min(h.device().preferred_columns() as INT);
         if (fit as INT) < best {
             session()?.note(&format!(
-                "{fit} vectors of {} fit into memory together, where {best} would be faster",
+                "{fit} vectors of {} fit into memory together; {best} would be faster",
                 human(vector as u128)
             ));
         }

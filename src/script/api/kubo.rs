@@ -53,7 +53,7 @@ mod kubo_functions {
     /// Moments of more vectors are added with `+`.
     ///
     /// # Options
-    /// - `label` (string, none): a word for the operators `a` and `b`; moments of different labels are never averaged.
+    /// - `label` (string, none): a name for the operators `a` and `b`; moments of different labels are never averaged.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -82,8 +82,8 @@ mod kubo_functions {
         Ok(Rc::new(mu.on(volume, o.maybe_text("label")?.unwrap_or_default())))
     }
 
-    /// Moments of more vectors between the same operators, averaged with these. Those of other operators and of vectors
-    /// that both have are refused.
+    /// The average with moments of more vectors between the same operators. Moments of other operators are refused, and
+    /// so are moments that share a vector.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge_double(a: SharedDouble, b: SharedDouble) -> Fallible<SharedDouble> {
         Ok(a.merge(&b).map(Rc::new)?)
@@ -127,7 +127,7 @@ mod kubo_functions {
         mu.dim as INT
     }
 
-    /// The word for the operators between the polynomials: of `kpm::conductivity_moments` the direction.
+    /// The name of the operators between the polynomials; for `kpm::conductivity_moments` it is the direction.
     #[rhai_fn(global, get = "label", pure)]
     pub fn double_label(mu: &mut SharedDouble) -> String {
         mu.label.clone()
@@ -145,8 +145,8 @@ mod kubo_functions {
         Ok(Matrix::new(mu.count, mu.count, Series::Complex(mu.values().to_vec()))?)
     }
 
-    /// The conductivity of Kubo's and Bastin's formula from moments of two velocities, in e^2/h times lattice
-    /// constant^(2 - d), at the chemical potentials given. The integral over energies is done in closed form.
+    /// The conductivity by the Kubo-Bastin formula from moments of two velocities, in e^2/h times lattice constant^(2 -
+    /// d), at the given chemical potentials. The integral over energies is done in closed form.
     ///
     /// # Options
     /// - `temperature` (0.0): in energy.
@@ -166,7 +166,7 @@ mod kubo_functions {
         both(mu, &potentials, o).map(|(sigma, _)| Series::Real(sigma))
     }
 
-    /// The standard error of `conductivity` over the vectors, Student's for few of them; NaN for a single vector.
+    /// The standard error of `conductivity` over the vectors (Student's for few vectors); NaN for a single vector.
     ///
     /// # Options
     /// - those of `conductivity`.
@@ -183,8 +183,8 @@ mod kubo_functions {
         both(mu, &potentials, o).map(|(_, error)| Series::Real(error))
     }
 
-    /// The absorptive part of the optical conductivity by Kubo's and Greenwood's formula from moments of two
-    /// velocities, in e^2/h times lattice constant^(2 - d), at the frequencies given (energies above zero, hbar = 1).
+    /// The absorptive part of the optical conductivity by the Kubo-Greenwood formula from moments of two velocities, in
+    /// e^2/h times lattice constant^(2 - d), at the given frequencies (energies above zero, hbar = 1).
     ///
     /// # Options
     /// - `potential` (0.0): the chemical potential.
@@ -206,8 +206,8 @@ mod kubo_functions {
         Ok(Series::Real(mu.optical(frequencies.as_real("frequencies")?, &at)?))
     }
 
-    /// The standard error of `optical` over the vectors, Student's for few of them; NaN for a single vector. Of more
-    /// than 32 vectors averages of neighbours are compared.
+    /// The standard error of `optical` over the vectors (Student's for few vectors); NaN for a single vector. With more
+    /// than 32 vectors, neighbouring vectors are averaged first.
     ///
     /// # Options
     /// - those of `optical`.

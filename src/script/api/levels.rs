@@ -16,27 +16,28 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod level_functions {
-    /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as of `davidson`, with
-    /// `values` ascending. If several levels are equally far away at the end of the list, to within ten times `tol`,
-    /// any of them may be left out.
+    /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as from `davidson`,
+    /// with `values` ascending. If several of the farthest levels are equally far away, to within ten times `tol`, any
+    /// of them may be left out.
     ///
     /// There are two methods. "shift-invert" factorises the matrix H - near (Ericsson, Ruhe 1980), which takes memory;
-    /// factors at two more energies count the levels between, so that none is missed. Levels of many copies (Landau
-    /// levels, flat bands) are found whole or in part, by blocks as wide as they need. "filter" takes products only: a
-    /// Krylov space of a polynomial of `(H - near)^2` that only levels near the energy grow by (Fang, Saad 2012), with
-    /// a second look from random vectors orthogonal to what was found. Its effort grows with the number of levels in an
-    /// interval of energy.
+    /// factorisations at two more energies count the levels between them, so no level is missed. Highly degenerate
+    /// levels (Landau levels, flat bands) are found completely or in part; the block size adapts. "filter" needs only
+    /// products: it builds a Krylov space of a polynomial of `(H - near)^2` that amplifies only levels near the energy
+    /// (Fang, Saad 2012). A second search from random vectors orthogonal to the result follows. Its effort grows with
+    /// the density of levels.
     ///
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.
     /// - `count` (int >= 1, 1): how many.
-    /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises where this process has all entries of the
-    ///   matrix, in double precision, and factors fit into memory and take less time, as far as that can be told
-    ///   before, or where a filter has taken several times its usual products. Matrices of up to some thousand rows it
-    ///   diagonalises as a whole where that takes less time, or where a search has taken as long.
+    /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises if this process has all entries of the
+    ///   matrix in double precision, the factors fit into memory, and the estimated time is shorter. It also factorises
+    ///   if a filter has taken several times its usual number of products. Matrices of up to some thousand rows are
+    ///   diagonalised completely if that takes less time, or if a search has already taken as long.
     /// - `tol` (float > 0, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
-    /// - `products` (int >= 1, 100000000): most products of the operator with single vectors, and solutions by factors.
-    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `products` (int >= 1, 100000000): largest number of products of the operator with single vectors and of
+    ///   solutions with the factors.
+    /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example

@@ -138,30 +138,31 @@ fn of_table(table: Table) -> Result<Dynamic> {
 
 #[export_module(root = "crate::script::native")]
 mod load_functions {
-    /// Reads a file of this program or of another, and gives what it holds:
+    /// Reads a file of this program or of another one, and returns its contents:
     ///
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any
     ///   size, byte order and array order), HDF5 (numbers, complex numbers as h5py has them, texts);
-    /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file of arrays that are not all columns of
-    ///   one length; a dataset in a group is called by its path, `x["group/name"]`;
+    /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file whose arrays are not all columns of
+    ///   one length; the key of a dataset in a group is its path, `x["group/name"]`;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
     /// - a DmrgState or UniformState, as `.dmrg` or `.npz`;
-    /// - Links, a gauge field: NERSC archives, ILDG and SciDAC (lime) files. Checksums are verified, and a note tells
-    ///   of a lime file without one. Links of 32 bits are projected onto SU(3), links of 64 bits where they need it,
-    ///   with a note; links that are off by more than 1e-6 are refused;
-    /// - Orbitals on splines: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps
-    ///   `twist` and `energies`, or the text `bwfn.data` of CASINO;
+    /// - Links, a gauge field: NERSC archives, ILDG and SciDAC (lime) files. Checksums are verified; a note names a
+    ///   lime file without one. Links of 32 bits are projected onto SU(3). Links of 64 bits are projected if necessary,
+    ///   with a note. Links that deviate from SU(3) by more than 1e-6 are refused;
+    /// - Orbitals on splines: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and optionally
+    ///   `twist` and `energies`, or the text file `bwfn.data` of CASINO;
     /// - an Operator: a Matrix Market file (`.mtx`), coordinate or array layout, all kinds of entries and symmetries;
-    /// - Walkers: a map of `walk` and of `about`, what was saved beside them.
+    /// - Walkers: a map of `walk` and `about` (the values saved with the walkers).
     ///
     /// # Options
-    /// - `wavefunction` (WaveFunction): of walkers (needed there), the one that they were saved with.
-    /// - `reunitarise` (false): of a gauge field, project every link, also rough ones that are off by up to 1e-2.
-    /// - `precision` ("double" or "single", that of the file): of orbitals and operators.
-    /// - `k` (int >= 1): of a `bwfn.data` with several k points, which one, by its number there, from 1.
-    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): of an operator.
-    /// - `C`, `sigma`: of an operator, as for `build`.
+    /// - `wavefunction` (WaveFunction): required for walkers: the wave function that they were saved with.
+    /// - `reunitarise` (false): for a gauge field: project every link, even links that deviate from SU(3) by up to
+    ///   1e-2.
+    /// - `precision` ("double" or "single", that of the file): precision of orbitals and operators.
+    /// - `k` (int >= 1): for a `bwfn.data` file with several k points: the number of the k point in the file, from 1.
+    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): for an operator.
+    /// - `C`, `sigma`: for an operator, as for `build`.
     /// - `progress` (true): show a bar while an operator is read.
     ///
     /// # Example

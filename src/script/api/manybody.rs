@@ -231,14 +231,14 @@ fn own_site(o: &Options) -> Result<Site> {
 #[export_module(root = "crate::script::native")]
 mod manybody_functions {
     /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "tJ" (no
-    /// double occupation), "SU(n)" (n flavours of fermions, those of a spin (n - 1)/2), "Boson".
-    /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup",
-    /// "Cdagup", "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on
-    /// bosons; "C1", "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve
-    /// Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place
-    /// of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of
-    /// fermions modulo 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field. `dmrg::finite`
-    /// and `exact::operator` take sectors of S, the total spin of spins, electrons and both, with or without N.
+    /// double occupation), "SU(n)" (n flavours of fermions, like a spin (n - 1)/2), "Boson". Operators, in ITensor's
+    /// names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup", "Cdn", "Cdagdn",
+    /// "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1", "Cdag1", "N1",
+    /// ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions,
+    /// bosons); Nup, Ndn, N, Sz (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb instead of N if a chain has both
+    /// fermions and bosons. If these are not conserved, as in a superconductor or a transverse field, sectors conserve
+    /// NfParity (the number of fermions modulo 2) and SzParity (S - Sz modulo 2). `dmrg::finite` and `exact::operator`
+    /// also take sectors of the total spin S of spins, electrons or both, with or without N.
     ///
     /// # Options
     /// - `nmax` (int >= 1, none): largest number of bosons on a site.
@@ -289,7 +289,7 @@ mod manybody_functions {
         sites.count() as INT
     }
 
-    /// Several copies of these sites in a row, like a longer cell of an infinite chain.
+    /// Several copies of these sites in a row, for example a longer cell of an infinite chain.
     ///
     /// # Example
     /// ```rhai
@@ -300,7 +300,7 @@ mod manybody_functions {
         Ok(sites.repeated(usize::try_from(times).unwrap_or(0))?)
     }
 
-    /// The kind of site, by name; "mixed" where there are several.
+    /// The kind of site, by name; "mixed" for several kinds.
     ///
     /// # Example
     /// ```rhai
@@ -343,7 +343,7 @@ mod manybody_functions {
     }
 
     /// Adds a term to a sum: a coefficient, real or complex, and any number of operators by name and site. The
-    /// operators multiply in the order written; fermionic ones carry their signs.
+    /// operators multiply in the order written; fermionic signs are included.
     ///
     /// # Example
     /// ```rhai
@@ -372,7 +372,7 @@ mod manybody_functions {
         Ok(add_term(sum, &coefficient, &[op, site])?)
     }
 
-    /// Adds a term whose operators and sites stand in an array, for products of many.
+    /// Adds a term whose operators and sites are in an array, for products of many operators.
     ///
     /// # Example
     /// ```rhai
@@ -388,12 +388,12 @@ mod manybody_functions {
     }
 
     /// Adds a coupling that decays exponentially with the distance: the sum over k = 1, 2, ... of
-    /// `coefficient ratio^k A_i B_(i + k)`. On a finite chain it ends with the chain, on an infinite one
-    /// (`dmrg::uniform`) it never does; either automaton carries one operator for it. Several with different ratios
-    /// make other laws (`models::exponentials`).
+    /// `coefficient ratio^k A_i B_(i + k)`. On a finite chain the sum ends with the chain, on an infinite one
+    /// (`dmrg::uniform`) it does not end. The automaton carries one operator for it. Several couplings with different
+    /// ratios approximate other laws (`models::exponentials`).
     ///
     /// # Options
-    /// - `step` (int >= 1, 1): sites from one partner to the next: B stands on the sites i + k step.
+    /// - `step` (int >= 1, 1): sites from one partner to the next: B is on the sites i + k step.
     ///
     /// # Example
     /// ```rhai
@@ -434,9 +434,9 @@ mod manybody_functions {
         })?)
     }
 
-    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain
-    /// with open ends that begin on its first `n` sites. A sum with an `order` of its sites, as of a cylinder, counts
-    /// them along it. Terms that do not repeat are refused, and so is a constant.
+    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: they are taken from a sum for a
+    /// longer open chain, from the terms that begin on its first `n` sites. If the sum has an `order` of its sites, as
+    /// on a cylinder, sites are counted in that order. Terms that do not repeat are refused, and so is a constant.
     ///
     /// # Example
     /// ```rhai
@@ -448,7 +448,7 @@ mod manybody_functions {
         Ok(sum.cell(usize::try_from(n).unwrap_or(0))?)
     }
 
-    /// The terms of a cell of `n` sites that an infinite chain repeats as those of `times` cells in a row.
+    /// The terms of `times` cells in a row, from the terms of a cell of `n` sites that an infinite chain repeats.
     ///
     /// # Example
     /// ```rhai
@@ -464,8 +464,8 @@ mod manybody_functions {
         }
     }
 
-    /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of
-    /// sites, or that put two electrons on sites "tJ", then refuse it. It changes no term.
+    /// Declares the chain of sites that a sum is for, as the functions of `models` do. Walkers with another number of
+    /// sites, or with two electrons on a "tJ" site, then refuse the sum. No term changes.
     ///
     /// # Example
     /// ```rhai
@@ -480,8 +480,8 @@ mod manybody_functions {
         sum.meant_for(&sites);
     }
 
-    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated,
-    /// operators adjoint and in reverse order.
+    /// The adjoint sum: coefficients are conjugated, operators are adjoint and in reverse order. So `h + h.dagger()` is
+    /// Hermitian.
     ///
     /// # Example
     /// ```rhai
@@ -540,17 +540,17 @@ mod manybody_functions {
 
 #[export_module(root = "crate::script::native")]
 mod own_sites {
-    /// An own kind of site from Matrices.
+    /// A kind of site of your own, from Matrices.
     ///
     /// # Options
-    /// - `operators` (map, required): a map from name to Matrix; all of one size, the number of states.
+    /// - `operators` (map, required): a map from name to Matrix; the size of all is the number of states.
     /// - `charges` (map, none): a map from the name of a conserved number to its value for each state,
     ///   multiples of 1/2.
-    /// - `modulo` (map, none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
+    /// - `modulo` (map, none): a map from the name of a charge to n, if the charge counts modulo n (a Z_n symmetry).
     /// - `fermionic` (array, none): names of the operators that anticommute with those on other sites.
     /// - `odd` (array, none): 1 for each state with an odd number of fermions, 0 for the others.
     /// - `states` (array, "0", "1", ...): names of the states.
-    /// - `name` ("own"): what messages call the site.
+    /// - `name` ("own"): the name of the site in messages.
     ///
     /// # Example
     /// ```rhai

@@ -19,9 +19,9 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod marker_functions {
-    /// The local Chern marker of each site of an open sample (Bianco, Resta 2011), a Series: inside it, those
-    /// of the sites of a cell add up to the Chern number of the filled states, disorder or not. All matrices
-    /// are dense.
+    /// The local Chern marker of each site of an open sample (Bianco, Resta 2011), a Series. Inside the sample, the
+    /// markers of the sites of a cell add up to the Chern number of the filled states, with or without disorder. All
+    /// matrices are dense.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of states below the gap.
@@ -48,7 +48,7 @@ mod marker_functions {
         Ok(Series::Real(method::chern_marker(&h, o.count("filled")?)?))
     }
 
-    /// The Bott index of the filled states of a sample that is periodic in both directions, its Chern number
+    /// The Bott index of the filled states of a sample that is periodic in both directions. It equals the Chern number
     /// (Loring, Hastings 2010). All matrices are dense.
     ///
     /// # Options
@@ -69,8 +69,8 @@ mod marker_functions {
         Ok(method::bott_index(&h, o.count("filled")?)?)
     }
 
-    /// How many rows each state of a block reaches over: `(sum |psi|^2)^2 / sum |psi|^4`, from 1 on a single
-    /// row to the number of rows of a plane wave.
+    /// The number of rows over which each state of a block extends: `(sum |psi|^2)^2 / sum |psi|^4`. It is 1 for a
+    /// state on a single row, and the number of rows for a plane wave.
     ///
     /// # Example
     /// ```rhai
@@ -97,8 +97,8 @@ mod marker_functions {
     }
 
     /// The mean ratio of neighbouring spacings of levels, the smaller to the larger (Oganesyan, Huse 2007): a map of
-    /// `ratio` and its standard `error`. It is 2 ln 2 - 1 = 0.386 of levels that are independent of each other, 0.531
-    /// of real random matrices and 0.600 of complex ones.
+    /// `ratio` and its standard `error`. The ratio is 2 ln 2 - 1 = 0.386 for independent levels, 0.531 for real random
+    /// matrices and 0.600 for complex ones.
     ///
     /// # Example
     /// ```rhai
@@ -115,12 +115,11 @@ mod marker_functions {
         Ok(map)
     }
 
-    /// The entanglement of some rows with the rest, in the state of free fermions that fills the lowest
-    /// states: a map of `occupations`, the eigenvalues of the correlation matrix (Peschel 2003), ascending,
-    /// and `entropy`, with the natural logarithm. The single-particle entanglement energies are `ln(1/n -
-    /// 1)`. In a model with `pairing` of `spin: "none"` an electron and its own hole are one fermion: a part has both
-    /// their rows, half of all states are filled, occupations come as pairs `n`, `1 - n`, and each counts half in the
-    /// entropy.
+    /// The entanglement of some rows with the rest, for free fermions that fill the lowest states: a map of
+    /// `occupations`, the ascending eigenvalues of the correlation matrix (Peschel 2003), and `entropy`, with the
+    /// natural logarithm. The single-particle entanglement energies are `ln(1/n - 1)`. In a model with `pairing` of
+    /// `spin: "none"` an electron and its hole are one fermion. Then a part must contain both rows, and half of all
+    /// states are filled. Occupations come in pairs `n`, `1 - n`, and each counts half in the entropy.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of fermions.

@@ -312,7 +312,7 @@ mod matrix_functions {
         m.norm()
     }
 
-    /// Whether the matrix equals its conjugate transpose, to 1e-12 of its largest element.
+    /// Whether the matrix equals its conjugate transpose, within 1e-12 of its largest element.
     ///
     /// # Example
     /// ```rhai
@@ -349,7 +349,7 @@ mod matrix_functions {
     }
 
     /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`, and
-    /// `defective`: whether the matrix has no full set of eigenvectors, so that columns come twice.
+    /// `defective`: whether the matrix lacks a full set of eigenvectors, so columns are repeated.
     ///
     /// # Example
     /// ```rhai
@@ -434,7 +434,7 @@ mod matrix_functions {
         Ok(long(m, Matrix::det).map(to_dynamic)?)
     }
 
-    /// The exponential of a square matrix (`exp` takes every element's own).
+    /// The exponential of a square matrix (`exp` acts on each element).
     ///
     /// # Example
     /// ```rhai

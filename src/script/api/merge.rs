@@ -76,21 +76,21 @@ fn merged(runs: &[Dynamic], names: &[String], how: &How) -> Result<Dynamic> {
 
 #[export_module(root = "crate::script::native")]
 mod merge_functions {
-    /// The results of several runs as one, as those of an array of jobs: Tables, Moments or DoubleMoments, in an array.
-    /// `umklapp merge OUT FILES` does it with files.
+    /// The results of several runs, for example of an array of jobs, as one result: Tables, Moments or DoubleMoments,
+    /// in an array. `umklapp merge OUT FILES` merges files.
     ///
-    /// Moments of one operator are averaged over all vectors, as `a + b` does. Tables whose rows stand at the same
-    /// places (the first column, of maps the first two) are averaged, each run counting the same: every column gets its
-    /// standard error from run to run (Student's for few runs), in place of those of the runs. Tables of other places,
-    /// as those of other parameters, follow one another. Energies of `vmc::run(..).series` are averaged sample by
-    /// sample; `blocked` of that column is the pooled energy.
+    /// Moments of one operator are averaged over all vectors, as `a + b` does. Tables with the same first column (for
+    /// maps the first two) are averaged with equal weights. Each column then gets its standard error from the
+    /// differences between runs (Student's for few runs); it replaces the errors of the single runs. Other Tables, for
+    /// example for other parameters, are appended. Energies of `vmc::run(..).series` are averaged sample by sample;
+    /// `blocked` of that column is the pooled energy.
     ///
     /// # Options
-    /// - `append` (false): put tables one after another, whatever they hold.
-    /// - `realisations` (false): average moments of different Hamiltonians, the realisations of one disorder, which are
-    ///   refused otherwise. Errors are those of all vectors, and hold the differences between realisations where each
-    ///   has one vector.
-    /// - `names` (array, "run 1", "run 2", ..): what messages call them.
+    /// - `append` (false): append tables in any case.
+    /// - `realisations` (false): average moments of different Hamiltonians, the realisations of one disorder; without
+    ///   this they are refused. Errors are those over all vectors. They include the differences between realisations if
+    ///   each realisation has one vector.
+    /// - `names` (array, "run 1", "run 2", ..): names of the runs in messages.
     ///
     /// # Example
     /// ```rhai

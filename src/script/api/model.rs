@@ -282,12 +282,12 @@ mod model_functions {
 
     /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, a function of the site's position (and of
     /// its number) that returns one, a Series with an energy for each site, or the matrices of all sites as an array of
-    /// rows whose elements are Series over the sites. A function that is a formula can be called `at_once`, which takes
-    /// seconds for ten million sites instead of a minute.
+    /// rows whose elements are Series over the sites. If the function is a formula, the option `at_once` is faster:
+    /// seconds instead of a minute for ten million sites.
     ///
     /// # Options
-    /// - `at_once` (false): call the function once, with an array of Series, the coordinates of all sites along each
-    ///   axis (and a Series of their numbers); it returns a Series of energies, or one number for all.
+    /// - `at_once` (false): call the function only once, with an array of Series: the coordinates of all sites along
+    ///   each axis (and a Series of their numbers). It returns a Series of energies, or one number for all.
     ///
     /// # Example
     /// ```rhai
@@ -313,8 +313,8 @@ mod model_functions {
     }
 
     /// Adds a hopping `<r + step| H |r>` from every cell `r` to cell `r + step`, on each sublattice; the Hermitian
-    /// conjugate is added too. The hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the
-    /// position left, or of the positions left and reached.
+    /// conjugate is added too. The hopping is a number, a Matrix, `lattice::slater_koster(..)`, a function of the start
+    /// position, or a function of the start and the end position.
     ///
     /// # Example
     /// ```rhai
@@ -355,9 +355,10 @@ mod model_functions {
         add_hop(&ctx, &mut model.model, &step, Some((&from, &to)), &hopping)
     }
 
-    /// Adds a hopping over every nearest-neighbour bond of the lattice, and its conjugate: a number, a Matrix, a
-    /// function of the position left, or of the positions left and reached, a Series with a number for each bond in the
-    /// order of `bonds()` of the lattice, or the matrices of all bonds as an array of rows whose elements are Series.
+    /// Adds a hopping over every nearest-neighbour bond of the lattice, and its conjugate. The hopping is a number, a
+    /// Matrix, a function of the start position or of the start and the end position, a Series with a number for each
+    /// bond in the order of `bonds()` of the lattice, or the matrices of all bonds as an array of rows whose elements
+    /// are Series.
     ///
     /// # Example
     /// ```rhai
@@ -392,8 +393,9 @@ mod model_functions {
     }
 
     /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge),
-    /// or of the directions `a` and `b` of `m.flux(alpha, a, b)`. The vector potential points along the second of them,
-    /// and grows along the first; so `m.flux(-alpha, 1, 0)` is the field of `m.flux(alpha, 0, 1)` in another gauge.
+    /// or of the directions `a` and `b` of `m.flux(alpha, a, b)`. The vector potential points along the second
+    /// direction and grows along the first one. So `m.flux(-alpha, 1, 0)` is the same field as `m.flux(alpha, 0, 1)` in
+    /// another gauge.
     ///
     /// # Example
     /// ```rhai
@@ -418,15 +420,15 @@ mod model_functions {
         Ok(model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?)?)
     }
 
-    /// Strains the lattice: `map` moves positions, and every hopping, whenever added, is multiplied by `factor` of the
-    /// new bond length, or of the new and the old. Velocities and the volume are those of the strained lattice; plane
-    /// waves keep to the positions before. The volume is the sum over the cells,
-    /// mapped at their corners and linearly between them.
+    /// Strains the lattice: `map` moves positions, and `factor`, a function of the new bond length or of the new and
+    /// the old one, multiplies every hopping, also hoppings added later. Velocities and the volume are those of the
+    /// strained lattice; plane waves use the unstrained positions. The volume is the sum over the cells, mapped at
+    /// their corners and linearly between them.
     ///
     /// # Options
-    /// - `at_once` (false): call both functions with many positions or bonds at a time: `r[0]` is a Series of x, and
-    ///   the map returns an array of Series (or numbers, the same for all); lengths are Series, and so are the factors.
-    ///   Formulas need no other change, and take seconds for ten million sites instead of a minute.
+    /// - `at_once` (false): call both functions with many positions or bonds at a time. Then `r[0]` is a Series of x,
+    ///   and the map returns an array of Series (or numbers, the same for all). Lengths and factors are Series.
+    ///   Formulas need no other change; they take seconds instead of a minute for ten million sites.
     ///
     /// # Example
     /// ```rhai
@@ -445,9 +447,9 @@ mod model_functions {
         Ok(())
     }
 
-    /// Puts the orbitals of every site beside it: an array with one displacement for each orbital, in lattice
-    /// constants, or one for each sublattice and orbital, sublattice by sublattice.
-    /// Velocities and the phases of a flux follow the orbitals.
+    /// Displaces the orbitals of every site from it: an array with one displacement for each orbital, in lattice
+    /// constants, or one for each sublattice and orbital, sublattice by sublattice. Velocities and the phases of a flux
+    /// follow the orbitals.
     ///
     /// # Example
     /// ```rhai
@@ -469,7 +471,7 @@ mod model_functions {
         Ok(model.model.place_orbitals(all)?)
     }
 
-    /// Removes the sites whose position the function says true to; the rest is numbered anew.
+    /// Removes the sites for whose position the function returns true; the remaining sites get new numbers.
     ///
     /// # Example
     /// ```rhai
@@ -487,10 +489,10 @@ mod model_functions {
         calls.finish(removed)
     }
 
-    /// Removes each site with probability `fraction`. Each call draws numbers of its own, with the same seed too.
+    /// Removes each site with probability `fraction`. Each call draws new numbers, even with the same seed.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -510,15 +512,15 @@ mod model_functions {
     /// The operator of the model.
     ///
     /// # Options
-    /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" is without a matrix; "auto"
-    ///   is a stencil where all but the diagonal is translation invariant, compressed rows otherwise.
-    /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): of "sell": rows of a slice, on a GPU a power of two.
-    /// - `sigma` (int >= 1, 64): of "sell": how many rows are sorted by length together. `occupancy` of the operator is
-    ///   the part that is no padding.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" stores no matrix. "auto" is a
+    ///   stencil if all elements except the diagonal are translation invariant, otherwise compressed rows.
+    /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): for "sell": rows in a slice, on a GPU a power of two.
+    /// - `sigma` (int >= 1, 64): for "sell": the number of rows that are sorted by length together. `occupancy` of the
+    ///   operator is the fraction that is not padding.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the
-    ///   sample's reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own
-    ///   phase: "antiperiodic" without it is `k: 0.5`.
+    ///   sample's reciprocal vectors, one number for every periodic direction. It replaces the phase of the boundary:
+    ///   "antiperiodic" without it is `k: 0.5`.
     ///
     /// # Example
     /// ```rhai
@@ -545,7 +547,7 @@ mod model_functions {
         model.model.lattice().clone()
     }
 
-    /// Orbitals a site; where there is a pairing, those of the electrons and then those of the holes.
+    /// The number of orbitals per site; with a pairing, those of electrons and holes together, electrons first.
     #[rhai_fn(global, get = "orbitals", pure)]
     pub fn orbitals(model: &mut ScriptModel) -> INT {
         model.model.orbitals() as INT

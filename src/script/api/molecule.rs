@@ -16,9 +16,9 @@ pub(super) fn register(rooms: &mut Rooms) {
 #[export_module(root = "crate::script::native")]
 mod molecule_functions {
     /// A molecule by its integrals in an FCIDUMP file (Knowles, Handy 1989), as PySCF, Molpro, Psi4 and others write
-    /// them: a map of `sum`, the Hamiltonian with the energy of the nuclei; `sites`, one "Electron" an orbital;
-    /// `sector`, the electrons of either spin; `core`, the energy without electrons, and `symmetries`, the file's
-    /// labels of the orbitals. Orbitals are real, and the same for both spins.
+    /// them: a map of `sum`, the Hamiltonian with the energy of the nuclei; `sites`, one "Electron" site per orbital;
+    /// `sector`, the numbers of electrons of each spin; `core`, the energy without electrons; and `symmetries`, the
+    /// labels of the orbitals in the file. Orbitals are real, and the same for both spins.
     ///
     /// # Options
     /// - `cutoff` (float >= 0, 1e-14): integrals smaller than this are left out.

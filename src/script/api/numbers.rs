@@ -130,8 +130,7 @@ fn digits(blob: &[u8]) -> Fallible<String> {
 
 #[export_module(root = "crate::script::native")]
 mod number_functions {
-    /// Lengthens a text to `length` characters, by a character or a text that is repeated.
-    /// Longer texts stay as they are.
+    /// Lengthens a text to `length` characters with a repeated character or text. Longer texts do not change.
     ///
     /// # Example
     /// ```rhai
@@ -155,7 +154,7 @@ mod number_functions {
         if x == 0.0 { "0.0".into() } else { format!("{x:?}") }
     }
 
-    /// So many bytes, 268435456 at most: zeros, or the lowest byte of `value` each.
+    /// A blob of this many bytes, 268435456 at most: zeros, or the lowest byte of `value`.
     ///
     /// # Example
     /// ```rhai
@@ -177,7 +176,7 @@ mod number_functions {
         digits(blob)
     }
 
-    /// The larger of two numbers; NaN if either is.
+    /// The larger of two numbers; NaN if one of them is NaN.
     ///
     /// # Example
     /// ```rhai
@@ -198,7 +197,7 @@ mod number_functions {
         larger(x, y as FLOAT)
     }
 
-    /// The smaller of two numbers; NaN if either is.
+    /// The smaller of two numbers; NaN if one of them is NaN.
     ///
     /// # Example
     /// ```rhai
@@ -219,8 +218,8 @@ mod number_functions {
         smaller(x, y as FLOAT)
     }
 
-    /// The whole number between zero and a float that is nearest to the float. NaN, infinities and what has no place
-    /// among whole numbers (from -2^63 up to 2^63) are refused.
+    /// The whole number between zero and a float that is nearest to the float. NaN, infinities and numbers outside the
+    /// range of whole numbers (from -2^63 up to 2^63) are refused.
     ///
     /// # Example
     /// ```rhai
@@ -238,7 +237,7 @@ mod number_functions {
             .into())
     }
 
-    /// As of other numbers; a whole one stays as it is.
+    /// As for other numbers; a whole number does not change.
     ///
     /// # Example
     /// ```rhai

@@ -73,7 +73,7 @@ mod operator_functions {
         if h.dtype().is_single() { "single" } else { "double" }.to_string()
     }
 
-    /// Whether the numbers of the operator are real, so that it knows time reversal without a spin.
+    /// Whether the elements of the operator are real, so it has time-reversal symmetry without spin.
     ///
     /// # Example
     /// ```rhai
@@ -97,14 +97,15 @@ mod operator_functions {
         h.reason().unwrap_or("made of other operators").to_string()
     }
 
-    /// Bytes that the operator holds on the device; those of all ranks and backends together, with what each keeps of
-    /// the others' rows.
+    /// Bytes that the operator holds on the device. All ranks and backends are summed, including their copies of the
+    /// rows of others.
     #[rhai_fn(global, get = "bytes", pure)]
     pub fn bytes(h: &mut Operator) -> INT {
         h.info().bytes as INT
     }
 
-    /// Entries that a product touches, as many on any number of ranks; a stencil counts all cells as inner ones.
+    /// Entries that a product reads; the number does not depend on the number of ranks. A stencil counts all cells as
+    /// inner cells.
     ///
     /// # Example
     /// ```rhai
@@ -116,8 +117,8 @@ mod operator_functions {
         h.info().entries as INT
     }
 
-    /// Entries over the places that the format keeps for them, 1 where nothing is padded:
-    /// what papers on SELL-C-sigma call beta.
+    /// The number of entries divided by the number of stored places; 1 without padding. Papers on SELL-C-sigma call it
+    /// beta.
     ///
     /// # Example
     /// ```rhai
@@ -157,7 +158,7 @@ mod operator_functions {
         Ok(Matrix::new(h.dim(), h.cols(), data)?)
     }
 
-    /// The diagonal as a Series, where it is known; complex where it has imaginary parts.
+    /// The diagonal as a Series, if it is known; complex if it has imaginary parts.
     ///
     /// # Example
     /// ```rhai
@@ -176,13 +177,14 @@ mod operator_functions {
         Ok(h.diagonal().map(series).ok_or_else(unknown)?)
     }
 
-    /// The entries of an operator as one stored matrix. A sum or a product of others takes a pass over memory for each
-    /// of them; written out it takes one. With an `order`, row `order[k]` becomes row k, and columns follow.
+    /// The entries of an operator as one stored matrix. A sum or product of operators takes a pass over memory for each
+    /// of them; as one matrix it takes one pass. With an `order`, row `order[k]` becomes row k, and the columns are
+    /// reordered in the same way.
     ///
     /// # Options
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `order` (array or Series, as they are): every row once, like `h.cuthill_mckee()`.
+    /// - `order` (array or Series, as they are): a permutation of all rows, like `h.cuthill_mckee()`.
     ///
     /// # Example
     /// ```rhai
@@ -199,9 +201,9 @@ mod operator_functions {
         Ok(h.stored(format, order.as_deref())?)
     }
 
-    /// The order of rows in which coupled ones stand near each other (Cuthill and McKee, reversed), as a Series: the
-    /// row for each place. Sites that were numbered at random lie together in memory in this order,
-    /// which makes products faster.
+    /// An order of the rows that places coupled rows near each other (reverse Cuthill-McKee), as a Series: the row for
+    /// each place. If sites were numbered at random, products are faster in this order because neighbours lie close in
+    /// memory.
     ///
     /// # Example
     /// ```rhai
@@ -227,7 +229,7 @@ mod operator_functions {
         Ok(h.adjoint()?)
     }
 
-    /// Whether the operator equals its adjoint, to rounding.
+    /// Whether the operator equals its adjoint, up to rounding.
     ///
     /// # Example
     /// ```rhai

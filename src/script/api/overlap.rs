@@ -62,21 +62,22 @@ fn overlap_of(h: &Operator) -> Result<&Overlap> {
 
 #[export_module(root = "crate::script::native")]
 mod overlap_functions {
-    /// The sign function of a Hermitian operator: its lowest modes exactly, the rest by a polynomial, P+ - P- + (1 - P)
-    /// X P_n(X^2) (1 - P) with X = Q/|Q|. Options that are not given are found.
+    /// The sign function of a Hermitian operator Q: exact on its lowest modes, a polynomial on the rest, P+ - P- + (1 -
+    /// P) X P_n(X^2) (1 - P) with X = Q/|Q|. Options that are not given are computed.
     ///
     /// # Options
-    /// - `low_modes` (Eigen or int, found): an Eigen of q * q from the lowest value on, none left out, or about how
-    ///   many modes to find; 0 for none, where the fit begins at the lowest |Q|. By default up to 12 are computed:
-    ///   only so many that, over 50 applications, they save more products with q than computing them costs. Often that
-    ///   is none; where q is nearly singular, its lowest modes.
-    /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is
-    ///   left over the largest.
+    /// - `low_modes` (Eigen or int, found): an Eigen of q * q with all lowest values, none left out; or the approximate
+    ///   number of modes to find. With 0 the fit begins at the lowest |Q|. By default up to 12 modes are computed, as
+    ///   long as they save more products with q over 50 applications than they cost. Often that is none; if q is nearly
+    ///   singular, it is its lowest modes.
+    /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the ratio of the lowest remaining
+    ///   value of q * q to the largest.
     /// - `rational` (Zolotarev): from `overlap::zolotarev_inverse_sqrt(eps, ..)`; not with `polynomial`.
-    /// - `method` ("polynomial" or "rational"): what to find where neither is given; not with `polynomial`, `rational`.
-    /// - `delta` (float > 0, 1e-10): the deviation of what is found; not with `polynomial`, `rational`.
+    /// - `method` ("polynomial" or "rational"): the kind of fit to find if neither is given; not with `polynomial`,
+    ///   `rational`.
+    /// - `delta` (float > 0, 1e-10): the deviation of the fit; not with `polynomial`, `rational`.
     /// - `upper` (float, found): the largest eigenvalue of q * q.
-    /// - `seed` (int or string, the session's): of random starting vectors.
+    /// - `seed` (int or string, the session's): seed of random starting vectors.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -106,20 +107,18 @@ mod overlap_functions {
         let doubtful = sign.report().doubtful;
         if doubtful > 0 {
             session()?.note(&format!(
-                "{doubtful} of the low modes of Q lie nearer to zero than they are known: their sign, and an index, is that of \
-                 rounding; another `s` moves them away"
+                "{doubtful} of the low modes of Q are closer to zero than their errors: their sign, and an index, depends on rounding; another `s` moves them away"
             ));
         } else if bound > 10.0 * fit {
             session()?.note(&format!(
-                "the sign function is known to {bound:.1e} only, its fit to {fit:.1e}: the low modes are known too roughly, \
-                 which a smaller `tol` of `ritz`, more of them or double precision mend"
+                "the error bound of the sign function is {bound:.1e}, that of its fit {fit:.1e}: the low modes are not accurate enough; use a smaller `tol` of `ritz`, more modes or double precision"
             ));
         }
         Ok(sign.into_operator())
     }
 
-    /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes'
-    /// residuals add. For an overlap operator, the bound on the operator.
+    /// A bound on the error of a sign function: the deviation of the polynomial plus the contribution of the residuals
+    /// of the low modes. For an overlap operator, it is the bound on the operator.
     ///
     /// # Example
     /// ```rhai
@@ -133,7 +132,7 @@ mod overlap_functions {
         Ok(h.exactly::<Overlap>().map_or(sign, |d| d.scale() * sign))
     }
 
-    /// s of an overlap operator, whose kernel is Q = gamma5 (D_W - 1 - s).
+    /// The parameter s of an overlap operator, whose kernel is Q = gamma5 (D_W - 1 - s).
     ///
     /// # Example
     /// ```rhai
@@ -152,22 +151,22 @@ mod overlap_functions {
         Ok(overlap_of(d).map(Overlap::mass)?)
     }
 
-    /// How a sign function was made and how well it is known, as a map.
+    /// How a sign function was made and how accurate it is, as a map.
     ///
-    /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum;
-    /// `gap` (the smallest |Q|, known roughly where there are no modes),
-    /// `rest` (where |Q| begins beyond the modes), `bound` (on
-    /// |X - sign(Q)|: delta, the modes' errors and rounding; 2 where there are `doubtful` modes), `doubtful` (modes nearer to
-    /// zero than they are known, whose sign is not known).
+    /// `modes` (number of low modes), `degree` (or number of poles) and `delta` (deviation of the fit on the rest of
+    /// the spectrum); `gap` (the smallest |Q|, known only roughly without modes), `rest` (the smallest |Q| beyond the
+    /// modes), `bound` (on |X - sign(Q)|: delta, errors of the modes and rounding; 2 if there are `doubtful` modes),
+    /// `doubtful` (modes whose sign is unknown, since their error exceeds their distance from zero).
     ///
     /// For the modes u_k with Ritz values nu_k, the `low_values`, there are: `residuals` rho_k = |(Q - nu_k) u_k|;
-    /// `distances` d_k of nu_k from all of the spectrum that is not low modes of its sign; `kappa_plus` and
-    /// `kappa_minus`, the roots of the sums of rho_k^2/d_k^2 over either sign; `bound_plus` and `bound_minus` on the
-    /// errors of the projectors P+ and P-, kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq. (2.10) of Walk et al.;
-    /// `bound_operator` = 2 (1 + s - m/2) (kappa_+ + kappa_-), eq. (2.12), on what the modes' errors add to the overlap
-    /// operator (the massless one of its kernel, for a sign function; () where the kernel does not tell its s). Modes
-    /// given by hand end where the rest begins: those beyond the last gap among them have their distance from the other
-    /// sign only, as what they mix with has the same sign, and eq. (2.10) is about the others.
+    /// `distances` d_k of nu_k from the spectrum without the low modes of the same sign; `kappa_plus` and
+    /// `kappa_minus`, the square roots of the sums of rho_k^2/d_k^2 over the modes of each sign; `bound_plus` and
+    /// `bound_minus` on the errors of the projectors P+ and P-, kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq.
+    /// (2.10) of Walk et al.; `bound_operator` = 2 (1 + s - m/2) (kappa_+ + kappa_-), eq. (2.12), on the error of the
+    /// overlap operator due to the modes. For a sign function it is the massless overlap operator of its kernel; it is
+    /// () if s of the kernel is unknown. If the modes were given in the option `low_modes`, the rest begins at the last
+    /// one. The modes beyond the last gap among them can mix only with modes of the same sign: their distance is that
+    /// from the other sign, because eq. (2.10) bounds the mixing with the other sign.
     ///
     /// # Example
     /// ```rhai
@@ -214,9 +213,9 @@ mod overlap_functions {
         Ok(Series::Real(sign_of(h)?.low_values().to_vec()))
     }
 
-    /// D^+ D of an overlap operator among spinors of a chirality, 1 or -1, where it takes one sign function instead of
-    /// two: 2 A (A + m)(1 + c sign(Q)) + m^2 with A = 1 + s - m/2. Spinors of the other chirality lie above its
-    /// spectrum, so that a search for low modes finds none among them.
+    /// D^+ D of an overlap operator among spinors of a chirality, 1 or -1, which needs one sign function instead of
+    /// two: 2 A (A + m)(1 + c sign(Q)) + m^2 with c the chirality and A = 1 + s - m/2. Spinors of the other chirality
+    /// are moved above its spectrum, so a search for low modes does not find them.
     ///
     /// # Example
     /// ```rhai
@@ -230,7 +229,7 @@ mod overlap_functions {
         Ok(ChiralNormal::build(overlap_of(&d)?, super::super::wilson::chirality(chirality)?)?.into_operator())
     }
 
-    /// The index n+ - n-: zero modes of positive chirality less those of negative.
+    /// The index n+ - n-: the number of zero modes of positive chirality minus that of negative chirality.
     #[rhai_fn(global, get = "index", pure)]
     pub fn index_of(i: &mut Counted) -> INT {
         i.0.index()
@@ -248,7 +247,7 @@ mod overlap_functions {
         i.0.minus as INT
     }
 
-    /// The zero modes, a column each, those of positive chirality first; () where there are none.
+    /// The zero modes, one per column, positive chirality first; () if there are none.
     ///
     /// # Example
     /// ```rhai
@@ -279,7 +278,7 @@ mod overlap_functions {
         map
     }
 
-    /// The largest distance of another eigenvalue from the circle.
+    /// The largest distance of the other eigenvalues from the circle.
     #[rhai_fn(global, get = "circle", pure)]
     pub fn circle(i: &mut Counted) -> FLOAT {
         i.0.circle
@@ -297,13 +296,13 @@ mod overlap_functions {
     }
 
     /// Solves D x = b for an overlap operator by conjugate gradients in each chirality: a Solution. Each iteration
-    /// applies one sign function, only as accurately as the present residual needs.
+    /// applies one sign function with the accuracy that the present residual needs.
     ///
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
-    /// - `iterations` (int >= 1, 10000): most iterations.
-    /// - `adaptive` (true): relax the sign function as the residual falls, within the accuracy that the lowest
-    ///   eigenvalue of D^+ D allows: m^2, or the lowest one that is not zero where `zero_modes` is given.
+    /// - `iterations` (int >= 1, 10000): largest number of iterations.
+    /// - `adaptive` (true): reduce the accuracy of the sign function as the residual falls, within the limit set by the
+    ///   lowest eigenvalue of D^+ D: m^2, or the lowest non-zero eigenvalue if `zero_modes` is given.
     /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///
@@ -334,8 +333,8 @@ mod overlap_parts {
     /// or that of another overlap operator.
     ///
     /// # Options
-    /// - `s` (float, that of the kernel): refused where the kernel has another.
-    /// - `mass` (0.0): the quark mass m, in units of 1/a. From the adjoint of an overlap operator comes an adjoint.
+    /// - `s` (float, that of the kernel): it must agree with the kernel.
+    /// - `mass` (0.0): the quark mass m, in units of 1/a. The adjoint of an overlap operator gives an adjoint again.
     ///
     /// # Example
     /// ```rhai
@@ -361,8 +360,8 @@ mod overlap_parts {
         }
     }
 
-    /// An Index of an overlap operator from what was found: `plus`, `minus`, `nonzero_plus`, `nonzero_minus`, `circle`,
-    /// `pairing`, `threshold` and `modes`, () where there are none.
+    /// An Index of an overlap operator from its parts: `plus`, `minus`, `nonzero_plus`, `nonzero_minus`, `circle`,
+    /// `pairing`, `threshold` and `modes`, () if there are none.
     #[rhai_fn(return_raw)]
     pub fn zero_modes(d: Operator, found: Map) -> Fallible<Counted> {
         let number = |key: &str| found.get(key).and_then(|x| x.as_float().ok());

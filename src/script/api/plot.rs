@@ -174,50 +174,53 @@ fn ticks(o: &Options) -> Result<Option<Vec<(f64, String)>>> {
 
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
-    /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
-    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file,
-    /// `.svg`, `.png`, `.pdf`, or `.html`: one file that any browser shows without a network. There the wheel zooms,
-    /// dragging moves, the values stand under the pointer, and a click on a name hides its curve. Colours are those of
-    /// Okabe and Ito, which readers with any colour vision tell apart, in maps inferno.
-    /// A first column of texts names places of the axis.
+    /// Plots a Table, a Series or a Matrix (a complex one by its modulus), in the terminal or the notebook, or into a
+    /// file: `.svg`, `.png`, `.pdf` or `.html`. The first column of a Table is the abscissa, every other column is a
+    /// curve, and a column `error` is a band. If the rows form a grid, the plot is a map. A first column of texts
+    /// labels the axis. An `.html` file is complete: any browser shows it without a network. There the wheel zooms,
+    /// dragging moves the plot, the pointer shows values, and a click on a name hides its curve. Colours are those of
+    /// Okabe and Ito, which readers with any colour vision can distinguish; maps use inferno.
     ///
-    /// Labels, names of curves and titles read what LaTeX writes: `^{..}` and `_{..}` raise and lower, one in another
-    /// if need be; behind a sign, between `$` and after a single letter (`E_F`) also without braces. Signs are `\alpha`
-    /// .. `\omega`, `\Gamma` .. `\Omega`, `\hbar`, `\ell`, `\partial`, `\nabla`, `\infty`, `\int`, `\sum`, `\prod`,
-    /// `\pm`, `\times`, `\cdot`, `\dagger`, `\circ`, `\prime`, `\le`, `\ge`, `\ne`, `\approx`, `\equiv`, `\sim`,
-    /// `\propto`, `\in`, `\subset`, `\cup`, `\cap`, `\oplus`, `\otimes`, `\perp`, `\angle`, `\langle`, `\rangle`,
-    /// `\to`, `\leftarrow`, `\uparrow`, `\downarrow`, `\Rightarrow`, `\ldots`, `\Re`, `\Im`, `\AA`; `\sqrt{..}`,
-    /// `\frac{..}{..}` and `\mathrm{..}` stand on one line. In a text between `"` a backslash is written twice, between
-    /// back-ticks once. A terminal has no small letters: what no alphabet raises or lowers stays behind `^` or `_`.
+    /// Labels, names of curves and titles may contain LaTeX. `^{..}` and `_{..}` make superscripts and subscripts, also
+    /// nested. The braces may be left out after a symbol, between `$` and after a single letter (`E_F`). Symbols are
+    /// `\alpha` .. `\omega`, `\Gamma` .. `\Omega`, `\hbar`, `\ell`, `\partial`, `\nabla`, `\infty`, `\int`, `\sum`,
+    /// `\prod`, `\pm`, `\times`, `\cdot`, `\dagger`, `\circ`, `\prime`, `\le`, `\ge`, `\ne`, `\approx`, `\equiv`,
+    /// `\sim`, `\propto`, `\in`, `\subset`, `\cup`, `\cap`, `\oplus`, `\otimes`, `\perp`, `\angle`, `\langle`,
+    /// `\rangle`, `\to`, `\leftarrow`, `\uparrow`, `\downarrow`, `\Rightarrow`, `\ldots`, `\Re`, `\Im`, `\AA`;
+    /// `\sqrt{..}`, `\frac{..}{..}` and `\mathrm{..}` are written on one line. In a text between `"` a backslash is
+    /// written twice, between back-ticks once. In a terminal, characters without a superscript or subscript form stay
+    /// behind `^` or `_`.
     ///
     /// A Lattice, a Model or a sample of `transport::system` becomes a picture of its sites and bonds, with a colour
-    /// for each sublattice; bonds across a periodic boundary end half-way, and leads go on in paler cells. `values` and
-    /// `sizes` show a number for each site, such as a density, `currents` the arrows of `s.currents(from, energy)`.
+    /// for each sublattice; bonds across a periodic boundary end half-way, and leads continue in paler cells. `values`
+    /// and `sizes` show a number for each site, such as a density; `currents` shows `s.currents(from, energy)` as
+    /// arrows.
     ///
     /// # Options
-    /// - `file` (string, the terminal or notebook): where the picture goes; a notebook shows it as well.
+    /// - `file` (string, the terminal or notebook): file of the picture; a notebook shows it as well.
     /// - `title` (string, the table's): a text above the picture.
     /// - `xlabel` (string, the table's): the label below.
     /// - `ylabel` (string, the table's): the label on the left.
-    /// - `log` ("x" or "y" or "xy", none): logarithmic axes. In a map "y" means the colours: they, and their
-    ///   numbers, are those of the decimal logarithm.
-    /// - `style` ("lines" or "points" or "both" or "bars"): of the curves.
-    /// - `marks` (array): names of columns that are drawn as points with error bars, beside the lines of the others.
-    /// - `right` (array): names of columns that an axis on the right counts.
+    /// - `log` ("x" or "y" or "xy", none): logarithmic axes. In a map "y" means the colours: colours and numbers show
+    ///   the decimal logarithm.
+    /// - `style` ("lines" or "points" or "both" or "bars"): style of the curves.
+    /// - `marks` (array): names of columns to draw as points with error bars; the others remain lines.
+    /// - `right` (array): names of columns that use the axis on the right.
     /// - `right_label` (string, the first of them): the label of the axis on the right.
     /// - `right_log` (false): whether the axis on the right is logarithmic.
     /// - `ticks` (array): points of the abscissa with names, `[[0.0, "G"], [0.5, "X"]]`, in place of its numbers.
     /// - `legend` (bool, if there are several curves): true or false.
     /// - `xrange` (two floats, that of the data): lowest and highest number of the abscissa.
     /// - `yrange` (two floats, that of the data): lowest and highest number of the ordinate.
-    /// - `size` (two floats, [720, 460]): of the picture, in pixels; that of a lattice is as high as it needs to be.
+    /// - `size` (two floats, [720, 460]): width and height of the picture in pixels; the height of a lattice picture
+    ///   adapts.
     /// - `cm` (two floats): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
-    /// - `font` ("sans" or "serif"): of the labels; a PNG is always without serifs.
-    /// - `font_size` (3 <= float <= 72): of labels, in points of print.
-    /// - `values` (Series or array): of a lattice's sites, shown as colours.
-    /// - `label` (string, none): what these are.
-    /// - `sizes` (Series or array): of a lattice's sites, shown as the areas of their discs.
-    /// - `currents` (Table): of the bonds of a sample, shown as arrows.
+    /// - `font` ("sans" or "serif"): font of the labels; a PNG is always without serifs.
+    /// - `font_size` (3 <= float <= 72): size of the labels, in printer's points.
+    /// - `values` (Series or array): a number for each site of a lattice, shown as colours.
+    /// - `label` (string, none): name of these values.
+    /// - `sizes` (Series or array): a number for each site of a lattice, shown as the areas of discs.
+    /// - `currents` (Table): currents over the bonds of a sample, shown as arrows.
     /// - `axes` ([0, 1]): the Cartesian axes of a picture, across and upwards.
     ///
     /// # Example
@@ -263,12 +266,12 @@ mod plot_functions {
         dressed(describe(&value, &o), &o).map(Panel)
     }
 
-    /// Several plots in one picture: an array of rows, each an array of what `panel` has made, or of Tables, Series and
-    /// Matrices. They are lettered (a), (b), ..
+    /// Several plots in one picture: an array of rows. Each row is an array of results of `panel`, Tables, Series or
+    /// Matrices. Panels get the letters (a), (b), ..
     ///
     /// # Options
-    /// - `file`, `cm`, `font`, `font_size`: as for `plot`; of the whole picture.
-    /// - `size` (array, 340 high a row): of the whole picture, in pixels.
+    /// - `file`, `cm`, `font`, `font_size`: as for `plot`; for the whole picture.
+    /// - `size` (array, 340 high a row): size of the whole picture, in pixels.
     /// - `letters` (bool, if there are several): true or false.
     ///
     /// # Example

@@ -20,8 +20,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod point_functions {
-    /// A finite set of sites at any places, Cartesian: no unit cell, no bonds of its own (`hop_within` makes them by
-    /// distance). Its volume is that of the box around the points.
+    /// A finite set of sites at any Cartesian positions. It has no unit cell and no bonds of its own (`hop_within`
+    /// makes them by distance). Its volume is that of the box around the points.
     ///
     /// # Example
     /// ```rhai
@@ -38,8 +38,8 @@ mod point_functions {
 #[export_module(root = "crate::script::native")]
 mod bond_functions {
     /// Adds a hopping between every pair of sites at most `cutoff` apart (in lattice constants), across periodic
-    /// boundaries as well, and its conjugate: a number, a Matrix of the orbitals, a function of the two positions, or
-    /// `lattice::slater_koster(..)`. Returns the number of bonds of a unit cell.
+    /// boundaries as well, and its conjugate. The hopping is a number, a Matrix of the orbitals, a function of the two
+    /// positions, or `lattice::slater_koster(..)`. Returns the number of bonds per unit cell.
     ///
     /// # Example
     /// ```rhai

@@ -37,21 +37,21 @@ mod screening {
 
 #[export_module(root = "crate::script::native")]
 mod polarization_functions {
-    /// The polarisability of the electrons of a model (Lindhard's function) by a sum over momenta and bands,
-    /// Pi(q, w) = 1/V sum_k sum_nm (f_n,k - f_m,k+q)/(w + i eta + E_n,k - E_m,k+q) |<m,k+q| exp(i q r) |n,k>|^2, as a
-    /// Table of `frequency` (an energy, hbar = 1) and `polarizability`, complex, per energy and lattice constant^d.
-    /// States are counted once: two spins give twice as much. `q` is in units of the reciprocal vectors, one number for
-    /// every periodic direction, and need not be of the grid. With the interaction's V(q) there are the columns
+    /// The polarisability of the electrons of a model (Lindhard's function) by a sum over momenta and bands, Pi(q, w) =
+    /// 1/V sum_k sum_nm (f_n,k - f_m,k+q)/(w + i eta + E_n,k - E_m,k+q) |<m,k+q| exp(i q r) |n,k>|^2, as a Table of
+    /// `frequency` (an energy, hbar = 1) and `polarizability`, complex, per energy and lattice constant^d. States are
+    /// counted once: multiply by two for two spins. `q` is in units of the reciprocal vectors, one number for every
+    /// periodic direction; it need not be a grid point. With an `interaction` V(q) the Table has also the columns
     /// `dielectric`, 1 - V Pi (random phase approximation), and `loss`, -Im 1/dielectric, whose peaks are plasmons.
     ///
     /// # Options
     /// - `frequencies` (array or Series or range, required): energies.
-    /// - `grid` (int >= 1 or array, 64): momenta in each direction, one number or one a direction.
-    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies; above the distance of levels on the grid,
-    ///   so that the sum is smooth.
+    /// - `grid` (int >= 1 or array, 64): momenta in each direction: one number, or one per direction.
+    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
+    ///   smooth.
     /// - `potential` (0.0): the chemical potential.
     /// - `temperature` (float >= 0, 0.0): in energy.
-    /// - `interaction` (float, none): V(q), as 2 pi e^2/q in two dimensions.
+    /// - `interaction` (float, none): V(q), for example 2 pi e^2/q in two dimensions.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -84,9 +84,9 @@ mod polarization_functions {
         Ok(table)
     }
 
-    /// Hilbert's transform 1/pi P Int y(x)/(x - at) dx, at each number of `at`, of values `y` at ascending places `x`:
-    /// straight lines between them, and nothing outside. It makes the real part of a response of its imaginary part
-    /// (Kramers and Kronig): that of a retarded function, whose places go below zero too.
+    /// The Hilbert transform 1/pi P Int y(x)/(x - at) dx at each number of `at`, for values `y` at ascending places
+    /// `x`. Between the places y is linear, outside it is zero. It computes the real part of a retarded response
+    /// function from its imaginary part (Kramers-Kronig); `x` must then include negative frequencies.
     ///
     /// # Example
     /// ```rhai

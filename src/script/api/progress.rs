@@ -31,7 +31,8 @@ pub(super) fn register(engine: &mut Engine) {
 
 #[export_module(root = "crate::script::native")]
 mod progress_functions {
-    /// A progress bar for a loop of `total` steps, on a terminal's standard error; it closes when its variable goes.
+    /// A progress bar for a loop of `total` steps, on standard error if that is a terminal. It closes when its variable
+    /// goes out of scope.
     ///
     /// # Example
     /// ```rhai
@@ -53,7 +54,7 @@ mod progress_functions {
         Ok(Bar(Rc::new(OpenDisplay(display))))
     }
 
-    /// Shows that `done` steps are finished, with a short note.
+    /// Shows that `done` steps are finished, together with a short note.
     ///
     /// # Example
     /// ```rhai

@@ -154,16 +154,16 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
 
 #[export_module(root = "crate::script::native")]
 mod random_functions {
-    /// `n` random numbers. Without `seed` and `first` every call goes on where the last one ended, in a sequence that
-    /// belongs to the seed of the session and is the same in every run (`set_seed(n)` begins another). With a `seed` of
-    /// its own a call gives the same numbers every time.
+    /// `n` random numbers. Without `seed` and `first` every call continues the sequence of the session where the last
+    /// call ended. The seed of the session fixes this sequence, so every run gets the same numbers (`set_seed(n)`
+    /// begins another sequence). A call with a `seed` gives the same numbers every time.
     ///
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "exponential" or "lorentzian"): uniform between 0 and 1;
     ///   "gaussian", of mean 0 and variance 1; "exponential", of mean 1; "lorentzian", of density 1/(pi (1 + x^2)).
     /// - `seed` (int or string): the key of the random numbers (default: the session's).
-    /// - `first` (int >= 0): the number of the first one in the sequence of the seed: `first: 10` leaves out ten
-    ///   (default: 0 with a `seed`, else where the last call ended).
+    /// - `first` (int >= 0): the number of the first one in the sequence of the seed: `first: 10` skips ten (default: 0
+    ///   with a `seed`, else where the last call ended).
     ///
     /// # Example
     /// ```rhai
@@ -202,14 +202,14 @@ mod random_functions {
     }
 
     /// An element chosen at random from an array or a Series, or a number from 0 to n - 1 for an integer n. With
-    /// `count` so many of them: a Series of a Series, else an array. Calls without a `seed` go on in the session's
-    /// sequence, as those of `random_numbers` do.
+    /// `count` it is that many elements: a Series from a Series, otherwise an array. Calls without a `seed` continue
+    /// the session's sequence, as for `random_numbers`.
     ///
     /// # Options
     /// - `count` (int >= 0): how many.
-    /// - `weights` (array or Series): how likely each element is, relative to the others (default: all alike).
-    /// - `replace` (true): an element can be chosen again. Without, later choices are made from what is left, by the
-    ///   weights of that.
+    /// - `weights` (array or Series): relative probability of each element (default: all equal).
+    /// - `replace` (true): an element can be chosen again. With `false`, later choices are made among the remaining
+    ///   elements with their weights.
     /// - `seed` (int or string): the key of the random numbers (default: the session's).
     ///
     /// # Example
@@ -238,8 +238,8 @@ mod random_functions {
         Ok(items.taken(numbers.into_iter())?)
     }
 
-    /// The elements of an array or a Series in random order, every order being as likely as every other; for an integer
-    /// n the numbers from 0 to n - 1.
+    /// The elements of an array or a Series in random order, all orders equally likely; for an integer n the numbers
+    /// from 0 to n - 1.
     ///
     /// # Options
     /// - `seed` (int or string): the key of the random numbers (default: the session's).

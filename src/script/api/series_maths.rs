@@ -68,7 +68,7 @@ mod series_maths_functions {
         Ok(s.max()?)
     }
 
-    /// The place of the smallest element; of the first NaN, if there is one.
+    /// The index of the smallest element; of the first NaN, if there is one.
     ///
     /// # Example
     /// ```rhai
@@ -79,7 +79,7 @@ mod series_maths_functions {
         Ok(s.argmin().map(|i| i as INT)?)
     }
 
-    /// The place of the largest element; of the first NaN, if there is one.
+    /// The index of the largest element; of the first NaN, if there is one.
     ///
     /// # Example
     /// ```rhai
@@ -146,7 +146,8 @@ mod series_maths_functions {
         Ok(s.integrate(&x).map(to_dynamic)?)
     }
 
-    /// The values at the points `at`, linearly between the points `x` of this series, constant outside them.
+    /// The values at the points `at`: linear interpolation between the points `x` of this series, constant outside
+    /// them.
     ///
     /// # Example
     /// ```rhai

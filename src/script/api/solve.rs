@@ -103,12 +103,12 @@ fn fit<T>(
 
 #[export_module(root = "crate::script::native")]
 mod solve_functions {
-    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): no spectral
-    /// window is needed, and few products where `z` times the width of the spectrum is small. `z` is any number:
-    /// `-I * t` for a time, `-tau` for an imaginary one.
+    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): it needs no
+    /// spectral window, and few products if `z` times the width of the spectrum is small. `z` is any number: `-I * t`
+    /// for a time, `-tau` for an imaginary time.
     ///
     /// # Options
-    /// - `tol` (float > 0, 1e-12): error of all of it, relative to the norm of the result.
+    /// - `tol` (float > 0, 1e-12): total error, relative to the norm of the result.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -126,13 +126,13 @@ mod solve_functions {
     }
 
     /// Solves A x = b by conjugate gradients, for a Hermitian positive operator: a Solution with `x`, `residuals`,
-    /// `iterations`, `converged`. Columns of `b` are solved side by side. With `even_odd`, A may be a Wilson operator,
-    /// of which the normal equations on the even sites are solved.
+    /// `iterations`, `converged`. Columns of `b` are solved at the same time. With `even_odd`, A may be a Wilson
+    /// operator; then the normal equations on the even sites are solved.
     ///
     /// # Options
     /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|.
-    /// - `iterations` (int >= 1, 10000): most iterations.
-    /// - `start` (BlockVector, zero): where to start, like the `x` of another solution.
+    /// - `iterations` (int >= 1, 10000): largest number of iterations.
+    /// - `start` (BlockVector, zero): where to start, for example the `x` of another solution.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     /// - `progress` (true): show a bar.
     ///
@@ -169,11 +169,11 @@ mod solve_functions {
     }
 
     /// Solves (A + shift) x = b for all shifts in one Krylov space, for a Hermitian operator that is positive with the
-    /// smallest of them: an array of Solutions.
+    /// smallest shift: an array of Solutions.
     ///
     /// # Options
     /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b| for the smallest shift.
-    /// - `iterations` (int >= 1, 10000): most iterations.
+    /// - `iterations` (int >= 1, 10000): largest number of iterations.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -191,7 +191,7 @@ mod solve_functions {
         solutions.into_iter().map(|s| Ok(Dynamic::from(noted(s, a.clone())?))).collect()
     }
 
-    /// The solution x: a block with a column for each of b.
+    /// The solution x: a block with a column for each column of b.
     #[rhai_fn(global, get = "x", pure)]
     pub fn x(s: &mut Solved) -> Vector {
         Vector::new(s.1.device(), s.0.x.clone())
@@ -203,7 +203,7 @@ mod solve_functions {
         Series::Real(s.0.residuals.clone())
     }
 
-    /// How many iterations were made.
+    /// The number of iterations.
     #[rhai_fn(global, get = "iterations", pure)]
     pub fn iterations(s: &mut Solved) -> INT {
         s.0.iterations as INT
@@ -222,12 +222,12 @@ mod solve_functions {
         format!("Solution: {} iterations, residual {worst:.1e}{state}", s.0.iterations)
     }
 
-    /// The minmax polynomial P of 1/sqrt(y) on [eps, 1], with the smallest largest |1 - sqrt(y) P(y)|, by the algorithm
-    /// of Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)). Beyond
-    /// degree 1500 it is the polynomial through the Chebyshev nodes, whose deviation is at most twice the best.
+    /// The minmax polynomial P of 1/sqrt(y) on [eps, 1], which minimises the largest |1 - sqrt(y) P(y)|, by the
+    /// algorithm of Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)).
+    /// Beyond degree 1500 it is the interpolation at the Chebyshev nodes, whose deviation is at most twice the best.
     ///
     /// # Options
-    /// - `error` (float > 0, 1e-10): the deviation allowed; the degree is the smallest that keeps it.
+    /// - `error` (float > 0, 1e-10): the allowed deviation; the degree is the smallest that reaches it.
     /// - `degree` (int >= 0): the degree instead.
     ///
     /// # Example
@@ -255,7 +255,7 @@ mod solve_functions {
         p.deviation
     }
 
-    /// Chebyshev coefficients; the first has no half weight.
+    /// Chebyshev coefficients; the first one counts fully, not by half.
     #[rhai_fn(global, get = "coefficients", pure)]
     pub fn coefficients(p: &mut Rc<MinMax>) -> Series {
         Series::Real(p.coefficients.clone())
@@ -278,7 +278,7 @@ mod solve_functions {
         format!("MinMax: degree {} on [{:e}, 1], deviation {:.3e}", p.degree(), p.eps, p.deviation)
     }
 
-    /// How many poles there are, terms of the sum.
+    /// The number of poles, the terms of the sum.
     #[rhai_fn(global, get = "poles", pure)]
     pub fn poles(r: &mut Rc<Zolotarev>) -> INT {
         r.shifts.len() as INT
@@ -316,11 +316,11 @@ mod solve_functions {
 
 #[export_module(root = "crate::script::native")]
 mod rational_fits {
-    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k),
-    /// with `poles`, `deviation`, `shifts`, `residues`.
+    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best rational approximation of this form: sum_k
+    /// residue_k/(y + shift_k), with `poles`, `deviation`, `shifts`, `residues`.
     ///
     /// # Options
-    /// - `error` (float > 0, 1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
+    /// - `error` (float > 0, 1e-10): the allowed deviation; the number of poles is the smallest that reaches it.
     /// - `poles` (int >= 0): their number instead.
     ///
     /// # Example

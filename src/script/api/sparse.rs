@@ -58,14 +58,14 @@ fn entries(value: Dynamic) -> Result<Vec<C64>> {
 
 #[export_module(root = "crate::script::native")]
 mod sparse_functions {
-    /// An operator from its non-zero entries: rows, columns and values, in any order; entries that name the same place
-    /// add up.
+    /// An operator from its non-zero entries: rows, columns and values, in any order. Several entries at the same place
+    /// are added.
     ///
     /// # Options
     /// - `shape` (array or Series, square, to the largest index): numbers of rows and columns.
     /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
     /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai

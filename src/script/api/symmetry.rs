@@ -35,7 +35,7 @@ fn momentum_of(k: &Dynamic) -> Result<f64> {
     })?;
     if !((2.0 * k).fract() == 0.0) || k.abs() > 1e6 {
         return Err(Error::input(format!("momentum {k}"))
-            .hint("momenta are counted: k stands for 2 pi k over the number of cells, and is whole, or half of an odd number between antiperiodic boundaries"));
+            .hint("k counts momenta: it stands for 2 pi k over the number of cells, and is whole, or half of an odd number for antiperiodic boundaries"));
     }
     Ok(k)
 }
@@ -80,13 +80,13 @@ mod symmetry_functions {
 
 #[export_module(root = "crate::script::native")]
 mod symmetry_makers {
-    /// The translation of a ring by one site, or by a cell of several, for states of momentum 2 pi `k` / n, n the
-    /// number of cells: it multiplies them with exp(-2 pi i k / n).
+    /// The translation of a ring by one site, or by a cell of several, for states of momentum 2 pi `k` / n with n
+    /// cells: the translation multiplies them by exp(-2 pi i k / n).
     ///
     /// # Options
-    /// - `step` (int >= 1, 1): sites of a cell.
-    /// - `antiperiodic` (false): fermions change their sign over the boundary; with an odd number of them `k` is half
-    ///   of an odd number.
+    /// - `step` (int >= 1, 1): sites per cell.
+    /// - `antiperiodic` (false): fermions change their sign over the boundary. For an odd number of fermions `k` is
+    ///   then half of an odd number.
     ///
     /// # Example
     /// ```rhai
@@ -114,9 +114,9 @@ mod symmetry_makers {
         Ok(symmetry)
     }
 
-    /// The translation of a lattice by a cell in a direction, for states of momentum 2 pi `k` / n in this direction, n
-    /// its number of cells. Sites of the chain are those of the lattice. Over an antiperiodic boundary fermions change
-    /// their sign.
+    /// The translation of a lattice by a cell in a direction, for states of momentum 2 pi `k` / n in this direction,
+    /// which has n cells. The sites of the chain are those of the lattice. Over an antiperiodic boundary fermions
+    /// change their sign.
     ///
     /// # Example
     /// ```rhai
@@ -142,7 +142,7 @@ mod symmetry_makers {
         Ok(Symmetry { signs, ..symmetry })
     }
 
-    /// The reflection of a chain, which takes its first site to its last, for states of this parity, 1 or -1.
+    /// The reflection of a chain, which maps its first site to its last, for states of this parity, 1 or -1.
     ///
     /// # Example
     /// ```rhai
@@ -157,8 +157,8 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("reflection {parity}"), to, quantum)?)
     }
 
-    /// The reflection of a lattice along a Cartesian axis, for states of this parity, 1 or -1: about the plane that
-    /// takes the first site to the first possible one.
+    /// The reflection of a lattice along a Cartesian axis, for states of this parity, 1 or -1. The mirror plane is the
+    /// one that maps the first site to the first possible site.
     ///
     /// # Example
     /// ```rhai
@@ -172,8 +172,8 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("reflection {parity} along axis {axis}"), to, quantum)?)
     }
 
-    /// The rotation of a lattice by 2 pi / `fold` in the plane of its first two axes, for states that it multiplies
-    /// with exp(-2 pi i `q` / fold): about the point that takes the first site to the first possible one.
+    /// The rotation of a lattice by 2 pi / `fold` in the plane of its first two axes, for states that it multiplies by
+    /// exp(-2 pi i `q` / fold). The centre is the one that maps the first site to the first possible site.
     ///
     /// # Example
     /// ```rhai
@@ -187,9 +187,9 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("rotation {q} of {fold}"), to, Quantum::Value(value))?)
     }
 
-    /// All spins turned over, for states with this eigenvalue, 1 or -1. For electrons, up and down change places, and
-    /// two electrons on a site change the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn. States of n
-    /// spins 1/2 or n electrons with the total spin S have the eigenvalue (-1)^(n/2 - S).
+    /// The flip of all spins, for states with this eigenvalue, 1 or -1. For electrons, up and down are exchanged, and
+    /// two electrons on a site give a minus sign. It needs a sector with Sz = 0 or Nup = Ndn. States of n spins 1/2 or
+    /// n electrons with total spin S have the eigenvalue (-1)^(n/2 - S).
     ///
     /// # Example
     /// ```rhai
@@ -204,16 +204,16 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("spin flip {parity}"), stay, quantum)?.within(Within::Flip))
     }
 
-    /// Any permutation of sites, site i going to site `to[i]`, for states that it multiplies with exp(-2 pi i `q` / m),
-    /// if it is back at the start after m times; or `q` is that number itself, Complex. Fermions that pass one another
-    /// change the sign.
+    /// Any permutation of sites; site i is mapped to site `to[i]`. It is for states that it multiplies by exp(-2 pi i
+    /// `q` / m), where m is the order of the permutation. Or `q` is this factor itself, Complex. Exchanging fermions
+    /// changes the sign.
     ///
     /// # Options
-    /// - `states` (array, all stay): for each state of a site, the name of the state that it becomes; the same on all
-    ///   sites.
+    /// - `states` (array, all stay): for each state of a site, the name of the state to which it is mapped; the same on
+    ///   all sites.
     /// - `phases` (array, all 1): for each state of a site, its factor, of modulus 1.
     /// - `signs` (array, none): 1 for each site whose fermions change their sign, 0 for the others.
-    /// - `name` ("permutation"): what messages call it.
+    /// - `name` ("permutation"): its name in messages.
     ///
     /// # Example
     /// ```rhai

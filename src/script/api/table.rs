@@ -113,9 +113,9 @@ fn clocked(x: f64) -> Result<String> {
 
 #[export_module(root = "crate::script::native")]
 mod table_functions {
-    /// A table from a map of columns (in the order of their names), or, to choose the order, from an array of
-    /// `[name, numbers]` pairs. `t.name` is a column. A column may hold texts, as `["csr", "ell"]`;
-    /// then `t.name` is an array.
+    /// A table from a map of columns (in the order of their names), or from an array of `[name, numbers]` pairs, to
+    /// choose the order. `t.name` is a column. A column may hold texts, like `["csr", "ell"]`; then `t.name` is an
+    /// array.
     ///
     /// # Example
     /// ```rhai
@@ -166,8 +166,8 @@ mod table_functions {
         Ok(to_column(&numbers).and_then(|data| t.clone().with_column(name, data))?)
     }
 
-    /// The table as a map: the first column takes `nx` values and, for each of them, the second the same `ny`; the
-    /// third is what `plot` shows in colours.
+    /// The table as a map: the first column has `nx` values; for each of them the second column has the same `ny`
+    /// values. `plot` shows the third column in colours.
     ///
     /// # Example
     /// ```rhai
@@ -235,7 +235,7 @@ mod table_functions {
         Ok(t.slice(from, to)?)
     }
 
-    /// Adds a row: a map with a number for every column, or a text where it holds texts.
+    /// Adds a row: a map with a number for every column, or a text for a column of texts.
     ///
     /// # Example
     /// ```rhai
@@ -286,8 +286,7 @@ mod table_functions {
         t.report().iter().map(|(key, value)| (key.into(), report_value(value))).collect()
     }
 
-    /// Adds entries to the report. The language comes here too where a method is called on something inside a report,
-    /// which it gives back: what is there stays.
+    /// Adds entries to the report; the other entries stay.
     #[rhai_fn(global, set = "report", pure)]
     pub fn set_report(t: &mut Table, entries: Map) {
         if rhai::format_map_as_json(&entries) != rhai::format_map_as_json(&report(t)) {
@@ -311,12 +310,12 @@ mod table_functions {
     }
 
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`,
-    /// `.npy`, `.h5` (HDF5). The file says how it was made (version, seeds, options, backend): in texts in lines before
-    /// the table that begin with `#` (`pandas.read_csv(name, comment="#")`), in `.npz` and `.h5` as the entry
-    /// `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in names and texts become `_`; `.npy`
-    /// has no names: a Table comes back from it as a Matrix. `.html` is a page for people, one file that any browser
-    /// shows without a network: long tables scroll, a click on a name sorts, and the fields below the names filter
-    /// (`>0`, `<=1e-3`, `1..2`, `!=0`, a part of a text). It is not read back.
+    /// `.npy`, `.h5` (HDF5). The file records how it was made (version, seeds, options, backend): text formats in lines
+    /// before the table that begin with `#` (`pandas.read_csv(name, comment="#")`), `.npz` and `.h5` in the entry
+    /// `manifest.json`. In `.txt` blanks separate the columns, so blanks in names and texts become `_`. `.npy` has no
+    /// names: a Table is read back as a Matrix. `.html` is a page for reading; `load` does not read it. Any browser
+    /// shows it without a network. Long tables scroll, a click on a name sorts, and the fields below the names filter
+    /// (`>0`, `<=1e-3`, `1..2`, `!=0`, a part of a text).
     ///
     /// # Example
     /// ```rhai
@@ -339,7 +338,7 @@ mod table_functions {
         Ok(save_data(m.clone().into(), file)?)
     }
 
-    /// Whether there is such a file, among what the script saved or as named.
+    /// Whether the file exists, among the files that the script saved or under its own path.
     ///
     /// # Example
     /// ```rhai
@@ -369,7 +368,7 @@ mod table_functions {
         Ok(m.to_string())
     }
 
-    /// The whole table as a text, all rows and all columns, however many: `print(t)` shows what a screen holds.
+    /// The whole table as a text, with all rows and columns. `print(t)` shows only what fits on a screen.
     ///
     /// # Options
     /// - `digits` (int >= 1, 6): significant digits of the numbers.
@@ -384,8 +383,8 @@ mod table_functions {
         Ok(t.whole(o.count("digits")?.min(17))?)
     }
 
-    /// The table with the numbers of some columns, which a clock made, as texts of three digits; `measured(x)` does it
-    /// with one number. Golden tests show `~` in their place, since they differ from run to run.
+    /// The table with measured times in some columns as texts of three digits; `measured(x)` does it for one number.
+    /// Golden tests show `~` instead, since times differ from run to run.
     ///
     /// # Example
     /// ```rhai
@@ -408,7 +407,7 @@ mod table_functions {
         Ok(masked)
     }
 
-    /// As `t.measured(names)`, of one number: a text of three digits, or of all digits if it is a whole number.
+    /// As `t.measured(names)`, for one number: a text of three digits, or of all digits for a whole number.
     #[rhai_fn(name = "measured", return_raw)]
     pub fn measured_float(x: FLOAT) -> Fallible<String> {
         Ok(clocked(x)?)

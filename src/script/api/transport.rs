@@ -144,43 +144,44 @@ impl Energies {
 
 #[export_module(root = "crate::script::native")]
 mod transport_functions {
-    /// A semi-infinite lead for `transport::system`: the cell of a model with a periodic direction, which
-    /// repeats for ever in that direction (`side: 1`) or against it (`side: -1`). Terms that differ from cell
-    /// to cell make all cells of the model one period. A field must be in a gauge that repeats:
-    /// for a lead along direction 0 that is `m.flux(-alpha, 1, 0)`, the same field as `m.flux(alpha)`, with the vector
-    /// potential along the lead. Where the sample's gauge is another one, the lead's is turned to it.
+    /// A semi-infinite lead for `transport::system`, from a model with a periodic direction. The cell of the model
+    /// repeats without end in that direction (`side: 1`) or against it (`side: -1`). If terms differ between cells, all
+    /// cells of the model together are one period. A field must be in a gauge that repeats. For a lead along direction
+    /// 0 this is `m.flux(-alpha, 1, 0)`: the same field as `m.flux(alpha)`, with the vector potential along the lead.
+    /// If the sample has another gauge, the lead is transformed to it.
     ///
-    /// A lead may have another field than the sample, or none. The sample's field then reaches to the cell that both
-    /// have in common, and the lead's begins behind it, with vector potentials along the lead that agree in the middle
-    /// of that cell. A field through the cross-section of a lead must be that of the sample, and so must the phase
-    /// around a tube.
+    /// A lead may have another field than the sample, or none. The field of the sample then ends with the cell that
+    /// both share, and the field of the lead begins after it. The vector potentials along the lead agree in the middle
+    /// of the shared cell. Lead and sample must have the same field through the cross-section of the lead, and the same
+    /// phase around a tube.
     ///
     /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded surface
-    /// Green's function of its first cell. Both are limits from the upper half plane of energies, also where bands
-    /// cross, where a band is flat and where the end of the lead has a level. Energies exactly at a band edge are
-    /// refused, since the number of open channels is not defined there. Gaps, bands and resonances narrower than about
-    /// 1e-8 of the coupling between cells are refused as well, inside and at their edges; below 1e-13 they are not
-    /// seen. Within 1e-9 of energies where bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
+    /// Green's function of its first cell. Both are limits from the upper half plane of energies. This holds also at
+    /// band crossings, in flat bands and at end states of the lead. Energies exactly at a band edge are refused: the
+    /// number of open channels is not defined there. Energies inside or at the edges of gaps, bands and resonances
+    /// narrower than about 1e-8 of the coupling between cells are refused as well. Such features narrower than 1e-13
+    /// are not detected. Within 1e-9 of energies where bands touch, like 0 for zigzag ribbons, results are accurate to
+    /// about 1e-6.
     ///
-    /// A model that is periodic across as well makes a lead that is closed around: a tube of as many cells as the model
-    /// has across, at a sample that is periodic there too. One cell across with the option `k` is the part of an
-    /// infinitely wide lead with momentum k across; `transport::system` takes the same. The sum over n momenta j / n is
-    /// what a tube of n cells has. A boundary `lattice::twisted(phase)` is a flux through the tube. Without pairing it
-    /// does the same as `k: phase / (2.0 * PI)`; but holes gain the opposite phase of a flux, and the same phase of a
-    /// momentum.
+    /// If the model is periodic across the lead as well, the lead is a tube with as many cells around as the model has
+    /// across. The sample must then be periodic in this direction too. One cell across with the option `k` is the part
+    /// of an infinitely wide lead with transverse momentum k; `transport::system` takes the same option. The sum over n
+    /// momenta j / n is the result of a tube of n cells. A boundary `lattice::twisted(phase)` is a flux through the
+    /// tube. Without pairing it is equivalent to `k: phase / (2.0 * PI)`. With pairing they differ: a flux gives holes
+    /// the opposite phase, a momentum gives them the same phase.
     ///
     /// # Options
     /// - `side` (1 or -1, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
     ///   ones.
-    /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number a direction, where
-    ///   the sample reaches farther across than the lead.
-    /// - `along` (int >= 0): the direction of the lead, counted from 0, where the model is periodic in several.
-    /// - `k` (float or array, none): a momentum across, one number for every periodic direction but that of the lead,
-    ///   in units of the model's reciprocal vectors as in `m.build(#{ k })`. It takes the place of a boundary's own
-    ///   phase.
-    /// - `conserves` (Matrix, none): a Hermitian matrix of the orbitals of a site with which all terms of the lead
-    ///   commute, such as a spin: channels have one of its eigenvalues each, which `transmission` tells apart, in
-    ///   ascending order. Electrons and holes are then told apart only by it.
+    /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number per direction, for a sample
+    ///   wider than the lead.
+    /// - `along` (int >= 0): the direction of the lead, counted from 0, if the model is periodic in several directions.
+    /// - `k` (float or array, none): a transverse momentum, one number for every periodic direction except that of the
+    ///   lead, in units of the model's reciprocal vectors as in `m.build(#{ k })`. It replaces the phase of the
+    ///   boundary.
+    /// - `conserves` (Matrix, none): a Hermitian matrix on the orbitals of a site that commutes with all terms of the
+    ///   lead, such as a spin. Each channel then has one of its eigenvalues, in ascending order, and `transmission`
+    ///   selects channels by it. Electrons and holes are then distinguished only by this matrix.
     ///
     /// # Example
     /// ```rhai
@@ -220,16 +221,16 @@ mod transport_functions {
         })))
     }
 
-    /// A sample between leads. Each lead is put where a cell of it coincides with the outermost sites of the
-    /// sample that make up such a cell; the sample must be open there.
+    /// A sample between leads. Each lead is attached where its cell coincides with outermost sites of the sample; the
+    /// sample must be open there.
     ///
-    /// `transmission` and `scattering` tell what passes, `density` and `currents` where. Leads are numbered
-    /// from 0 as in `leads`.
+    /// `transmission` and `scattering` give what passes between the leads, `density` and `currents` show where. Leads
+    /// are numbered from 0, in the order of `leads`.
     ///
     /// # Options
     /// - `leads` (array, required): give the leads, from `transport::lead` and `transport::contact`.
-    /// - `k` (float or array, none): a momentum across, one number for every periodic direction of the sample, as in
-    ///   `m.build(#{ k })`; its leads have the same `k`.
+    /// - `k` (float or array, none): a transverse momentum, one number for every periodic direction of the sample, as
+    ///   in `m.build(#{ k })`; its leads must have the same `k`.
     ///
     /// # Example
     /// ```rhai
@@ -277,8 +278,8 @@ mod transport_functions {
         Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
     }
 
-    /// How many channels of the lead are open at an energy. At an energy where bands touch,
-    /// it is the number just below and just above.
+    /// The number of open channels of the lead at an energy. Where bands touch, it is the number just below and just
+    /// above that energy.
     ///
     /// # Example
     /// ```rhai
@@ -293,30 +294,30 @@ mod transport_functions {
         Ok(lead.0.channels(energy)? as INT)
     }
 
-    /// The retarded Green's function of the first cell of the lead, with nothing before it, a Matrix of the
-    /// cell's rows. At the very energy of a level of the lead's end it is infinite, which is an error.
+    /// The retarded Green's function of the first cell of the lead, without the sample, as a Matrix of the cell's rows.
+    /// Exactly at the energy of an end state of the lead it is infinite, which is an error.
     #[rhai_fn(global, pure, return_raw)]
     pub fn surface(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<Matrix> {
         let energy = one(&energy)?;
         Ok(lead.0.surface(energy)?)
     }
 
-    /// The transmission from one lead to another at an energy, or at each of several (a Series or an array):
-    /// the probabilities to pass, added up over the channels. From a lead to itself it is the reflection. The
-    /// conductance is e^2/h times that, for each spin. Where there is pairing, what comes in and goes out is
-    /// electrons and holes, and a normal lead tells them apart: an electron that comes back as a hole has left
-    /// a pair behind, and the conductance at an energy is e^2/h times the channels of electrons, less those
-    /// that come back, plus the holes that do (Blonder, Tinkham, Klapwijk 1982).
+    /// The transmission from one lead to another at an energy, or at each of several (a Series or an array): the
+    /// probabilities to pass, added up over the channels. From a lead to itself it is the reflection. The conductance
+    /// is e^2/h times the transmission, for each spin. With pairing, electrons and holes come in and go out, and a
+    /// normal lead distinguishes them. An electron that comes back as a hole leaves a pair behind (Andreev reflection).
+    /// The conductance at an energy is then e^2/h times the number of electron channels, minus the reflected electrons,
+    /// plus the reflected holes (Blonder, Tinkham, Klapwijk 1982).
     ///
-    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0) or begin, the transmission
-    /// is the limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there.
-    /// Where the sides differ it is not defined: an error for one energy, and for several NaN, a gap in a plot, with a
-    /// note that names the energies.
+    /// Where bands of a lead begin, or touch with zero velocity (a zigzag ribbon of graphene at E = 0), the
+    /// transmission is a limit, if it is the same from both sides of the energy. `scattering`, `density` and `currents`
+    /// are not defined there. If the limits differ, the transmission is not defined. This is an error for one energy.
+    /// For several energies the result is NaN there, a gap in a plot, and a note names these energies.
     ///
     /// # Options
-    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is a value of what the lead
-    ///   `conserves`.
-    /// - `takes` ("any" or "electron" or "hole" or float): what goes out.
+    /// - `sends` ("any" or "electron" or "hole" or float): what comes in; a number is an eigenvalue of the matrix that
+    ///   the lead `conserves`.
+    /// - `takes` ("any" or "electron" or "hole" or float): what goes out, likewise.
     ///
     /// # Example
     /// ```rhai
@@ -361,16 +362,16 @@ mod transport_functions {
         }
     }
 
-    /// The waves that propagate in a lead at an energy: a table with a row for each of `direction` ("in" towards the
-    /// sample or "out"), `momentum` in units of the reciprocal vector, as in `bands` of the lead's model, and
-    /// `velocity`, the derivative of the energy by a momentum in inverse lattice constants, positive along the model's
-    /// periodic direction. A lead beside a superconductor with a pairing of zero has a column `particle` ("electron" or
-    /// "hole") as well, electrons first. Waves that decay are left out.
+    /// The waves that propagate in a lead at an energy: a table with one row per wave. `direction` is "in" (towards the
+    /// sample) or "out". `momentum` is in units of the reciprocal vector, as in `bands` of the lead's model. `velocity`
+    /// is the derivative of the energy with respect to the momentum in inverse lattice constants, positive along the
+    /// model's periodic direction. A normal lead of a superconducting system (zero pairing) has also a column
+    /// `particle` ("electron" or "hole"), electrons first. Evanescent waves are left out.
     ///
-    /// The waves that come in stand first. Those that move along the periodic direction are in the order of rising
-    /// momentum, those against it in that of falling momentum, those of one momentum in the order of their speed. So a
-    /// wave and the same one reversed in time, and in a clean sample what comes in and what goes out at the other end,
-    /// have the same number. Where a field is on, momenta are those of the lead's gauge.
+    /// Incoming waves are first. Waves that move along the periodic direction are in order of rising momentum, waves
+    /// against it in order of falling momentum, and waves of equal momentum in order of speed. So a wave and its
+    /// time-reversed partner have the same number. In a clean sample, so do an incoming wave and the wave that goes out
+    /// at the other end. With a field, momenta are those in the lead's gauge.
     ///
     /// # Example
     /// ```rhai
@@ -388,11 +389,11 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.table()?)
     }
 
-    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead, a column each: a
-    /// Matrix. Each carries a current of 1. The cell is the one that the lead has in common with the sample; a cell of
-    /// the model farther along its periodic direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of
-    /// one momentum are orthogonal, also those of one velocity, and separate where nothing joins them: spins, or chains
-    /// side by side. The largest amplitude of a wave is real and positive.
+    /// The amplitudes of the waves of `lead.modes(energy)` on the rows of one cell of the lead: a Matrix with one
+    /// column per wave. Each wave carries a current of 1. The cell is the one that lead and sample share. One cell
+    /// farther along the model's periodic direction, a wave of momentum k has the factor `exp(2 pi i k)`. Waves of
+    /// equal momentum are orthogonal, also at equal velocity. Uncoupled parts, such as spins or parallel chains, have
+    /// separate waves. The largest amplitude of a wave is real and positive.
     ///
     /// # Example
     /// ```rhai
@@ -407,11 +408,12 @@ mod transport_functions {
         Ok(lead.0.modes(energy)?.waves())
     }
 
-    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each wave that goes out and
-    /// a column for each that comes in, lead by lead, and `channels`, how many each lead has. `outgoing` and
-    /// `incoming` tell which they are: tables of `lead`, `momentum` and `velocity`, `particle` where a lead tells
-    /// electrons from holes, and `conserved`, the value of what a lead conserves. In each lead the waves are those of
-    /// `lead.modes(energy)`. So |s|^2 is the probability to go from wave to wave, from valley to valley.
+    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each outgoing wave and a
+    /// column for each incoming wave, lead by lead, and `channels`, the number for each lead. `outgoing` and `incoming`
+    /// are tables that describe them: `lead`, `momentum` and `velocity`; `particle` if a lead distinguishes electrons
+    /// from holes; and `conserved`, the eigenvalue of the matrix that a lead conserves. In each lead the waves are
+    /// those of `lead.modes(energy)`. So |s|^2 gives the probabilities from wave to wave, for example from valley to
+    /// valley.
     ///
     /// # Example
     /// ```rhai
@@ -442,9 +444,9 @@ mod transport_functions {
         Ok(map)
     }
 
-    /// The wave functions in the sample of what comes in through a lead: a Matrix with a row for each row of the sample
-    /// and a column for each wave of the lead that comes in, in the order of `lead.modes(energy)`. The wave that comes
-    /// in carries a current of 1; what comes back and what decays is there as well. `psi.column(j)` is a Series.
+    /// The scattering states in the sample for waves that come in through a lead: a Matrix with a row for each row of
+    /// the sample and a column for each incoming wave, in the order of `lead.modes(energy)`. The incoming wave carries
+    /// a current of 1; reflected and evanescent waves are included. `psi.column(j)` is a Series.
     ///
     /// # Example
     /// ```rhai
@@ -471,13 +473,13 @@ mod transport_functions {
         Ok(s.0.waves(lead_number(from)?, energy, &session()?.task(true))?)
     }
 
-    /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
-    /// all leads it is the local density of states, but for levels that no lead reaches;
-    /// the very energy of one is refused.
+    /// The density of states on each site from the waves that come in through a lead: a Series by site. Summed over all
+    /// leads it is the local density of states, without bound levels that no lead reaches. The exact energy of such a
+    /// level is refused.
     ///
     /// # Options
-    /// - `carries` (Matrix, none): a Hermitian matrix of the orbitals of a site: the density of that, as of a spin,
-    ///   sum psi^dagger S psi/(2 pi), in place of that of states.
+    /// - `carries` (Matrix, none): a Hermitian matrix S on the orbitals of a site, such as a spin: the result is its
+    ///   density, sum psi^dagger S psi/(2 pi), instead of the density of states.
     ///
     /// # Example
     /// ```rhai
@@ -504,15 +506,15 @@ mod transport_functions {
         Ok(Series::Real(found))
     }
 
-    /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of `from`
-    /// and `to` (sites) and `current`, positive from the first to the second. All currents across a cut add up to the
-    /// transmission. Where there is pairing, the particles are quasiparticles, here and in `density`: what
-    /// `transmission` tells with `sends` and `takes` is a current of charge.
+    /// The currents over the bonds due to the waves that come in through a lead, with one particle per channel: a table
+    /// of `from` and `to` (sites) and `current`, positive from the first to the second site. All currents across a cut
+    /// add up to the transmission. With pairing, the particles here and in `density` are quasiparticles. For the charge
+    /// current use `transmission` with `sends` and `takes`.
     ///
     /// # Options
-    /// - `carries` (Matrix, none): a Hermitian matrix S of the orbitals of a site: the current of that, as of a spin,
-    ///   with (S H + H S)/2 for the hopping H of a bond. Where a hopping does not conserve it, that is half of what
-    ///   leaves the one site and half of what reaches the other.
+    /// - `carries` (Matrix, none): a Hermitian matrix S on the orbitals of a site, such as a spin: the result is its
+    ///   current, with (S H + H S)/2 instead of the hopping H of a bond. If a hopping does not conserve S, this is half
+    ///   of what leaves one site plus half of what reaches the other.
     ///
     /// # Example
     /// ```rhai

@@ -197,15 +197,15 @@ fn matrix_of(block: &OrbitalBlock) -> Result<Matrix> {
 #[export_module(root = "crate::script::native")]
 mod two_centre_functions {
     /// Hoppings between atomic orbitals by two-centre integrals (Slater and Koster, Phys. Rev. 94, 1498 (1954), Table
-    /// I). The result stands wherever a hopping can: `m.hop_within(cutoff, sk)`, `m.nearest(sk)`, `m.hop(step, sk)`;
-    /// `sk.hopping(a, b)` is the Matrix itself, from the atom at `a` to that at `b`, for functions of two positions.
+    /// I). The result can be used as a hopping: `m.hop_within(cutoff, sk)`, `m.nearest(sk)`, `m.hop(step, sk)`. For
+    /// functions of two positions, `sk.hopping(a, b)` is the Matrix from the atom at `a` to the atom at `b`.
     ///
     /// The orbitals are "s", "s*" (an excited one), "px", "py", "pz", "dxy", "dyz", "dzx", "dx2-y2", "dz2", in the
     /// order of the model's. The integrals are named by shells and bond: `ss_sigma`, `sp_sigma`, `pp_sigma`, `pp_pi`,
-    /// `sd_sigma`, `pd_sigma`, `pd_pi`, `dd_sigma`, `dd_pi`, `dd_delta`, and in quotes `"s*p_sigma"`; those that are
-    /// left out are zero. Each is a number, `[V, distance, length]` for V exp(-(r - distance)/length), or a function of
-    /// the distance `r`. Between unlike atoms `sp_sigma` has its s on the atom left and `ps_sigma` on the one reached;
-    /// without the latter both are one.
+    /// `sd_sigma`, `pd_sigma`, `pd_pi`, `dd_sigma`, `dd_pi`, `dd_delta`, and in quotes `"s*p_sigma"`; integrals that
+    /// are left out are zero. Each is a number, `[V, distance, length]` for V exp(-(r - distance)/length), or a
+    /// function of the distance `r`. Between unlike atoms `sp_sigma` has the s orbital on the first atom of the
+    /// hopping, and `ps_sigma` has it on the second; without `ps_sigma` both are equal.
     ///
     /// # Options
     /// - `spin` (false): every orbital with spin up and spin down, in this order, as `lattice::spin_orbit` has them.
@@ -248,8 +248,8 @@ mod two_centre_functions {
         Ok(SlaterKoster { orbitals: orbitals.into(), names: names.into(), integrals: table.into(), spin })
     }
 
-    /// The hopping from the orbitals of an atom at `a` to those of one at `b`, a Matrix: a row for each orbital
-    /// reached, a column for each orbital left.
+    /// The hopping from the orbitals of an atom at `a` to those of one at `b`, a Matrix with a row for each orbital at
+    /// `b` and a column for each orbital at `a`.
     ///
     /// # Example
     /// ```rhai
@@ -313,16 +313,16 @@ mod two_centre_functions {
 #[export_module(root = "crate::script::native")]
 mod atom_functions {
     /// The atoms in a file of molecular dynamics: a data file of LAMMPS (styles atomic, charge, bond, angle, molecular
-    /// and full, boxes with tilts), a dump of it, or an XYZ file, plain or extended (`Lattice=".."`). A map: `lattice`
-    /// is one cell, the box, with a site for each atom (`m.hop_within` makes bonds by distance), `types` the atom types
-    /// or symbols, a value for each site, `ids` the atoms' numbers, and `charges` a Series, or () where the file has
-    /// none. Lengths are in units of the file. Sites are in the order of the atoms' numbers. A box repeats in all
-    /// directions, but for a dump or an XYZ file that says otherwise; `.boundary(..)` changes that.
+    /// and full, also tilted boxes), a LAMMPS dump, or an XYZ file, plain or extended (`Lattice=".."`). The result is a
+    /// map. `lattice` has one cell, the box, with a site for each atom (`m.hop_within` makes bonds by distance).
+    /// `types` holds the atom type or symbol of each site, `ids` the numbers of the atoms, and `charges` is a Series,
+    /// or () if the file has none. Lengths are in units of the file. Sites are in the order of the atoms' numbers. The
+    /// box is periodic in all directions unless a dump or an XYZ file says otherwise; `.boundary(..)` changes that.
     ///
     /// # Options
-    /// - `style` (string, as the line `Atoms # style` says, or as the number of columns tells):
-    ///   of the atoms in a data file.
-    /// - `frame` (-1): which snapshot of several, from 0, or from the end.
+    /// - `style` (string, as the line `Atoms # style` says, or as the number of columns tells): atom style of a data
+    ///   file.
+    /// - `frame` (-1): the snapshot, counted from 0; negative numbers count from the end.
     ///
     /// # Example
     /// ```rhai

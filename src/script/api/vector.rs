@@ -197,10 +197,10 @@ mod vector_functions {
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): of the numbers; "auto" is "sign" of real ones and
-    ///   "phase" of complex ones.
+    /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): distribution of the numbers; "auto" is "sign" for
+    ///   real operators and "phase" for complex ones.
     /// - `first` (0 <= int <= 4294967295, 0): the number of the first column; columns of the same number and seed are
-    ///   equal. There are 4294967296 of a seed.
+    ///   equal. Each seed has 4294967296 columns.
     ///
     /// # Example
     /// ```rhai
@@ -223,7 +223,7 @@ mod vector_functions {
         let mut v = h.zeros(columns)?;
         if columns as u64 > (1 << 32) - u64::from(first_column) {
             return Err(Error::input(format!("{columns} random columns from number {first_column} on"))
-                .hint("those of a seed are numbered from 0 to 4294967295: take another `seed`")
+                .hint("the columns of a seed are numbered from 0 to 4294967295: take another `seed`")
                 .into());
         }
         h.device().fill_random(&mut v, random)?;

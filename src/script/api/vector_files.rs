@@ -39,8 +39,7 @@ pub(super) fn loaded(path: &Path) -> Result<Option<Dynamic>> {
 mod vector_file_functions {
     /// Saves a BlockVector, in its own precision, as an `.npz` archive that `load` and NumPy read: the array `vectors`
     /// of shape [row, column]; of spinors on a lattice [t, z, y, x, component, column], with component = 3 spin +
-    /// colour. As `.npy` it is the array [row, column] alone, which `load` gives back as a Matrix,
-    /// of one column as well.
+    /// colour. A `.npy` file holds only the array [row, column]; `load` reads it as a Matrix, even for one column.
     ///
     /// # Example
     /// ```rhai

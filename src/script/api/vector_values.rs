@@ -43,7 +43,7 @@ fn block_for(h: &Operator, numbers: &Series, rows: usize, columns: usize) -> Res
 
 #[export_module(root = "crate::script::native")]
 mod vector_value_functions {
-    /// The numbers of a vector, in the order of the operator's rows; a copy on the host. For a block with several
+    /// The numbers of a vector, in the order of the operator's rows; a copy in main memory. For a block with several
     /// columns take `column(k)` first, or `to_matrix()`.
     ///
     /// # Example
@@ -63,7 +63,7 @@ mod vector_value_functions {
         }?)
     }
 
-    /// The numbers of a block as a matrix of its rows and columns; a copy on the host.
+    /// The numbers of a block as a matrix of its rows and columns; a copy in main memory.
     ///
     /// # Example
     /// ```rhai

@@ -31,11 +31,11 @@ fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
 #[export_module(root = "crate::script::native")]
 mod wave_functions {
     /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and
-    /// orbital. Positions are those of the orbitals (the sites, unless `place_orbitals` put them elsewhere) before a
-    /// strain.
+    /// orbital. The positions are those of the orbitals without strain. Orbitals are at the sites unless
+    /// `place_orbitals` displaced them.
     ///
     /// # Options
-    /// - `layer` (int >= 0, all): the cells of which index along `direction` carry the wave.
+    /// - `layer` (int >= 0, all): the index along `direction` of the cells that carry the wave.
     /// - `direction` (int >= 0, the last): the direction that layers are counted along.
     ///
     /// # Example
@@ -55,8 +55,9 @@ mod wave_functions {
         Ok(Vector::new(h.device(), waves))
     }
 
-    /// Which momenta the operator's lattice has, an array of true and false: those whose waves exp(i k r) go on across
-    /// the periodic boundaries, multiples of 2 pi over the length of the sample where they are not twisted.
+    /// Which momenta are allowed on the operator's lattice: an array of true and false. For an allowed momentum the
+    /// wave exp(i k r) is continuous across the periodic boundaries; without twist it is a multiple of 2 pi over the
+    /// length of the sample.
     ///
     /// # Options
     /// - `layer` (int >= 0, none): waves on one layer may have any momentum along `direction`.
@@ -76,8 +77,8 @@ mod wave_functions {
         Ok(fit.into_iter().map(Dynamic::from).collect())
     }
 
-    /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far
-    /// along the path each lies, in `length`.
+    /// Momenta along a path: a map of `momenta`, `points` of them, evenly spaced from the first corner to the last, and
+    /// `length`, the distance of each along the path.
     ///
     /// # Example
     /// ```rhai
@@ -106,7 +107,7 @@ mod wave_functions {
         Ok(map)
     }
 
-    /// Orbitals a site of the operator's lattice.
+    /// The number of orbitals per site of the operator's lattice.
     ///
     /// # Example
     /// ```rhai
@@ -119,7 +120,8 @@ mod wave_functions {
         Ok(method::geometry(h).map(|g| g.orbitals as INT)?)
     }
 
-    /// The volume of the operator's lattice: cells times the volume of one, as a strain has changed it.
+    /// The volume of the operator's lattice: the number of cells times the volume of one cell, with the strain
+    /// included.
     #[rhai_fn(global, get = "volume", pure, return_raw)]
     pub fn volume(h: &mut Operator) -> Fallible<FLOAT> {
         Ok(method::geometry(h).and_then(|g| g.volume())?)
@@ -144,9 +146,9 @@ mod wave_functions {
     }
 
     /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1), in energies times lattice constants: each
-    /// hopping times i and its own displacement from the site it leaves to the one it reaches, across boundaries and as
-    /// strained. Sums, multiples and products of operators have velocities if all their parts have.
-    /// The velocity of a velocity is i [v, x].
+    /// hopping times i and the displacement from its start to its end, across boundaries and with the strain included.
+    /// Sums, multiples and products of operators have velocities if all their parts have velocities. The velocity of a
+    /// velocity is i [v, x].
     ///
     /// # Example
     /// ```rhai

@@ -63,13 +63,13 @@ pub(super) fn chirality(sign: INT) -> Result<i32> {
 #[export_module(root = "crate::script::native")]
 mod wilson_module {
     /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on
-    /// spinor fields of 12 rows a site: row = 12 site + 3 spin + colour.
-    /// The gamma matrices are those of DeGrand and Rossi.
+    /// spinor fields with 12 rows per site: row = 12 site + 3 spin + colour. The gamma matrices are those of DeGrand
+    /// and Rossi.
     ///
     /// # Options
     /// - `mass` (0.0): the bare mass, in units of 1/a.
     /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -86,9 +86,9 @@ mod wilson_module {
     /// The kernel of the overlap operator: the Hermitian Q = gamma5 (D_W - 1 - s).
     ///
     /// # Options
-    /// - `s` (-1 < float < 1, 0.4): minus the mass of D_W, less one.
+    /// - `s` (-1 < float < 1, 0.4): the mass of D_W is -1 - s.
     /// - `storage` ("reconstruct-12" or "reconstruct-8" or "full"): how links are kept.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -105,7 +105,7 @@ mod wilson_module {
     /// gamma5 = diag(1, 1, -1, -1) on the spinor fields of a lattice or gauge field.
     ///
     /// # Options
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -122,7 +122,7 @@ mod wilson_module {
     /// The projector (1 + sign gamma5)/2 onto one chirality, on the spinor fields of a lattice or gauge field.
     ///
     /// # Options
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai
@@ -136,9 +136,9 @@ mod wilson_module {
         diagonal(&on, o, if chirality(sign)? > 0 { [1.0, 0.0] } else { [0.0, 1.0] })
     }
 
-    /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts
-    /// are 2 u - 1, where u is the first output of SplitMix64 for seed stream 2^40 + 2 row and the next,
-    /// taken to [0, 1).
+    /// The reproducible reference spinor of a stream (2 is called psi, 3 chi). Real and imaginary parts are 2 u - 1.
+    /// Here u is the first output of SplitMix64, mapped to [0, 1), for the seed stream 2^40 + 2 row (real part) and the
+    /// next seed (imaginary part).
     ///
     /// # Example
     /// ```rhai
@@ -199,8 +199,8 @@ mod wilson_module {
         Ok(Vector::new(&device, v))
     }
 
-    /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of
-    /// a propagator, the correlator of the pion. The slice of time 0 comes first, or that of a site, given by its
+    /// The sums of |psi|^2 over each time slice (direction 3) and over all columns. For the twelve columns of a
+    /// propagator this is the correlator of the pion. The first slice is time 0, or the time of a site given by its
     /// number or its four coordinates.
     ///
     /// # Example

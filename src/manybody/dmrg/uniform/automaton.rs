@@ -137,7 +137,7 @@ impl Repeated {
         let n = cell.count();
         if let Some(meant) = sum.meant() {
             return Err(Error::input(format!(
-                "a Hamiltonian of {} sites that end where it ends, for a chain that has no end",
+                "a Hamiltonian of a finite chain of {} sites, for an infinite chain",
                 meant.sites
             ))
             .hint("make it for a longer chain and take the terms that begin in its first cell"));

@@ -163,7 +163,7 @@ impl<T: Element> Uniform<T> {
             })
             .collect();
         let pair = largest(map, &start, 1, 1e-13, 200)?.into_iter().next();
-        let lost = || Error::numeric("a state that no part of is like the next one");
+        let lost = || Error::numeric("no part of the state is like the next one");
         let pair = pair.ok_or_else(lost)?;
         // Of a real state the vector is real but for a phase.
         let top = pair.vector.iter().max_by(|a, b| a.norm().total_cmp(&b.norm())).ok_or_else(lost)?;

@@ -202,7 +202,7 @@ impl<T: Element> Uniform<T> {
     pub fn fidelity(&self, other: &Uniform<T>) -> Result<f64> {
         if !self.cell.same(&other.cell) {
             return Err(Error::input("states of other cells have no overlap")
-                .hint("both need the same sites and conserved numbers a cell"));
+                .hint("both need the same sites and conserved numbers per cell"));
         }
         let symmetry = &self.cell.symmetry;
         let mut best = 0.0f64;

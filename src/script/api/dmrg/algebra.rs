@@ -192,13 +192,13 @@ fn configurations(held: &Held, count: INT, o: &Options) -> Result<Array> {
 mod algebra_functions {
     /// A sum of operators times a state: a DmrgState with its own norm, sector and bonds, and the weight that was cut
     /// off as `discarded` (of all bonds together, relative to the norm squared). Terms may change the conserved
-    /// numbers, as "S+" does, but all by the same amounts; fermionic operators have their signs. A result of zero, like
-    /// "S+" on spins that are all up, is the zero state: its `norm` is 0, it may be added and overlapped, and it has no
+    /// numbers, as "S+" does, but all by the same amounts. Fermionic signs are included. A result of zero, like "S+" on
+    /// spins that are all up, is the zero state. Its `norm` is 0. It can be added and overlapped, but it has no
     /// expectation values.
     ///
     /// # Options
-    /// - `states` (int >= 1, as many as there are): most states of a bond.
-    /// - `cutoff` (0 <= float < 1, 1e-15): most weight to discard at a bond, of 1 in all.
+    /// - `states` (int >= 1, as many as there are): largest number of states at a bond.
+    /// - `cutoff` (0 <= float < 1, 1e-15): largest weight to discard at a bond, out of 1.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -216,8 +216,8 @@ mod algebra_functions {
         Ok(psi.applied(sum, &o)?)
     }
 
-    /// A sum of states of one sector, as an array of coefficients and states; the weight that was cut off is its
-    /// `discarded`, as of `dmrg::apply`.
+    /// A linear combination of states of one sector, from an array of coefficients and states. `discarded` is the
+    /// weight that was cut off, as for `dmrg::apply`.
     ///
     /// # Options
     /// - those of `dmrg::apply`.
@@ -235,9 +235,9 @@ mod algebra_functions {
         Ok(combined(&list, &o)?)
     }
 
-    /// A state after a unitary matrix on every site: one Matrix for all, or an array of one for each.
-    /// `new[a] = sum_b u[a, b] old[b]` over the states of the site as they stand: fermionic ones get no signs. A matrix
-    /// must not mix states of different conserved numbers.
+    /// Applies a unitary matrix on every site of a state: one Matrix for all sites, or an array of one per site. On
+    /// each site `new[a] = sum_b u[a, b] old[b]`; fermionic states get no signs. A matrix must not mix states of
+    /// different conserved numbers.
     ///
     /// # Example
     /// ```rhai
@@ -260,8 +260,8 @@ mod algebra_functions {
         Ok(run()?)
     }
 
-    /// The element `<a|O|b>` of a sum of operators between two states of one chain,
-    /// with their norms: `a.element(sum, b)`.
+    /// The element `<a|O|b>` of a sum of operators between two states of one chain, norms included:
+    /// `a.element(sum, b)`.
     ///
     /// # Example
     /// ```rhai
@@ -282,8 +282,8 @@ mod algebra_functions {
         Ok(value.map(number)?)
     }
 
-    /// The norm: 1 for states that are found by sweeps or made as products, another after `dmrg::apply` and
-    /// `dmrg::combine`. It counts in `overlap` and `element`; expectation values are those of the state at norm one.
+    /// The norm: 1 for states from sweeps and product states, in general not 1 after `dmrg::apply` and `dmrg::combine`.
+    /// `overlap` and `element` include it; expectation values are those of the normalised state.
     ///
     /// # Example
     /// ```rhai
@@ -295,7 +295,7 @@ mod algebra_functions {
         either!(&held.state, s => s.norm())
     }
 
-    /// The state at norm one.
+    /// The normalised state.
     ///
     /// # Example
     /// ```rhai
@@ -312,14 +312,14 @@ mod algebra_functions {
         Ok(Held { state, ..held.clone() })
     }
 
-    /// The sites that the state lives on, as they stand along its chain.
+    /// The sites of the state, in the order of its chain.
     #[rhai_fn(global, get = "sites", pure)]
     pub fn state_sites(held: &mut Held) -> Sites {
         either!(&held.state, s => s.sites().clone())
     }
 
     /// The entropy of order `alpha` of each bond, `ln(sum w^alpha) / (1 - alpha)` of its weights: a Table of `bond` and
-    /// `entropy`. Order 1 is that of von Neumann, as in `state.entropy`; order 0 counts the weights above rounding.
+    /// `entropy`. Order 1 is the von Neumann entropy, as in `state.entropy`. Order 0 counts the weights above rounding.
     ///
     /// # Example
     /// ```rhai
@@ -335,9 +335,9 @@ mod algebra_functions {
         Ok(by_bond(entropies)?)
     }
 
-    /// The weights of the Schmidt decomposition at a bond by the conserved numbers of what lies left of it: an array of
-    /// maps with `sector` and `weights`, descending. For a state of total spin these are multiplets, each with the
-    /// weight of all its 2 S + 1 states; `spectrum` has the weights of the single states.
+    /// The weights of the Schmidt decomposition at a bond, by the conserved numbers of the part on its left: an array
+    /// of maps with `sector` and `weights`, descending. For a state of total spin each weight belongs to a multiplet
+    /// and is the sum over its 2 S + 1 states; `spectrum` has the weights of the single states.
     ///
     /// # Example
     /// ```rhai
@@ -356,9 +356,9 @@ mod algebra_functions {
         Ok(crate::script::api::manybody::by_sector(all))
     }
 
-    /// The reduced density matrix of a few sites, in the product of their states, the last site the fastest. For
-    /// fermions it includes the signs of the sites between, so that expectation values of all operators on these sites
-    /// are right.
+    /// The reduced density matrix of a few sites, in the product basis of their states; the index of the last site runs
+    /// fastest. For fermions it includes the signs of the sites between them, so expectation values of all operators on
+    /// these sites are correct.
     ///
     /// # Example
     /// ```rhai
@@ -388,10 +388,12 @@ mod algebra_functions {
         Ok(Matrix::new(dim, dim, series)?)
     }
 
-    /// Configurations drawn with their probabilities in the state, each an array with the name of every site's state.
+    /// Configurations drawn with their probabilities in the state. Each is an array with the names of the states of all
+    /// sites.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers; without it each call goes on in their sequence.
+    /// - `seed` (int or string, the session's): seed of the random numbers; without it each call continues the
+    ///   session's sequence.
     ///
     /// # Example
     /// ```rhai

@@ -140,8 +140,9 @@ const STRATEGIES: [(&str, Strategy); 3] =
 
 #[export_module(root = "crate::script::native")]
 mod block_functions {
-    /// A sum of operators as a finite automaton along the chain: at each bond the operators that are still to be
-    /// coupled, as few as possible. The sector is that of the whole chain; its numbers label all bases.
+    /// A sum of operators as a finite automaton along the chain (a matrix product operator). At each bond it carries
+    /// the operators that are still to be coupled, as few as possible. The sector is that of the whole chain; its
+    /// numbers label all bases.
     ///
     /// # Example
     /// ```rhai
@@ -172,13 +173,13 @@ mod block_functions {
         mpo.fingerprint() as INT
     }
 
-    /// Operators carried at each bond, from the left end to the right.
+    /// The number of operators carried at each bond, from left to right.
     #[rhai_fn(global, get = "widths", pure)]
     pub fn widths(mpo: &mut Arc<Mpo>) -> Array {
         mpo.widths().into_iter().map(|w| Dynamic::from(w as INT)).collect()
     }
 
-    /// The changes that terms across the bonds make to the conserved numbers on the left: an array of maps like
+    /// By how much terms across the bonds change the conserved numbers on the left: an array of maps like
     /// `#{ Sz: 1.0 }`, each change once.
     ///
     /// # Example
@@ -196,8 +197,8 @@ mod block_functions {
         mpo.transfers().into_iter().map(|label| Dynamic::from(map(label))).collect()
     }
 
-    /// The largest sum, over the sites, of the sizes of the terms that act there:
-    /// about what a change of one site costs.
+    /// The sum of the sizes of the terms that act on a site, at the site where it is largest: about the energy cost of
+    /// a change of one site.
     ///
     /// # Example
     /// ```rhai
@@ -209,8 +210,8 @@ mod block_functions {
         mpo.strength().all
     }
 
-    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least;
-    /// `strength` where there are none. Energies of electrons that a large repulsion keeps apart are of this size.
+    /// As `strength`, but only of the terms that change product states, and at least 1e-4 of `strength`; without such
+    /// terms it is `strength`. It is the energy scale of electrons that a large repulsion keeps apart.
     ///
     /// # Example
     /// ```rhai
@@ -223,8 +224,7 @@ mod block_functions {
         mpo.strength().off_diagonal
     }
 
-    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above
-    /// 1e4.
+    /// The energy unit of tolerances: 1, or a power of two near `strength` if `strength` is below 0.01 or above 1e4.
     ///
     /// # Example
     /// ```rhai
@@ -237,13 +237,13 @@ mod block_functions {
         crate::method::unit_of(mpo.strength().all)
     }
 
-    /// Whether blocks made of it are complex.
+    /// Whether blocks made from it are complex.
     #[rhai_fn(global, get = "complex", pure)]
     pub fn is_complex(mpo: &mut Arc<Mpo>) -> bool {
         mpo.is_complex()
     }
 
-    /// The same automaton for complex states, of which a real Hamiltonian otherwise takes none.
+    /// The same automaton for complex states. Without this a real Hamiltonian accepts only real states.
     ///
     /// # Example
     /// ```rhai
@@ -285,8 +285,8 @@ mod block_functions {
         edge(&mpo, Side::Right)
     }
 
-    /// As `dmrg::right_edge`, of the chain cut before site `site`: terms that reach beyond are left out. A superblock
-    /// with it takes the sector nearest to its share of the chain's.
+    /// As `dmrg::right_edge`, for the chain cut before site `site`: terms that reach beyond the cut are left out. A
+    /// superblock with it takes the sector nearest to its share of the chain's sector.
     ///
     /// # Example
     /// ```rhai
@@ -312,7 +312,7 @@ mod block_functions {
     }
 
     /// A block of one site at the end of an infinite chain of such sites, coupled to their neighbours by `bond`: a sum
-    /// of terms on sites 0 and 1; terms on site 0 alone act on every site, those that name both on every pair. All
+    /// of terms on sites 0 and 1. Terms on site 0 alone act on every site, terms on both sites act on every pair. All
     /// numbers that the coupling conserves are kept.
     ///
     /// # Options
@@ -336,8 +336,7 @@ mod block_functions {
         Ok(either_map!(&empty, b => b.extend()?))
     }
 
-    /// The block with the next site and its coupling. The product basis is kept in parts,
-    /// to be rotated into a smaller one.
+    /// The block with the next site and its coupling. The product basis is kept in parts; `rotate` truncates it.
     ///
     /// # Example
     /// ```rhai
@@ -350,7 +349,7 @@ mod block_functions {
         Ok(either_map!(&*block, b => b.grow()?))
     }
 
-    /// The block with the next site, nothing truncated.
+    /// The block with the next site, without truncation.
     ///
     /// # Example
     /// ```rhai
@@ -363,7 +362,7 @@ mod block_functions {
         Ok(either_map!(&*block, b => b.extend()?))
     }
 
-    /// A left block of a uniform chain as the right half of a chain that is its own mirror image.
+    /// A left block of a uniform chain as the right half of a mirror-symmetric chain.
     ///
     /// # Example
     /// ```rhai
@@ -395,8 +394,8 @@ mod block_functions {
         Ok(rotated(block, &basis)?)
     }
 
-    /// Whether `mirror()` gives the other half of the chain, which then has no more sites than these two halves: that
-    /// of blocks from `edge_block`.
+    /// Whether `mirror()` gives the other half of the chain, so the two halves are the whole chain. This holds for
+    /// blocks from `edge_block`.
     #[rhai_fn(global, get = "has_mirror", pure)]
     pub fn has_mirror(block: &mut AnyBlock) -> bool {
         either!(block, b => b.mpo().mirror().is_some())
@@ -420,7 +419,7 @@ mod block_functions {
         either!(block, b => b.space().sectors()) as INT
     }
 
-    /// Names of the conserved numbers that label its states and add up without end, as charges of U(1) do.
+    /// Names of the additive conserved numbers (U(1) charges) that label its states.
     ///
     /// # Example
     /// ```rhai
@@ -442,17 +441,18 @@ mod block_functions {
     }
 
     /// The Hamiltonian of two blocks side by side in a sector of conserved numbers, as an operator: `davidson`, `dot`
-    /// and `h * v` take it. Numbers that the sector does not name are free; without a sector it is the chain's.
+    /// and `h * v` take it. Numbers that the sector does not name are free; the default is the sector of the chain.
     ///
     /// # Options
-    /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with operators of block and site together, "l-1-1-r"
-    ///   with blocks and sites apart; "auto" chooses for each operator.
-    /// - `operator_memory` (float >= 0, what the vectors of a search leave): bytes of a GPU that the operators may
-    ///   take; beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends
-    ///   hold them in main memory anyway.
+    /// - `strategy` ("auto" or "LR" or "l-1-1-r"): "LR" multiplies with combined operators of block and site, "l-1-1-r"
+    ///   with blocks and sites separately; "auto" chooses for each operator.
+    /// - `operator_memory` (float >= 0, what the vectors of a search leave): bytes of GPU memory for the operators. If
+    ///   they need more, they stay in main memory and are copied to the GPU in parts during each product. Other
+    ///   backends always keep them in main memory.
     /// - `schedule` ("together" or "four-streams" or "no-streams"): how one GPU launches the products (Nemes, Barcza,
-    ///   Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185 (2014) 1570): all together, or a launch for each block of the
-    ///   result, in turn on "four-streams", or one after the other, "no-streams". The numbers are the same.
+    ///   Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185 (2014) 1570): "together", or with one launch for each block
+    ///   of the result, in turn on four streams ("four-streams") or one after the other ("no-streams"). The results are
+    ///   the same.
     ///
     /// # Example
     /// ```rhai
@@ -487,7 +487,7 @@ mod block_functions {
         Ok(joined(&left, &right, None, strategy, Handling::default())?)
     }
 
-    /// The sector of two blocks nearest to `wanted`, as a map for `superblock`. Use it when the filling times the
+    /// The sector of two blocks that is nearest to `wanted`, as a map for `superblock`. Use it if the filling times the
     /// length is not a whole number.
     ///
     /// # Example

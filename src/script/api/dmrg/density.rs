@@ -170,13 +170,13 @@ pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Resul
 
 #[export_module(root = "crate::script::native")]
 mod density_functions {
-    /// The density matrix of the "left" or "right" half of a superblock in the state `vectors`; of several columns it
+    /// The density matrix of the "left" or "right" half of a superblock in the state `vectors`; for several columns it
     /// is the weighted mean.
     ///
     /// # Options
     /// - `weights` (array or Series or range, equal): weight of each column.
-    /// - `noise` (float >= 0, 0.0): weight of White's perturbation: the state after each operator that couples the
-    ///   halves. It restores sectors that the block has lost (White 2005).
+    /// - `noise` (float >= 0, 0.0): weight of White's perturbation: each operator that couples the halves, applied to
+    ///   the state. It restores sectors that the block has lost (White 2005).
     ///
     /// # Example
     /// ```rhai
@@ -198,8 +198,8 @@ mod density_functions {
         Ok(density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?)?)
     }
 
-    /// The same for several superblocks that share the half, in different sectors, say: an array of them and one of
-    /// their vectors; `weights` are those of all columns in turn.
+    /// The same for several superblocks that share the half, for example in different sectors: an array of superblocks
+    /// and an array of their vectors. `weights` lists those of all columns in turn.
     ///
     /// # Example
     /// ```rhai
@@ -240,14 +240,14 @@ mod density_functions {
     /// The basis of the states with the largest weights. Multiplets are not split.
     ///
     /// # Options
-    /// - `states` (int >= 1, all): the most states.
-    /// - `cutoff` (0 <= float < 1, 0.0): the most weight to discard.
-    /// - `information` (float >= 0, none): the most entropy to lose (dynamic block-state selection,
-    ///   Legeza and Sólyom 2004).
-    /// - `at_least` (int >= 1, 1): so many states are kept, even where the cutoff would remove them.
-    /// - `low` (int >= 0, 0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector
-    ///   near those of the state, at most as many as `states` in all:
-    ///   what a superblock that is not the whole chain yet cannot know to matter.
+    /// - `states` (int >= 1, all): largest number of states.
+    /// - `cutoff` (0 <= float < 1, 0.0): largest weight to discard.
+    /// - `information` (float >= 0, none): largest entropy to lose (dynamic block-state selection, Legeza and Sólyom
+    ///   2004).
+    /// - `at_least` (int >= 1, 1): smallest number of states, even if the cutoff would remove them.
+    /// - `low` (int >= 0, 0): in addition, this many of the lowest states of the block's own Hamiltonian in each sector
+    ///   near those of the state; the total is at most `states`. They help while the superblock is not yet the whole
+    ///   chain: the state does not show yet that they matter.
     ///
     /// # Example
     /// ```rhai
@@ -313,8 +313,8 @@ mod density_functions {
         Series::Real(either!(basis, b => b.weights.clone()))
     }
 
-    /// White's transformation: a state of the superblock `both` in the basis of `next`, whose `side` block is that of
-    /// `both` rotated into `basis` and grown by a site. It is where the next search starts.
+    /// White's transformation: a state of the superblock `both` in the basis of `next`. The `side` block of `next` is
+    /// that of `both`, rotated into `basis` and grown by a site. The next search starts from the result.
     ///
     /// # Example
     /// ```rhai
@@ -339,7 +339,7 @@ mod density_functions {
         Ok(carried(&both, &vectors.block, &next, &basis, side)?)
     }
 
-    /// A state in the basis of a superblock: to start from it, or to stay orthogonal to it.
+    /// A state in the basis of a superblock, for example to start from it or to stay orthogonal to it.
     ///
     /// # Example
     /// ```rhai
@@ -355,7 +355,8 @@ mod density_functions {
         Ok(state.need_natural().and_then(|()| in_basis(&both, &state.state))?)
     }
 
-    /// As `dmrg::project`, for several states: their columns made orthonormal, or `()` where nothing of them is left.
+    /// As `dmrg::project`, for several states, with orthonormal columns; `()` if the superblock contains no part of
+    /// them.
     #[rhai_fn(name = "project", return_raw)]
     pub fn project_all(both: Operator, states: Array) -> Fallible<Dynamic> {
         Ok(all_in_basis(&both, &states).map(|v| v.map_or(Dynamic::UNIT, Dynamic::from))?)

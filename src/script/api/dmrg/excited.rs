@@ -27,8 +27,8 @@ fn complex(held: &HeldUniform) -> Uniform<C64> {
 
 #[export_module(root = "crate::script::native")]
 mod excited_functions {
-    /// The state moved to the left by some sites: what stood on site `by` of the cell stands on its first. An
-    /// antiferromagnet's other ground state, to which kinks lead.
+    /// The state shifted to the left by some sites: site `by` of the cell becomes its first site. For an
+    /// antiferromagnet this gives the other ground state, needed for kinks.
     ///
     /// # Example
     /// ```rhai
@@ -43,15 +43,16 @@ mod excited_functions {
         Ok(HeldUniform { state, about: held.about.clone() })
     }
 
-    /// The lowest excitations above a ground state at one wave number a site, by the quasi-particle ansatz (Haegeman et
-    /// al., PRB 85, 100408 (2012)): a Table of `energy` and `residual`. `dmrg::uniform_excitations` takes several.
+    /// The lowest excitations above a ground state at one wave number per site, by the quasi-particle ansatz (Haegeman
+    /// et al., PRB 85, 100408 (2012)): a Table of `energy` and `residual`. `dmrg::uniform_excitations` takes several
+    /// wave numbers.
     ///
     /// # Options
-    /// - `charge` (map, zero): the conserved numbers that the excitation has more than the ground state.
+    /// - `charge` (map, zero): the conserved numbers of the excitation minus those of the ground state.
     /// - `to` (UniformState, none): another ground state on the right, for kinks.
     /// - `count` (int >= 1, 1): how many.
-    /// - `tol` (1e-8): the residual at which they are found.
-    /// - `most` (int >= 3, 200): most vectors of a search.
+    /// - `tol` (1e-8): the residual at which the search ends.
+    /// - `most` (int >= 3, 200): largest number of vectors in a search.
     ///
     /// # Example
     /// ```rhai

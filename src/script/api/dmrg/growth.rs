@@ -26,10 +26,10 @@ type AnyGrowth = Either<Arc<Growth<f64>>, Arc<Growth<C64>>>;
 
 #[export_module(root = "crate::script::native")]
 mod growth_functions {
-    /// A chain that grows from its middle towards the ground state of an infinite one, from a state of a cell of two
-    /// sites or more, by `grown`, which gives a new one (McCulloch 2008). `energy` (of a site) is what the last cell
-    /// has added, and `mismatch` how far the Schmidt values are from those that the cell before has left: 0 where a
-    /// cell more changes nothing. `state()` is the state whose every cell is like the last one.
+    /// A chain that grows in its middle towards the ground state of an infinite chain (McCulloch 2008). It starts from
+    /// a state of a cell of at least two sites; `grown` returns the next, longer chain. `energy` (per site) is what the
+    /// last cell has added. `mismatch` is the distance of the Schmidt values from those of the previous cell; it is 0
+    /// if another cell changes nothing. `state()` is the infinite state whose cells are all like the last one.
     ///
     /// # Example
     /// ```rhai
@@ -49,12 +49,12 @@ mod growth_functions {
         })
     }
 
-    /// The chain with one cell more in its middle.
+    /// The chain with one more cell in its middle.
     ///
     /// # Options
-    /// - `states` (int >= 1, 64): most states of a bond.
-    /// - `cutoff` (0 <= float < 1, 1e-16): weights below this get no state.
-    /// - `doubt` (false): look for lower states that the prediction does not overlap with.
+    /// - `states` (int >= 1, 64): largest number of states at a bond.
+    /// - `cutoff` (0 <= float < 1, 1e-16): states of smaller weight are dropped.
+    /// - `doubt` (false): look for lower states that are orthogonal to the prediction.
     #[rhai_fn(global, name = "grown", pure, return_raw)]
     pub fn grown(chain: &mut AnyGrowth, o: Options) -> Fallible<AnyGrowth> {
         let session = session()?;
@@ -69,19 +69,20 @@ mod growth_functions {
         either!(chain, s => s.found()).map_or(Dynamic::UNIT, |f| (f.energy / n).into())
     }
 
-    /// The distance of the Schmidt values in the middle from those of the cell before; none before the second cell.
+    /// The distance of the Schmidt values in the middle from those of the previous cell; not defined before the second
+    /// cell.
     #[rhai_fn(global, get = "mismatch", pure)]
     pub fn growth_mismatch(chain: &mut AnyGrowth) -> Dynamic {
         either!(chain, s => s.found()).map_or(Dynamic::UNIT, |f| f.mismatch.into())
     }
 
-    /// The largest weight that a bond has lost in the last step.
+    /// The largest weight discarded at a bond in the last step.
     #[rhai_fn(global, get = "discarded", pure)]
     pub fn growth_discarded(chain: &mut AnyGrowth) -> FLOAT {
         either!(chain, s => s.found()).map_or(0.0, |f| f.lost)
     }
 
-    /// Most states of a bond.
+    /// The largest number of states at a bond.
     #[rhai_fn(global, get = "states", pure)]
     pub fn growth_states(chain: &mut AnyGrowth) -> INT {
         either!(chain, s => s.states()) as INT
@@ -94,8 +95,8 @@ mod growth_functions {
         Ok(HeldUniform { state, about: Rc::default() })
     }
 
-    /// The same state in a shorter cell, of which this one's is several copies. Its `alike` says how well the shorter
-    /// cell can hold it: 1 where all copies are alike, less where the state repeats itself only after all of them.
+    /// The same state in a shorter cell, if the present cell is several copies of it. `alike` of the result is 1 if all
+    /// copies are equal. It is smaller if the state repeats only with the longer cell.
     ///
     /// # Example
     /// ```rhai
@@ -115,7 +116,7 @@ mod growth_functions {
         Ok(HeldUniform { state, about: Rc::new(about) })
     }
 
-    /// The same state in a cell of `times` copies of its own.
+    /// The same state in a cell of `times` copies of the present one.
     ///
     /// # Example
     /// ```rhai

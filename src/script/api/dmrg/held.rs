@@ -81,7 +81,7 @@ impl Held {
     pub(super) fn need_natural(&self) -> Result<()> {
         match self.order()? {
             None => Ok(()),
-            Some(_) => Err(Error::input("the sites of this state stand in another order along its chain than they are numbered")
+            Some(_) => Err(Error::input("the order of the sites of this state along its chain is not that of their numbers")
                 .hint("`dmrg::finite` takes it as it is; by hand, work with `h.reordered(gs.order)`, `chain.reordered(gs.order)` and `gs.with_properties(#{ order: () })`")),
         }
     }

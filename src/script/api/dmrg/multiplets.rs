@@ -35,7 +35,7 @@ fn products(held: &Held, places: &[usize]) -> Result<Vec<f64>> {
 #[export_module(root = "crate::script::native")]
 mod multiplet_functions {
     /// The component with Sz = `m` of a state of total spin, as a DmrgState of the sector of Sz, for functions that
-    /// need a definite component. Its bonds have some three times as many states.
+    /// need a definite component. Its bonds have about three times as many states.
     ///
     /// # Example
     /// ```rhai
@@ -60,7 +60,7 @@ mod multiplet_functions {
         Ok(component)
     }
 
-    /// The total spin of a state that was found in a sector of S; `()` of others.
+    /// The total spin of a state that was found in a sector of S; otherwise `()`.
     ///
     /// # Example
     /// ```rhai
@@ -75,8 +75,8 @@ mod multiplet_functions {
         twice.map_or(Dynamic::UNIT, |twice| (FLOAT::from(twice) / 2.0).into())
     }
 
-    /// The scalar products `<S_i . S_j>` of the spins of all pairs of sites, a row for each i;
-    /// `s (s + 1)` on the diagonal.
+    /// The scalar products `<S_i . S_j>` of the spins of all pairs of sites, with one row per i and `s (s + 1)` on the
+    /// diagonal.
     ///
     /// # Options
     /// - `sites` (any, all): an array of the sites, ascending.

@@ -28,8 +28,8 @@ pub(super) fn to_array(order: &[usize]) -> Array {
 
 #[export_module(root = "crate::script::native")]
 mod order_functions {
-    /// Says in which order `dmrg::finite` lines up the sites of a sum: an array of all of them as they stand in the
-    /// chain. The terms keep their numbers, and so do the sites of the state that is found.
+    /// Sets the order in which `dmrg::finite` puts the sites of a sum along the chain: an array of all site numbers.
+    /// The sites keep their numbers in the terms and in the resulting state.
     ///
     /// # Example
     /// ```rhai
@@ -47,7 +47,7 @@ mod order_functions {
         Ok(order_of(&order).and_then(|order| sum.set_order(order))?)
     }
 
-    /// The order that `set_order` or a model on a lattice gave it, or `()`.
+    /// The order set by `set_order` or by a model on a lattice, or `()`.
     #[rhai_fn(global, get = "order", pure)]
     pub fn order(sum: &mut OpSum) -> Dynamic {
         sum.order().map_or(Dynamic::UNIT, |order| to_array(order).into())
@@ -78,9 +78,9 @@ mod order_functions {
         Ok(order_of(&order).and_then(|order| sites.reordered(&order))?)
     }
 
-    /// An order of `n` sites along a chain that has few bonds across its cuts, for `bonds` given as arrays that begin
-    /// with two sites, as `lattice.bonds()` does: around a long cylinder, not along. It is the order of the numbers
-    /// unless a better one is found.
+    /// An order of `n` sites along a chain with few bonds across its cuts. `bonds` is an array of arrays that begin
+    /// with two sites, like `lattice.bonds()`. On a long cylinder the order goes around it, not along it. The sites
+    /// keep the order of their numbers unless a better one is found.
     ///
     /// # Example
     /// ```rhai

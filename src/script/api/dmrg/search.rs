@@ -40,8 +40,8 @@ fn search_from(h: &Arc<Repeated>, state: &AnyUniform) -> Result<AnySearch> {
 #[export_module(root = "crate::script::native")]
 mod search_functions {
     /// The automaton of a sum of operators that every cell of an infinite chain repeats, in the sector of the cell's
-    /// conserved numbers. Sites beyond the cell are those of the cells behind it. `widths` are the operators that it
-    /// carries across each bond, from that before the cell on.
+    /// conserved numbers. Sites beyond the cell are those of the following cells. `widths` are the numbers of operators
+    /// carried across each bond, beginning with the bond before the cell.
     ///
     /// # Example
     /// ```rhai
@@ -65,21 +65,20 @@ mod search_functions {
         Series::Real(widths.into_iter().map(|w| w as f64).collect())
     }
 
-    /// The largest sum, over the sites of the cell, of the sizes of the terms that act there.
+    /// The sum of the sizes of the terms that act on a site, at the site of the cell where it is largest.
     #[rhai_fn(global, get = "strength", pure)]
     pub fn cell_strength(h: &mut Arc<Repeated>) -> FLOAT {
         h.strength.all
     }
 
-    /// As `strength`, of the terms that change products of the sites' states, but 1e-4 of `strength` at least;
-    /// `strength` where there are none.
+    /// As `strength`, but only of the terms that change product states, and at least 1e-4 of `strength`; without such
+    /// terms it is `strength`.
     #[rhai_fn(global, get = "off_diagonal", pure)]
     pub fn cell_off_diagonal(h: &mut Arc<Repeated>) -> FLOAT {
         h.strength.off_diagonal
     }
 
-    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above
-    /// 1e4.
+    /// The energy unit of tolerances: 1, or a power of two near `strength` if `strength` is below 0.01 or above 1e4.
     #[rhai_fn(global, get = "unit", pure)]
     pub fn cell_unit(h: &mut Arc<Repeated>) -> FLOAT {
         crate::method::unit_of(h.strength.all)
@@ -111,11 +110,12 @@ mod search_functions {
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }
 
-    /// A random state of an infinite chain, with few states at each bond and the numbers of a product state's cell.
+    /// A random state of an infinite chain, with few states at each bond and the conserved numbers of a product state's
+    /// cell.
     ///
     /// # Options
-    /// - `states` (int >= 1, 6): most states of a bond.
-    /// - `seed` (int or string, the session's): of the random numbers.
+    /// - `states` (int >= 1, 6): largest number of states at a bond.
+    /// - `seed` (int or string, the session's): seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -134,8 +134,8 @@ mod search_functions {
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }
 
-    /// The names of the local states of a product state of a cell that is low in energy: of those of the lowest `<H>`
-    /// the one that the Hamiltonian changes most.
+    /// The names of the local states of a product state of a cell with low energy. Among the product states of the
+    /// lowest `<H>` it is the one that the Hamiltonian changes most.
     ///
     /// # Example
     /// ```rhai
@@ -152,8 +152,8 @@ mod search_functions {
         Ok(states.into_iter().enumerate().map(name).collect::<Result<Array>>()?)
     }
 
-    /// A search for the ground state of an infinite chain, from a state of it, by `step`, `widened` and `cut`, each of
-    /// which gives a new search. `energy` (of a site) and `gradient` are of the state that the last step began with.
+    /// A search for the ground state of an infinite chain, starting from a state of this chain. `step`, `widened` and
+    /// `cut` each return a new search. `energy` (per site) and `gradient` belong to the state before the last step.
     ///
     /// # Example
     /// ```rhai
@@ -183,8 +183,8 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.step(&device, &task)?)))
     }
 
-    /// The search with bonds of up to `states` states, as far as the Hamiltonian adds any to two neighbouring sites.
-    /// The state stays what it is.
+    /// The search with bonds of up to `states` states. New states are those that the Hamiltonian adds on two
+    /// neighbouring sites. The state itself does not change.
     #[rhai_fn(global, name = "widened", pure, return_raw)]
     pub fn widened(run: &mut AnySearch, states: INT) -> Fallible<AnySearch> {
         let device = session()?.device();
@@ -192,16 +192,16 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.widened(&device, states)?)))
     }
 
-    /// The search with bonds of at most `states` states, without weights below `least`.
+    /// The search with bonds of at most `states` states and without states of weight below `least`.
     #[rhai_fn(global, name = "cut", pure, return_raw)]
     pub fn cut(run: &mut AnySearch, states: INT, least: Real) -> Fallible<AnySearch> {
         let states = usize::try_from(states).unwrap_or(0);
         Ok(either_map!(run, s => Arc::new(s.cut(states, least)?.0)))
     }
 
-    /// The search with its states, of at most `states` a bond and none of weights below `least`, moved to the sectors,
-    /// and the kinds of states within them, where the ground state of two neighbouring sites has more weight: a state
-    /// gives way to one of `gain` times its weight. `moved` says how many have moved.
+    /// The search with its states moved to the sectors, and the kinds of states within them, where the ground state of
+    /// two neighbouring sites has more weight. A state is replaced by one of at least `gain` times its weight. At most
+    /// `states` remain at a bond, and none of weight below `least`. `moved` is the number of replaced states.
     #[rhai_fn(global, name = "reshared", pure, return_raw)]
     pub fn reshared(run: &mut AnySearch, states: INT, least: Real, gain: Real) -> Fallible<AnySearch> {
         let session = session()?;
@@ -210,7 +210,7 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.reshared(&device, most, &task)?)))
     }
 
-    /// How many states `reshared` has moved to other sectors.
+    /// The number of states that `reshared` has moved to other sectors.
     #[rhai_fn(global, get = "moved", pure)]
     pub fn search_moved(run: &mut AnySearch) -> INT {
         either!(run, s => s.moved()) as INT
@@ -227,20 +227,20 @@ mod search_functions {
         either!(run, s => s.found()).map_or(Dynamic::UNIT, |f| f.gradient.into())
     }
 
-    /// Most states of a bond.
+    /// The largest number of states at a bond.
     #[rhai_fn(global, get = "states", pure)]
     pub fn search_states(run: &mut AnySearch) -> INT {
         either!(run, s => s.state().widths()).into_iter().max().unwrap_or(0) as INT
     }
 
-    /// The state so far, in canonical form.
+    /// The present state, in canonical form.
     #[rhai_fn(global, name = "state", pure, return_raw)]
     pub fn search_state(run: &mut AnySearch) -> Fallible<HeldUniform> {
         let state = either_map!(run, s => Arc::new(s.state().regauged()?));
         Ok(HeldUniform { state, about: Rc::default() })
     }
 
-    /// The state in canonical form, with its energy a site, its `gradient` and its `variance`.
+    /// The state in canonical form, with its energy per site, its `gradient` and its `variance`.
     #[rhai_fn(global, name = "settled", pure, return_raw)]
     pub fn settled(run: &mut AnySearch) -> Fallible<HeldUniform> {
         let session = session()?;

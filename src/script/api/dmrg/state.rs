@@ -72,8 +72,8 @@ fn right_blocks_of(mpo: &Arc<Mpo>, state: &Held, others: &[Held], cut: &Truncati
 
 #[export_module(root = "crate::script::native")]
 mod state_functions {
-    /// The state of the whole chain that a vector of a superblock stands for. `about` is what is known of it: `energy`,
-    /// `discarded` and the like, which become its properties.
+    /// The state of the whole chain that a vector of a superblock represents. The entries of `about`, such as `energy`
+    /// and `discarded`, become its properties.
     ///
     /// # Example
     /// ```rhai
@@ -104,11 +104,11 @@ mod state_functions {
         Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
     }
 
-    /// Product states of a sector that are low in energy, as arrays of names for `product_state` or the option `start`,
-    /// ascending in their expectation value of `h`: the minimum of the diagonal of `h` in the basis of product states,
-    /// and one that also counts the states that `h` mixes them with. They are built site after site, which finds the
-    /// minimum where terms reach few sites along the chain, and by annealing with the session's seed; there may be one
-    /// only, or none.
+    /// Product states of a sector with low energy, as arrays of names for `product_state` or the option `start`, in
+    /// ascending order of the expectation value of `h`. One is the minimum of the diagonal of `h` in the basis of
+    /// product states; another also counts the states that `h` mixes with it. They are built site by site, which finds
+    /// the minimum if terms reach only few sites along the chain, and by annealing with the session's seed. There may
+    /// be only one, or none.
     ///
     /// # Example
     /// ```rhai
@@ -128,7 +128,8 @@ mod state_functions {
         Ok(all)
     }
 
-    /// The right blocks of a chain in a state's own basis: entry `i` holds the sites from `i` on, from 1 to the end.
+    /// The right blocks of a chain in the basis of a state: entry `i` contains all sites from `i` on, for `i` from 1 to
+    /// the end.
     ///
     /// # Example
     /// ```rhai
@@ -142,12 +143,12 @@ mod state_functions {
         Ok(right_blocks_of(&mpo, &state, &[], &Truncation::default())?)
     }
 
-    /// As `dmrg::right_blocks(mpo, state)`, in bases that also hold what other states have on the right (Yang, White
-    /// 2020): those of their states that are not there yet and have the largest weights.
+    /// As `dmrg::right_blocks(mpo, state)`, in bases enlarged by the right parts of other states (Yang, White 2020):
+    /// the missing states with the largest weights are added.
     ///
     /// # Options
-    /// - `states` (int >= 1, as many as there are): most states of a bond in all.
-    /// - `cutoff` (0 <= float < 1, 1e-9): weights of the others below this, of 1 each, are left out.
+    /// - `states` (int >= 1, as many as there are): largest total number of states at a bond.
+    /// - `cutoff` (0 <= float < 1, 1e-9): smaller weights of the other states, each of norm 1, are left out.
     ///
     /// # Example
     /// ```rhai
@@ -175,36 +176,35 @@ mod state_functions {
         matches!(held.state, Either::Complex(_))
     }
 
-    /// `<H>` of the state as it is kept, where `dmrg::finite` found it; what it was given as `energy` otherwise.
+    /// `<H>` of the stored state if `dmrg::finite` found it; otherwise the value that was given as `energy`.
     #[rhai_fn(global, get = "energy", pure, return_raw)]
     pub fn energy(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("energy")?)
     }
 
-    /// The largest weight that a truncation of the last sweep discarded; of states that were evolved, applied to or
-    /// added, the sum over all bonds and steps.
+    /// The largest weight discarded by a truncation in the last sweep. For states from evolutions, `dmrg::apply` and
+    /// `dmrg::combine` it is the sum over all bonds and steps.
     #[rhai_fn(global, get = "discarded", pure, return_raw)]
     pub fn discarded(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("discarded")?)
     }
 
-    /// `<H^2> - <H>^2` of the state as it is kept: how far it is from an eigenstate of the Hamiltonian that it was
-    /// found for. `state.variance(h)` is that of any sum.
+    /// `<H^2> - <H>^2` of the stored state: how far it is from an eigenstate of the Hamiltonian of the search.
+    /// `state.variance(h)` is the variance of any sum.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
     pub fn known_variance(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("variance")?)
     }
 
-    /// The lowest energy that the last sweep met at any bond, before the bases were cut further:
-    /// what other programs report.
+    /// The lowest energy at any bond of the last sweep, before further truncation. Other programs report this energy.
     #[rhai_fn(global, get = "lowest", pure, return_raw)]
     pub fn lowest(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("lowest")?)
     }
 
-    /// The order in which the sites stand along the chain of blocks: site `order[k]` at place `k`; `()` where that is
-    /// the order of their numbers. Bonds (`entropy`, `spectrum`, `states`) are those of the chain;
-    /// all that names sites goes by their numbers.
+    /// The order of the sites along the chain of blocks: site `order[k]` is at place `k`; `()` if it is the order of
+    /// their numbers. Bonds (`entropy`, `spectrum`, `states`) are those of the chain; sites are always named by their
+    /// numbers.
     #[rhai_fn(global, get = "order", pure)]
     pub fn order(held: &mut Held) -> Dynamic {
         held.about.get("order").cloned().unwrap_or(Dynamic::UNIT)
@@ -216,7 +216,7 @@ mod state_functions {
         Ok(held.known("energies")?)
     }
 
-    /// The other target states, if there were several, by energy.
+    /// The other target states of a search for several, by energy.
     #[rhai_fn(global, get = "excited", pure, return_raw)]
     pub fn excited(held: &mut Held) -> Fallible<Dynamic> {
         if !held.about.contains_key("excited") && held.about.contains_key("energies") {
@@ -225,14 +225,14 @@ mod state_functions {
         Ok(held.known("excited")?)
     }
 
-    /// The table of the sweeps: `sweep`, `energy`, `states`, `discarded` weight, largest `entropy`, `seconds`, `bytes`
-    /// of memory and Davidson `iterations`.
+    /// The table of the sweeps: `sweep`, `energy`, `states`, `discarded` (weight), `entropy` (the largest), `seconds`,
+    /// `bytes` (of memory) and `iterations` (of Davidson's method).
     #[rhai_fn(global, get = "sweeps", pure, return_raw)]
     pub fn sweeps(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("sweeps")?)
     }
 
-    /// Whether the energy had settled before the sweeps ended, with a variance that the discarded weight explains.
+    /// Whether the energy had converged before the sweeps ended, with a variance that the discarded weight explains.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
     pub fn converged(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("converged")?)
@@ -293,11 +293,11 @@ mod state_functions {
         Ok(Series::Real(all.swap_remove(at)))
     }
 
-    /// The expectation value of an operator on each site; a fermionic one has its string of signs before it.
+    /// The expectation value of an operator on each site. A fermionic operator includes its string of signs.
     ///
     /// # Options
-    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operator or are of no
-    ///   interest.
+    /// - `sites` (any, all): an ascending array of the sites to measure, for example if other sites do not have the
+    ///   operator.
     ///
     /// # Example
     /// ```rhai
@@ -343,11 +343,11 @@ mod state_functions {
         Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0)?)
     }
 
-    /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
+    /// The correlations `<A_i B_j>` of all pairs of sites, with one row per i. Fermionic signs are included.
     ///
     /// # Options
-    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operators or are of no
-    ///   interest.
+    /// - `sites` (any, all): an ascending array of the sites to measure, for example if other sites do not have the
+    ///   operators.
     ///
     /// # Example
     /// ```rhai
@@ -369,7 +369,7 @@ mod state_functions {
         Ok(Matrix::new(n, n, simple(values))?)
     }
 
-    /// The scalar product of two states of one chain, with their norms; 0 for states of different sectors.
+    /// The scalar product of two states of one chain, norms included; 0 for states of different sectors.
     ///
     /// # Example
     /// ```rhai
@@ -390,7 +390,7 @@ mod state_functions {
         Ok(value.map(number)?)
     }
 
-    /// States kept at each bond; multiplets of a state of total spin.
+    /// The number of states kept at each bond; for a state of total spin, the number of multiplets.
     #[rhai_fn(global, get = "states", pure)]
     pub fn states(held: &mut Held) -> Series {
         Series::Real(either!(&held.state, s => s.widths()).into_iter().map(|w| w as f64).collect())
@@ -402,12 +402,12 @@ mod state_functions {
         either!(&held.state, s => s.sector()).into_iter().map(|(n, q)| (n.into(), q.into())).collect()
     }
 
-    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy
-    /// reads, of the state without the excited ones beside it. There `site0_block0`, .. are the blocks of the first
-    /// site's tensor, each a matrix between a sector of the bond before and one of the bond behind, and row k of
-    /// `site0_index` has block k's sector before, state of the site, and sector behind. `bond0_dims` and
-    /// `bond0_charges` have the size and the conserved numbers of the sectors of the bond before site 0,
-    /// `state0_charges` those of the site's states, and `norm` is a factor of the product of all tensors.
+    /// Writes the state and its properties to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy reads. The
+    /// archive does not contain the excited states. In the archive, `site0_block0`, .. are the blocks of the first
+    /// site's tensor. Each block is a matrix between a sector of the left bond and a sector of the right bond. Row k of
+    /// `site0_index` holds the left sector, the state of the site and the right sector of block k. `bond0_dims` and
+    /// `bond0_charges` are the sizes and the conserved numbers of the sectors of the bond before site 0,
+    /// `state0_charges` those of the site's states. `norm` is a factor of the product of all tensors.
     ///
     /// # Example
     /// ```rhai
@@ -422,7 +422,7 @@ mod state_functions {
         Ok(save_state(held, file)?)
     }
 
-    /// A state that `gs.save(file)` wrote, and nothing else; `load` knows them too.
+    /// Reads a state written by `gs.save(file)`, and no other file; `load` reads it too.
     ///
     /// # Example
     /// ```rhai

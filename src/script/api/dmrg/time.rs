@@ -50,8 +50,8 @@ fn schmidt_of(both: &Operator, v: &Vector, side: &str) -> Result<AnyDensity> {
 
 #[export_module(root = "crate::script::native")]
 mod time_functions {
-    /// The density matrix of one half of a superblock ("left" or "right") for one vector, by its singular values: where
-    /// `density_matrix` knows weights to 1e-16 of all, these are known to 1e-30.
+    /// The density matrix of one half of a superblock ("left" or "right") for one vector, from its singular values.
+    /// Weights are accurate to 1e-30 of the total; those of `density_matrix` to 1e-16.
     ///
     /// # Example
     /// ```rhai
@@ -67,9 +67,10 @@ mod time_functions {
     }
 
     /// Infinite temperature as a state (Verstraete, Garcia-Ripoll, Cirac 2004): all product states of a sector with
-    /// equal weights, each site beside a copy of itself that nothing acts on. Operators keep their names and sites, so
-    /// that `expect`, `correlations` and `dmrg::evolve` take the same sums; `log_states` is the logarithm of the number
-    /// of states. Half of an imaginary time `-I * beta` takes it to the inverse temperature `beta` (`dmrg::thermal`).
+    /// equal weights. Each site has a copy beside it on which no operator acts. Operators keep their names and sites,
+    /// so `expect`, `correlations` and `dmrg::evolve` take the same sums. `log_states` is the logarithm of the number
+    /// of states. Evolution over the imaginary time `-I * beta / 2` gives the inverse temperature `beta`
+    /// (`dmrg::thermal`).
     ///
     /// # Example
     /// ```rhai
@@ -82,8 +83,8 @@ mod time_functions {
         hot(&chain, &sector, None)
     }
 
-    /// As `dmrg::purified(chain, sector)`, for a Hamiltonian that does not conserve all numbers of its sites: those
-    /// that it conserves are the same on the sites and on their copies.
+    /// As `dmrg::purified(chain, sector)`, for a Hamiltonian that does not conserve all numbers of its sites. The
+    /// numbers that it conserves are equal on the sites and on their copies.
     ///
     /// # Example
     /// ```rhai
@@ -97,7 +98,7 @@ mod time_functions {
     }
 
     /// As `dmrg::white_transformation(both, v, next, basis, side)`, where the `side` block of `next` is that of `both`
-    /// grown by a site as it is, without a new basis.
+    /// grown by a site, without a change of basis.
     #[rhai_fn(name = "white_transformation", return_raw)]
     pub fn white_transformation_unmoved(
         both: Operator,
@@ -118,7 +119,7 @@ fn hot(chain: &Sites, sector: &Map, of: Option<&OpSum>) -> Fallible<Held> {
 
 #[export_module(root = "crate::script::native")]
 mod internal_functions {
-    /// How many sites on the terms of a sum reach, at most.
+    /// The largest distance between sites in a term of a sum.
     pub fn reach(sum: OpSum) -> INT {
         let of = |term: &Term| {
             let sites = || term.factors.iter().map(|f| f.1);
@@ -127,13 +128,13 @@ mod internal_functions {
         if sum.tails().is_empty() { sum.terms().iter().map(of).max().unwrap_or(0) as INT } else { INT::MAX }
     }
 
-    /// How far two sums on `sites` sites are apart: the sum of the moduli by which the coefficients of each product
-    /// differ.
+    /// The distance between two sums on `sites` sites: the sum of the moduli of the differences of their coefficients,
+    /// over all products.
     pub fn apart(a: OpSum, b: OpSum, sites: INT) -> FLOAT {
         a.apart(&b, usize::try_from(sites).unwrap_or(0))
     }
 
-    /// The other states that sites `i` and `j` of a product state may have without a change of the sector's numbers:
+    /// The other states that sites `i` and `j` of a product state can have at the same conserved numbers of the sector:
     /// pairs of names.
     #[rhai_fn(return_raw)]
     pub fn other_states(sites: Sites, names: Array, i: INT, j: INT, sector: Map) -> Fallible<Array> {

@@ -127,34 +127,34 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<Option<HeldUniform>> {
 
 #[export_module(root = "crate::script::native")]
 mod uniform_functions {
-    /// The energy a site, where `dmrg::uniform` found the state.
+    /// The energy per site, if `dmrg::uniform` found the state.
     #[rhai_fn(global, get = "energy", pure, return_raw)]
     pub fn energy(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("energy")?)
     }
 
-    /// The gradient of the energy in the matrices of a site, its norm, the largest of the cell: 0 for the best state
-    /// with this number of states a bond.
+    /// The norm of the gradient of the energy with respect to the matrices of a site, the largest in the cell. It is 0
+    /// for the best state with this number of states per bond.
     #[rhai_fn(global, get = "gradient", pure, return_raw)]
     pub fn gradient(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("gradient")?)
     }
 
-    /// The variance of the energy a site, as seen by two neighbouring sites, which is all of it where terms reach no
-    /// further (Hubig, Haegeman, Schollwoeck 2018): 0 for an eigenstate.
+    /// The two-site variance of the energy per site (Hubig, Haegeman, Schollwoeck 2018). It is the full variance if
+    /// terms act only on neighbouring sites, and 0 for an eigenstate.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
     pub fn variance(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("variance")?)
     }
 
-    /// Whether gradient and energy had settled, no other search found a lower energy, and more states would not lower
-    /// it visibly.
+    /// Whether gradient and energy had converged, no other search found a lower energy, and more states would not lower
+    /// it noticeably.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
     pub fn converged(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("converged")?)
     }
 
-    /// The table of the steps: `step`, `energy`, `gradient` (by "idmrg" the `mismatch`) and `states`.
+    /// The table of the steps: `step`, `energy`, `gradient` (for "idmrg" the `mismatch`) and `states`.
     #[rhai_fn(global, get = "steps", pure, return_raw)]
     pub fn steps(held: &mut HeldUniform) -> Fallible<Dynamic> {
         Ok(held.known("steps")?)
@@ -192,8 +192,8 @@ mod uniform_functions {
         Ok(simple(either!(&held.state, s => s.local(operator))?))
     }
 
-    /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it. For the
-    /// Hamiltonian, which every cell repeats, it is the energy of a cell.
+    /// The expectation value of a sum of operators. Sites beyond the cell are those of the following cells. For the
+    /// Hamiltonian, whose terms repeat in every cell, it is the energy per cell.
     ///
     /// # Example
     /// ```rhai
@@ -207,12 +207,11 @@ mod uniform_functions {
         Ok(number(either!(&held.state, s => s.expectation(&sum))?))
     }
 
-    /// The correlations `<A_i B_(i + r)>` from a site of the cell to those behind it: a Table of `distance`, from 0 to
-    /// `range`, `value`, and `connected`, which is `value` less `<A_i> <B_(i + r)>`.
-    /// Fermionic operators have their signs.
+    /// The correlations `<A_i B_(i + r)>` from a site of the cell to the following sites: a Table of `distance`, from 0
+    /// to `range`, `value`, and `connected`, which is `value` minus `<A_i> <B_(i + r)>`. Fermionic signs are included.
     ///
     /// # Options
-    /// - `site` (int >= 0, 0): the site of the cell that A stands on.
+    /// - `site` (int >= 0, 0): the site of A in the cell.
     ///
     /// # Example
     /// ```rhai
@@ -251,13 +250,13 @@ mod uniform_functions {
         ])?)
     }
 
-    /// The largest eigenvalues of the transfer matrix of a cell: a Table of `modulus`, descending, `wave`, their phases
-    /// as wave numbers a site (pi for what alternates), and `length`, the correlation length in sites. The first one,
-    /// 1, is the state itself; a second one of modulus 1 tells of a superposition of several states.
+    /// The largest eigenvalues of the transfer matrix of a cell: a Table of `modulus` (descending), `wave` (their
+    /// phases as wave numbers per site, pi for alternating correlations) and `length` (the correlation length in
+    /// sites). The first eigenvalue, 1, belongs to the state itself. A second eigenvalue of modulus 1 indicates a
+    /// superposition of several states.
     ///
     /// # Options
-    /// - `charge` (map, zero): the change of conserved numbers of the operators whose correlations it describes,
-    ///   like `#{ Sz: 1 }`.
+    /// - `charge` (map, zero): the change of conserved numbers by the correlated operators, like `#{ Sz: 1 }`.
     ///
     /// # Example
     /// ```rhai
@@ -283,8 +282,8 @@ mod uniform_functions {
         ])?)
     }
 
-    /// The correlation length in sites: the largest of all charges, of which those of up to two quanta are looked at. 0
-    /// for a product state, infinite for a superposition of several states.
+    /// The correlation length in sites: the largest over all charges of up to two quanta. It is 0 for a product state,
+    /// infinite for a superposition of several states.
     ///
     /// # Example
     /// ```rhai
@@ -298,8 +297,8 @@ mod uniform_functions {
     }
 
     /// The correlation length of each charge of up to two quanta: a Table of the conserved numbers, `length` and
-    /// `wave`, the wave number a site of the correlations that decay so. Operators that change the numbers by that
-    /// charge have no longer correlations.
+    /// `wave`, the wave number per site of these correlations. Operators that change the numbers by that charge have no
+    /// correlations longer than this.
     ///
     /// # Example
     /// ```rhai
@@ -369,7 +368,7 @@ mod uniform_functions {
         Ok(Table::from_columns(columns)?)
     }
 
-    /// The overlap with another state, a site: 1 for the same state, less for any other.
+    /// The overlap with another state, per site: 1 for the same state, less for any other.
     ///
     /// # Example
     /// ```rhai
@@ -424,10 +423,10 @@ mod uniform_functions {
         matches!(held.state, Either::Complex(_))
     }
 
-    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy
-    /// reads, with the isometries `left0_block0`, .. and `right0_block0`, .., the matrices `centre0_block0`, .. of the
-    /// bonds (bond i lies before site i of the cell), and what `DmrgState`'s `save` says of the rest. The states of the
-    /// last site count less the numbers of a cell.
+    /// Writes the state and its properties to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy reads. The
+    /// archive holds the isometries `left0_block0`, .. and `right0_block0`, .., the matrices `centre0_block0`, .. of
+    /// the bonds (bond i is before site i of the cell), and the other entries as for `save` of a DmrgState. For the
+    /// states of the last site, the conserved numbers of a cell are subtracted.
     ///
     /// # Example
     /// ```rhai

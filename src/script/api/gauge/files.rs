@@ -50,11 +50,11 @@ pub(in crate::script::api) fn load(path: &Path, file: &str, o: &Options) -> Resu
 #[export_module(root = "crate::script::native")]
 mod saving {
     /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives. With several ranks, the first
-    /// one writes, and the others send it their parts piece by piece.
+    /// one writes; the others send it their parts piece by piece.
     ///
     /// # Options
-    /// - `format` ("nersc" or "nersc-12" or "ildg", by the name): "nersc-12" has two rows of each link.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `format` ("nersc" or "nersc-12" or "ildg", by the name): "nersc-12" stores two rows of each link.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     ///
     /// # Example
     /// ```rhai

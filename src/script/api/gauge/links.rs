@@ -37,8 +37,8 @@ fn signs(value: &Dynamic) -> Result<[f64; 4]> {
 
 #[export_module(root = "crate::script::native")]
 mod links_functions {
-    /// The same field with other boundaries for fermions: one for the time direction, or an array of four. (For a
-    /// Lattice, one name sets all directions.) Links and observables of the gauge field do not change.
+    /// The same field with other boundary conditions for fermions: one name for the time direction, or an array of
+    /// four. (For a Lattice, one name sets all directions.) Links and observables of the gauge field do not change.
     ///
     /// # Example
     /// ```rhai
@@ -91,8 +91,8 @@ mod links_functions {
         Ok(Matrix::new(3, 3, Series::Complex(u.link(site, mu)?.to_vec()))?)
     }
 
-    /// The field with another link of a site, by its number or its four coordinates, in a direction: a 3 x 3 Matrix in
-    /// SU(3), to 1e-10.
+    /// The field with one link replaced by a 3 x 3 Matrix in SU(3), to 1e-10. The site is given by its number or its
+    /// four coordinates, together with a direction.
     ///
     /// # Example
     /// ```rhai
@@ -106,9 +106,9 @@ mod links_functions {
         Ok(u.with_link(site, mu, su3_of(&m)?)?)
     }
 
-    /// The field in the gauge of a function that takes the coordinates of a site, an array of four whole numbers, and
-    /// returns a 3 x 3 Matrix g in SU(3): U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. Observables and spectra stay as they
-    /// are. With several ranks, each rank calls it for all sites.
+    /// The gauge transform of the field: U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. The function takes the coordinates of
+    /// a site, an array of four whole numbers, and returns g, a 3 x 3 Matrix in SU(3). Observables and spectra do not
+    /// change. With several ranks, each rank calls the function for all sites.
     ///
     /// # Options
     /// - `progress` (true): show a bar.
@@ -129,7 +129,7 @@ mod links_functions {
         calls.finish(field)
     }
 
-    /// Heatbath sweeps that the field has had; NERSC archives keep them as SEQUENCE_NUMBER.
+    /// The number of heatbath sweeps of the field so far; NERSC archives store it as SEQUENCE_NUMBER.
     ///
     /// # Example
     /// ```rhai

@@ -20,9 +20,9 @@ pub(super) fn module() -> Module {
 
 #[export_module(root = "crate::script::native")]
 mod make_functions {
-    /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions
-    /// do; one name makes all four boundaries of a lattice antiperiodic,
-    /// and only that of time for a gauge field's own `boundary`.
+    /// The unit gauge field: every link is the unit matrix. Fermions have the boundary conditions of the lattice. In
+    /// `boundary` of a lattice one name sets all four directions; in `boundary` of a gauge field it sets only the time
+    /// direction.
     ///
     /// # Example
     /// ```rhai
@@ -33,9 +33,9 @@ mod make_functions {
         Ok(cold(&lattice)?)
     }
 
-    /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole
-    /// numbers, and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10. With several ranks, each
-    /// rank calls it for all links and keeps those of its box.
+    /// A gauge field whose links come from a function. The function takes the coordinates of a site, an array of four
+    /// whole numbers, and a direction from 0 to 3. It returns a 3 x 3 Matrix in SU(3), to 1e-10. With several ranks,
+    /// each rank calls it for all links and keeps those of its box.
     ///
     /// # Options
     /// - `progress` (true): show a bar.
@@ -81,9 +81,8 @@ mod make_functions {
         Ok(task::apart(move || unit.random(seed))?)
     }
 
-    /// The reference field that anyone can write down: U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices
-    /// and theta_a = r (2 u - 1), where u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a,
-    /// taken to [0, 1).
+    /// The reproducible reference field U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices and theta_a = r
+    /// (2 u - 1). Here u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a, mapped to [0, 1).
     ///
     /// # Example
     /// ```rhai
@@ -100,12 +99,12 @@ mod make_functions {
         Ok(task::apart(move || unit.reference_field(r))?)
     }
 
-    /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology where the flux is weak: with m quanta in
-    /// the planes its charge is 2 (m01 m23 - m02 m13 + m03 m12), and the overlap operator on it has minus that as its
-    /// index. Weak means that the phases f = 2 pi |m|/(L_p L_q) of plaquettes are pi/2 at most, and their sum over the
-    /// planes below 2 (1 + s) with s of the kernel: beyond that modes cross, and the index is another one. A note tells
-    /// where s = 0 could show it. Both bounds were found by computing the index on 4^4 lattices;
-    /// on larger ones they were not tried.
+    /// A field diag(U, U^-1, 1) of constant abelian flux; its topology is known if the flux is weak. With m quanta in
+    /// the planes its charge is 2 (m01 m23 - m02 m13 + m03 m12), and the index of the overlap operator is minus the
+    /// charge. The flux is weak if the phases f = 2 pi |m|/(L_p L_q) of plaquettes are at most pi/2 and their sum over
+    /// the planes is below 2 (1 + s) with s of the kernel. Beyond that modes cross and the index changes; a note says
+    /// so if this is possible at s = 0. Both bounds were found by computing the index on 4^4 lattices and not tested on
+    /// larger ones.
     ///
     /// # Options
     /// - `plane01` (0), `plane02` (0), `plane03` (0), `plane12` (0), `plane13` (0), `plane23` (0): flux quanta
@@ -145,7 +144,7 @@ mod make_functions {
         Ok(task::apart(move || u.constant_flux(&quanta))?)
     }
 
-    /// The field in a random gauge: observables and spectra stay as they are.
+    /// The field in a random gauge. Observables and spectra do not change.
     ///
     /// # Options
     /// - `seed` (int or string, the session's): the key of the random numbers.

@@ -37,7 +37,7 @@ fn sides(r: INT, t: INT) -> Result<(usize, usize)> {
 
 #[export_module(root = "crate::script::native")]
 mod observables {
-    /// The plaquette: the mean of Re Tr/3 of all smallest loops.
+    /// The plaquette: the mean of Re Tr/3 over all elementary squares.
     ///
     /// # Example
     /// ```rhai
@@ -65,8 +65,8 @@ mod observables {
         Ok(gauge::polyakov(&u, super::direction(direction)?)?)
     }
 
-    /// The Polyakov loop of every site of the three-dimensional lattice that the time direction, or `direction`,
-    /// leaves: a complex Series, the first direction fastest.
+    /// The Polyakov loop around the time direction, or around `direction`, at every site of the remaining
+    /// three-dimensional lattice: a complex Series, the first direction fastest.
     ///
     /// # Example
     /// ```rhai
@@ -89,7 +89,7 @@ mod observables {
     /// and r along one of the three directions of space.
     ///
     /// # Options
-    /// - `plane` (any, averaged over, see above): the directions of r and of t instead, like `[0, 1]`.
+    /// - `plane` (any, averaged over, see above): the directions of r and of t, like `[0, 1]`.
     ///
     /// # Example
     /// ```rhai
@@ -106,8 +106,8 @@ mod observables {
         Ok(gauge::wilson_loop(&u, &along, time, sides, &task)?)
     }
 
-    /// The Wilson loops of all sizes up to rmax x tmax, as `wilson_loop` means them: a Table of r, t and W. Lines of
-    /// links are made once and grow with the loops.
+    /// The Wilson loops of all sizes up to rmax x tmax, as in `wilson_loop`: a Table of r, t and W. Products of links
+    /// along lines are computed once and extended for larger loops.
     ///
     /// # Options
     /// - `plane` (any, averaged over): the directions of r and of t, as for `gauge::wilson_loop`.
@@ -136,9 +136,9 @@ mod observables {
         ])?)
     }
 
-    /// The topological charge of the clover field strength `F = (C - C^+)/(8i)`, whose trace is kept, as in Grid; some
-    /// programs take it off, which changes rough fields by per cents. It nears an integer on smooth fields:
-    /// smear or flow first.
+    /// The topological charge of the clover field strength `F = (C - C^+)/(8i)`, with its trace, as in Grid. Some
+    /// programs remove the trace, which changes the charge of rough fields by some per cent. On smooth fields the
+    /// charge is close to an integer: smear or flow first.
     ///
     /// # Example
     /// ```rhai

@@ -17,17 +17,17 @@ pub(super) fn module() -> Module {
 #[export_module(root = "crate::script::native")]
 mod sweep_functions {
     /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep
-    /// followed by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps
-    /// it has had, so that sweeps one by one are the same run as all at once. Random numbers belong to links: on any
-    /// number of ranks, which share the lattice out in boxes, the field is the same to the last bit.
+    /// followed by over-relaxation. The start is a field, or a lattice for a cold start. A field knows its number of
+    /// sweeps, so single sweeps give the same run as all sweeps in one call. Random numbers belong to links. With
+    /// several ranks, each has a box of the lattice, and the field is the same to the last bit for any number of ranks.
     ///
     /// # Options
     /// - `beta` (float >= 0, required): give the coupling 6/g^2, such as 6.0.
     /// - `sweeps` (int >= 0, 1): heatbath sweeps.
     /// - `overrelaxation` (int >= 0, 0): over-relaxation sweeps after each.
-    /// - `first` (int >= 0, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random
-    ///   numbers whenever it is made.
-    /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps, and
+    /// - `first` (int >= 0, the field's `sweeps`): number of the first sweep. The number of a sweep fixes its random
+    ///   numbers.
+    /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps and
     ///   the field.
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `progress` (true): show a bar.
@@ -61,9 +61,9 @@ mod sweep_functions {
         calls.finish(made)
     }
 
-    /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so
-    /// that the field moves far while its Wilson action stays as it is. Nothing is random,
-    /// and `sweeps` of the field stays too.
+    /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups. This
+    /// changes the field strongly but keeps its Wilson action. No random numbers are used, and `sweeps` of the field
+    /// does not change.
     ///
     /// # Options
     /// - `sweeps` (int >= 0, 1): over-relaxation sweeps.

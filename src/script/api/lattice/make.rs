@@ -72,7 +72,7 @@ fn bond_of(value: &Dynamic, d: usize) -> Result<Bond> {
 
 #[export_module(root = "crate::script::native")]
 mod lattice_module {
-    /// A chain of `n` sites, periodic until `boundary` says otherwise.
+    /// A chain of `n` sites, periodic unless `boundary` changes it.
     ///
     /// # Example
     /// ```rhai
@@ -94,7 +94,7 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::square(x, size(y)?))?)
     }
 
-    /// The triangular lattice, Bravais vectors (1, 0) and (1/2, sqrt(3)/2); six neighbours a site.
+    /// The triangular lattice, Bravais vectors (1, 0) and (1/2, sqrt(3)/2); six neighbours per site.
     ///
     /// # Example
     /// ```rhai
@@ -105,8 +105,8 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::triangular(x, size(y)?))?)
     }
 
-    /// The honeycomb lattice of graphene: sublattices "A" and "B", Bravais vectors (1, 0) and (1/2, sqrt(3)/2), so that
-    /// neighbours are 1/sqrt(3) apart.
+    /// The honeycomb lattice of graphene: sublattices "A" and "B", Bravais vectors (1, 0) and (1/2, sqrt(3)/2). The
+    /// distance of neighbours is 1/sqrt(3).
     ///
     /// # Example
     /// ```rhai
@@ -120,7 +120,7 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::honeycomb(x, size(y)?))?)
     }
 
-    /// The kagome lattice: three sites a cell, four neighbours a site, neighbours 1/2 apart.
+    /// The kagome lattice: three sites per cell, four neighbours per site, at distance 1/2.
     ///
     /// # Example
     /// ```rhai
@@ -143,7 +143,7 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::cubic(x, size(y)?, size(z)?))?)
     }
 
-    /// The body-centred cubic lattice in its primitive cell; eight neighbours a site.
+    /// The body-centred cubic lattice in its primitive cell; eight neighbours per site.
     ///
     /// # Example
     /// ```rhai
@@ -154,7 +154,7 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::bcc(x, size(y)?, size(z)?))?)
     }
 
-    /// The face-centred cubic lattice in its primitive cell; twelve neighbours a site.
+    /// The face-centred cubic lattice in its primitive cell; twelve neighbours per site.
     ///
     /// # Example
     /// ```rhai
@@ -165,7 +165,7 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::fcc(x, size(y)?, size(z)?))?)
     }
 
-    /// The diamond lattice: two sites in the primitive cell of fcc; four neighbours a site.
+    /// The diamond lattice: two sites in the primitive cell of fcc; four neighbours per site.
     ///
     /// # Example
     /// ```rhai
@@ -176,7 +176,7 @@ mod lattice_module {
         Ok(size(x).and_then(|x| Lattice::diamond(x, size(y)?, size(z)?))?)
     }
 
-    /// The hypercubic lattice of as many directions as sizes, up to eight; four sizes need no brackets.
+    /// The hypercubic lattice with one direction per size, up to eight; four sizes need no brackets.
     ///
     /// # Example
     /// ```rhai
@@ -193,14 +193,14 @@ mod lattice_module {
         Ok(Lattice::hypercubic(&[size(x)?, size(y)?, size(z)?, size(t)?])?)
     }
 
-    /// A lattice of your own: Bravais vectors, and in the options what a cell holds.
+    /// A lattice of your own, from its Bravais vectors; the options describe the cell.
     ///
     /// # Options
     /// - `cells` (array, one in each direction): number of cells in each direction.
     /// - `sites` (array, one at the origin): positions of the sites of a cell, Cartesian.
-    /// - `names` (array, "A", "B", ...): their names.
+    /// - `names` (array, "A", "B", ...): names of these sites (sublattices).
     /// - `bonds` (array, none): nearest-neighbour bonds `[shift, from, to]`, each once.
-    /// - `name` ("custom"): what the lattice is called.
+    /// - `name` ("custom"): name of the lattice.
     ///
     /// # Example
     /// ```rhai
@@ -218,7 +218,7 @@ mod lattice_module {
         Ok(custom(vectors, &o)?)
     }
 
-    /// A twisted boundary: the wave function gains the phase exp(i phase) on the way round.
+    /// A twisted boundary: the wave function gains the factor exp(i phase) once around the system.
     ///
     /// # Example
     /// ```rhai

@@ -33,8 +33,8 @@ mod lattice_functions {
         }
     }
 
-    /// The same lattice with other boundaries: one for all directions or one each of "periodic", "antiperiodic", "open"
-    /// and `lattice::twisted(phase)`.
+    /// The same lattice with other boundary conditions: one for all directions, or an array with one per direction.
+    /// Each is "periodic", "antiperiodic", "open" or `lattice::twisted(phase)`.
     ///
     /// # Example
     /// ```rhai
@@ -129,8 +129,8 @@ mod lattice_functions {
         Ok(found.into_iter().map(|s| Dynamic::from(s as INT)).collect())
     }
 
-    /// The nearest-neighbour bonds, each once, as `[i, j, phase]`: the phase that an antiperiodic or twisted boundary
-    /// puts on the matrix element of row i and column j, 1 elsewhere.
+    /// The nearest-neighbour bonds, each once, as `[i, j, phase]`. `phase` is the factor of the matrix element of row i
+    /// and column j across an antiperiodic or twisted boundary, and 1 elsewhere.
     ///
     /// # Example
     /// ```rhai
@@ -149,7 +149,7 @@ mod lattice_functions {
         Ok(lattice.joined()?.into_iter().map(bond).collect())
     }
 
-    /// The lattice without the sites whose position the function says true to; the rest is numbered anew.
+    /// The lattice without the sites for whose position the function returns true; the remaining sites get new numbers.
     ///
     /// # Example
     /// ```rhai
@@ -165,7 +165,7 @@ mod lattice_functions {
         calls.finish(removed)
     }
 
-    /// The lattice without each site with probability `fraction`, drawn with the session's seed.
+    /// The lattice after removal of each site with probability `fraction`, drawn with the session's seed.
     ///
     /// # Example
     /// ```rhai

@@ -78,14 +78,14 @@ fn on_grid(set: &OrbitalSet) -> Result<&SplineOrbitals> {
 
 #[export_module(root = "crate::script::native")]
 mod orbitals_functions {
-    /// The same orbitals as cubic B-splines on a periodic grid, a[ix, iy, iz, l] with l fastest, interpolated exactly
-    /// at its points: as fast as memory delivers coefficients. Errors fall as the fourth power of the spacing, those of
-    /// the Laplacian as the second.
+    /// The same orbitals as cubic B-splines on a periodic grid, a[ix, iy, iz, l] with l fastest, exact at the grid
+    /// points. Evaluation is as fast as memory delivers the coefficients. Errors fall as the fourth power of the
+    /// spacing, those of the Laplacian as the second power.
     ///
     /// # Options
     /// - `spacing` (float > 0, 0.35): the largest step of the grid, bohr.
-    /// - `grid` (int or array): instead, points along each vector, a number or three.
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `grid` (int or array): instead, the number of points along each vector, one number or three.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -146,7 +146,7 @@ mod orbitals_functions {
         set.basis().count() as INT
     }
 
-    /// Whether the orbitals are complex: those with a twist are.
+    /// Whether the orbitals are complex, as with a twist.
     ///
     /// # Example
     /// ```rhai
@@ -175,8 +175,8 @@ mod orbitals_functions {
         Ok(energies?)
     }
 
-    /// All orbitals at a point [x, y, z] (bohr), or a Matrix of points x orbitals at points that are the rows of a
-    /// Matrix.
+    /// All orbitals at a point [x, y, z] (bohr). For several points, the rows of a Matrix, it is a Matrix of points x
+    /// orbitals.
     ///
     /// # Example
     /// ```rhai
@@ -210,13 +210,13 @@ mod orbitals_functions {
         Ok(found)
     }
 
-    /// Seconds that one evaluation of splines at many points (the rows of a Matrix) takes where they live, points and
-    /// results staying there: the best of several. Bringing points into order counts.
+    /// The time of one evaluation of splines at many points (the rows of a Matrix), in seconds: the best of several
+    /// runs. Points and results stay on the device. The time includes sorting the points.
     ///
     /// # Options
-    /// - `derivatives` (false): gradients and Laplacians as well.
-    /// - `repeat` (int >= 1, 3): evaluations.
-    /// - `assignment` (string): a way of the backend that is kept for comparison, one of `.assignments`.
+    /// - `derivatives` (false): compute gradients and Laplacians as well.
+    /// - `repeat` (int >= 1, 3): number of runs.
+    /// - `assignment` (string): another algorithm of the backend, for comparison; one of `.assignments`.
     ///
     /// # Example
     /// ```rhai
@@ -254,7 +254,7 @@ mod orbitals_functions {
         Ok(crate::ranks::told(best)?)
     }
 
-    /// The names of other ways to compute values, kept for comparison: on a GPU those of Uejima and Maezono.
+    /// The names of other algorithms for the values, for comparison: on a GPU those of Uejima and Maezono.
     ///
     /// # Example
     /// ```rhai

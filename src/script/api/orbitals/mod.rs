@@ -143,8 +143,8 @@ fn rows_of(value: &Dynamic) -> Result<Vec<Vec<f64>>> {
 
 #[export_module(root = "crate::script::native")]
 mod orbitals_module {
-    /// Plane waves of a cell, by energy: the constant, then cosine and sine of every pair G, -G, of mean square one.
-    /// With a twist k they are exp(i (G + k) . r).
+    /// Plane waves of a cell in order of energy: the constant, then cosine and sine for every pair G, -G, with mean
+    /// square one. With a twist k they are exp(i (G + k) . r).
     ///
     /// # Options
     /// - `count` (int >= 1, half the electrons): how many.
@@ -162,9 +162,10 @@ mod orbitals_module {
         Ok(Fourier::plane_waves(crystal.cell(), count, twist).map(OrbitalSet::waves)?)
     }
 
-    /// The one-electron states of a crystal's empirical potential: the Hamiltonian -1/2 Laplacian + V is diagonalised
-    /// among the plane waves below a cutoff at every k that the crystal's cell folds to its origin. They come by
-    /// energy, of mean square one, and are real: states at k and -k are combined. With a twist they are complex.
+    /// The one-electron states in the empirical potential of a crystal. The Hamiltonian -1/2 Laplacian + V is
+    /// diagonalised in the plane waves below a cutoff, at every k of the primitive cell that folds to the origin of the
+    /// crystal's zone. The states are in order of energy, with mean square one. They are real, because states at k and
+    /// -k are combined; with a twist they are complex.
     ///
     /// # Options
     /// - `cutoff` (float > 0, 4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
@@ -185,12 +186,12 @@ mod orbitals_module {
         Ok(Fourier::bands(&crystal, cutoff, count, twist, &o.task()?).map(OrbitalSet::waves)?)
     }
 
-    /// Real orbitals fitted to a function of your own: `f(x, y, z)` is called at every point of a grid of the crystal's
-    /// cell (a number of points along each vector, or three) and gives a number or an array of them, one an orbital.
-    /// The splines take exactly these values there.
+    /// Real orbitals fitted to a function of your own. `f(x, y, z)` is called at every point of a grid in the crystal's
+    /// cell (a number of points along each vector, or three numbers). It returns a number, or an array with one number
+    /// per orbital. The splines have exactly these values at the grid points.
     ///
     /// # Options
-    /// - `precision` ("double" or "single"): of the numbers.
+    /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -265,7 +266,7 @@ mod orbitals_module {
     /// `#{ center: [x, y, z], sto: 3, zeta: 1.24 }`. Lengths are in bohr.
     ///
     /// # Options
-    /// - `combinations` (any): a Matrix or an array of rows, one an orbital, one number for each function; without it
+    /// - `combinations` (any): a Matrix or an array with one row per orbital and one number per function; without it
     ///   every function is an orbital.
     ///
     /// # Example

@@ -209,9 +209,9 @@ fn electron(e: &Electrons, number: INT) -> Result<usize> {
 
 #[export_module(root = "crate::script::native")]
 mod configuration_functions {
-    /// Electrons at given places, with the determinants and inverse matrices of a wave function there: what an updating
-    /// scheme of one's own needs. Places are points in space, spin up first (a point of one dimension may be a number),
-    /// or on a lattice the sites of either spin, `[[0, 2], [1, 3]]`. A copy goes its own way.
+    /// Electrons at given places, with the determinants and inverse matrices of a wave function there, for updating
+    /// schemes of your own. Places are points in space, spin up first (a point in one dimension may be a number). On a
+    /// lattice they are the sites of each spin, `[[0, 2], [1, 3]]`. A copy moves independently.
     ///
     /// # Example
     /// ```rhai
@@ -244,8 +244,8 @@ mod configuration_functions {
         C64::new(log, phase.arg())
     }
 
-    /// Psi with one electron elsewhere, over Psi: a float, or a Complex for a complex wave function. The electron is
-    /// given by its number, those of spin up first, and goes to a point, or on a lattice to a site. It costs a row of
+    /// The ratio of Psi with one electron moved to Psi: a float, or a Complex for a complex wave function. The electron
+    /// is given by its number, spin up first; the new place is a point, or on a lattice a site. The cost is a row of
     /// orbitals and a scalar product.
     ///
     /// # Example
@@ -262,7 +262,7 @@ mod configuration_functions {
         Ok(e.0.ratio(super::electron(e, electron)?, &to)?)
     }
 
-    /// Puts one electron elsewhere, and brings determinants and inverse matrices up to date.
+    /// Moves one electron, and updates determinants and inverse matrices.
     ///
     /// # Example
     /// ```rhai
@@ -281,8 +281,8 @@ mod configuration_functions {
             .into())
     }
 
-    /// Where the electrons are, as `at` takes it: an array of points of three coordinates,
-    /// or of the sites of either spin.
+    /// Where the electrons are, in the form that `at` takes: an array of points of three coordinates, or of the sites
+    /// of each spin.
     #[rhai_fn(global, get = "places", pure)]
     pub fn places(e: &mut Electrons) -> Array {
         e.0.places()

@@ -23,7 +23,7 @@ mod elementary_functions {
     ///
     /// # Options
     /// - `dimension` (int >= 1, 1): 1, 2 or 3.
-    /// - `alpha` (1.0): the exponent; the frequency of the trap makes the states exact.
+    /// - `alpha` (1.0): the exponent. The states are exact if it equals the frequency of the trap.
     ///
     /// # Example
     /// ```rhai

@@ -43,8 +43,8 @@ fn one(factor: Factor) -> Factors {
 
 #[export_module(root = "crate::script::native")]
 mod jastrow_module {
-    /// The factor of the random phase approximation: u(r) = -A/r (1 - exp(-r/F)), less its value at a cutoff, times a
-    /// polynomial that takes it to zero there with two derivatives. A is the inverse plasma frequency, F follows from
+    /// The factor of the random phase approximation: u(r) = -A/r (1 - exp(-r/F)), minus its value at a cutoff, times a
+    /// polynomial that makes it vanish there with two derivatives. A is the inverse plasma frequency. F follows from
     /// the cusp conditions 1/2 and 1/4.
     ///
     /// # Options
@@ -71,12 +71,12 @@ mod jastrow_module {
         Ok(one(Factor::Rpa { strength, cutoff }))
     }
 
-    /// u(r) = s r/(1 + b r). The slope s at contact is the cusp: in three dimensions 1/2 for opposite spins, 1/4 for
-    /// equal; in two 1 and 1/3; on a line 1/2 for equal spins, and none for opposite ones,
-    /// where a slope would be a kink.
+    /// u(r) = s r/(1 + b r). The slope s at contact is the cusp. In three dimensions it is 1/2 for opposite and 1/4 for
+    /// equal spins, in two dimensions 1 and 1/3. In one dimension it is 1/2 for equal spins and zero for opposite
+    /// spins, where a slope would be a kink.
     ///
     /// # Options
-    /// - `b` (1.0): how soon it levels off.
+    /// - `b` (1.0): how fast it saturates.
     /// - `slope` (float, the cusp): s of opposite spins.
     ///
     /// # Example
@@ -92,8 +92,7 @@ mod jastrow_module {
     }
 
     /// The polynomial of Drummond, Towler and Needs: u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...) up to a
-    /// cutoff L, with the slope s at contact as for `pade`. Beside another factor that has the cusp,
-    /// its slope is to be zero.
+    /// cutoff L, with the slope s at contact as for `pade`. If another factor has the cusp, set its slope to zero.
     ///
     /// # Options
     /// - `cutoff` (float, the largest that fits into the cell): L in bohr.
@@ -114,7 +113,7 @@ mod jastrow_module {
         Ok(one(Factor::Polynomial { cutoff, slope, opposite, same }))
     }
 
-    /// u(r) = ln(1 + a r): with a = 1/2 it makes Hooke's atom of frequency 1/2 exact.
+    /// u(r) = ln(1 + a r): with a = 1/2 it is exact for Hooke's atom of frequency 1/2.
     ///
     /// # Options
     /// - `slope` (float, the cusp): a of opposite spins.
@@ -143,11 +142,11 @@ mod jastrow_module {
         Factors(vec![Factor::Power { power: p }])
     }
 
-    /// chi(r) = -Z r/(1 + b r) between electrons and nuclei, for orbitals without cusps there. With a cutoff, a
-    /// polynomial with the same slope ends there smoothly.
+    /// chi(r) = -Z r/(1 + b r) between electrons and nuclei, for orbitals without cusps at the nuclei. With a cutoff, a
+    /// polynomial with the same slope vanishes smoothly at the cutoff.
     ///
     /// # Options
-    /// - `b` (1.0): how soon it levels off.
+    /// - `b` (1.0): how fast it saturates.
     /// - `cutoff` (float, none in open space, the largest that fits into a cell): in bohr.
     ///
     /// # Example

@@ -44,7 +44,7 @@ fn unknown(name: &str, known: &str) -> Error {
 
 #[export_module(root = "crate::script::native")]
 mod hamiltonian_functions {
-    /// A harmonic trap omega^2 r^2/2 in as many dimensions as the orbitals have.
+    /// A harmonic trap omega^2 r^2/2 in the dimension of the orbitals.
     ///
     /// # Example
     /// ```rhai
@@ -91,15 +91,14 @@ mod hamiltonian_functions {
     }
 
     /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential,
-    /// and their repulsion, in hartree. The repulsion of nuclei in open space is part of the energy; that of a
-    /// crystal's ions is its `ion_energy`, and is not.
+    /// and their repulsion, in hartree. In open space the energy includes the repulsion of the nuclei. In a crystal it
+    /// does not include the repulsion of the ions, which is `ion_energy`.
     ///
     /// # Options
     /// - `interaction` ("coulomb" or "ewald" or "truncated" or "none", "coulomb" in open space, "ewald" in a crystal):
-    ///   in a crystal also "truncated", which is (1 - r/L)^3/r of the nearest image,
-    ///   L being half the shortest lattice vector.
-    /// - `softening` (float >= 0, 0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a
-    ///   line electrons of opposite spin need it: they meet there, where the mean of 1/r is infinite.
+    ///   in a crystal also "truncated": (1 - r/L)^3/r for the nearest image, with L half the shortest lattice vector.
+    /// - `softening` (float >= 0, 0.0): in open space the length a in 1/sqrt(r^2 + a^2), which replaces the Coulomb
+    ///   1/r. In one dimension electrons of opposite spin need it: they can meet, and the mean of 1/r is infinite.
     /// - `ions` ("potential" or "coulomb" or "none", "potential" if the crystal has one, else "coulomb"): in a crystal
     ///   the form factors' potential, or -Z/r of the bare ions with all their images (Ewald); or "none".
     ///

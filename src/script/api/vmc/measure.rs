@@ -31,11 +31,11 @@ fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Resu
 
 #[export_module(root = "crate::script::native")]
 mod measure_functions {
-    /// The mean of a correlated series with its error: neighbours are averaged in pairs until the error stays
-    /// (Flyvbjerg and Petersen); the plateau is found without help. Properties: `mean`, `error`, `variance`,
+    /// The mean of a correlated series with its error. Neighbours are averaged in pairs until the error stays constant
+    /// (Flyvbjerg and Petersen). The plateau is found automatically. Properties: `mean`, `error`, `variance`,
     /// `autocorrelation` (integrated, 1 for independent elements), `block`, `plateau` (whether there is one), `levels`
-    /// (a Table). A plateau takes at least eight blocks and 35 autocorrelation times;
-    /// without one the error is a lower limit.
+    /// (a Table). A plateau takes at least eight blocks and 35 autocorrelation times; without one the error is a lower
+    /// limit.
     ///
     /// # Example
     /// ```rhai
@@ -72,7 +72,7 @@ mod measure_functions {
         b.mean
     }
 
-    /// The standard error of the mean, correlations included; of ten blocks or fewer by Student's distribution.
+    /// The standard error of the mean, correlations included; for ten blocks or fewer by Student's distribution.
     #[rhai_fn(global, get = "error", pure)]
     pub fn error(b: &mut Rc<Blocked>) -> FLOAT {
         b.error
@@ -90,7 +90,7 @@ mod measure_functions {
         b.autocorrelation
     }
 
-    /// Elements a block where the error stays.
+    /// The number of elements per block at which the error stays constant.
     #[rhai_fn(global, get = "block", pure)]
     pub fn block(b: &mut Rc<Blocked>) -> INT {
         b.block as INT
@@ -108,12 +108,12 @@ mod measure_functions {
         b.levels.clone()
     }
 
-    /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`,
-    /// with `total_error`, `same_error` and `opposite_error` over the walkers (of one walker none is known: NaN; that
-    /// of an empty bin is one pair's). In a cell, 1 stands for independent electrons: each column is divided by the
-    /// number of its pairs, so that `same` is the g(r) of the literature, which divides by the density squared, times
-    /// N/(N - 1) of N electrons of one spin (and `total` of N in all). In open space the columns are densities of the
-    /// distance. `vmc::run` takes means over a walk, with errors by blocks of it.
+    /// The pair correlation function g(r) of the present walkers: a Table of `r`, `total`, `same` and `opposite`, with
+    /// `total_error`, `same_error` and `opposite_error` over the walkers. For one walker errors are NaN; the error of
+    /// an empty bin is that of one pair. In a cell, each column is divided by its number of pairs, so independent
+    /// electrons give 1. The g(r) of the literature is divided by the density squared instead: `same` is N/(N - 1)
+    /// times that, for N electrons of one spin, and so is `total` for N electrons in all. In open space the columns are
+    /// densities of the distance. `vmc::run` averages over a walk, with errors from its blocks.
     ///
     /// # Options
     /// - `bins` (int >= 1, 50): how many.
@@ -131,7 +131,7 @@ mod measure_functions {
         Ok(measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff))?)
     }
 
-    /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a
+    /// The structure factor S(k) of the present walkers in a cell, averaged over reciprocal vectors of equal length: a
     /// Table of `k`, `S` and `vectors` (how many), with `S_error` over the walkers.
     ///
     /// # Options
@@ -149,7 +149,7 @@ mod measure_functions {
         Ok(measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff))?)
     }
 
-    /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose
+    /// The density of the present walkers, along one direction: a Table of `x`, `density`, `up` and `down`, whose
     /// integral is the number of electrons, with `density_error`, `up_error` and `down_error` over the walkers. In a
     /// cell x is the fractional coordinate along a lattice vector.
     ///

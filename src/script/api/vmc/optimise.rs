@@ -54,8 +54,9 @@ fn promise_of(walks: &[Walk], hamiltonian: &Dynamic, values: &Dynamic) -> Result
 
 #[export_module(root = "crate::script::native")]
 mod optimise_functions {
-    /// How the wave function and the local energy of every walker answer to each parameter: d ln Psi/da and d E_L/da.
-    /// Samples of several steps add up with `+`; `vmc::parameter_step` makes a change of the parameters of them.
+    /// The derivatives of the wave function and the local energy of every walker with respect to each parameter: d ln
+    /// Psi/da and d E_L/da. Samples of several steps are added with `+`. `vmc::parameter_step` computes a change of the
+    /// parameters from them.
     ///
     /// # Example
     /// ```rhai
@@ -90,8 +91,8 @@ mod optimise_functions {
     ///
     /// # Options
     /// - `method` ("linear" or "reconfiguration"): the linear method, or stochastic reconfiguration.
-    /// - `shift` (0.01): added to the diagonal, relative to the overlap of the derivatives;
-    ///   larger steps more carefully.
+    /// - `shift` (0.01): added to the diagonal, relative to the overlap of the derivatives. A larger shift makes
+    ///   smaller steps.
     /// - `rate` (0.1): length of a step of stochastic reconfiguration.
     ///
     /// # Example
@@ -116,11 +117,11 @@ mod optimise_functions {
         Ok(Series::Real(step))
     }
 
-    /// The energies that walkers predict for other values of their wave function's parameters, in the order of
-    /// `parameter_values`: their local energies with the new values, weighted by |Psi'/Psi|^2 (correlated sampling).
-    /// Takes walkers, or an array of such at several times. A map of `energy`, of `change` against the values as they
-    /// are with its `error`, which is far smaller than those of the energies, and of `share`, the effective
-    /// fraction of the samples after reweighting, which is small if the step is too long.
+    /// Predicts the energy for other values of the parameters, in the order of `parameter_values`. The local energies
+    /// of the walkers with the new values are weighted by |Psi'/Psi|^2 (correlated sampling). It takes walkers, or an
+    /// array of walkers at several times. The result is a map. `energy` is the new energy. `change` is the difference
+    /// from the energy at the present values; its `error` is far smaller than the errors of the energies. `share` is
+    /// the effective fraction of the samples after reweighting; it is small if the step is too long.
     ///
     /// # Example
     /// ```rhai
@@ -144,7 +145,7 @@ mod optimise_functions {
         Ok(promise_of(&all.ok_or_else(wrong)?, &hamiltonian, &values)?)
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     #[rhai_fn(global, get = "count", pure)]
     pub fn count_of_samples(samples: &mut Samples) -> INT {
         samples.0.len() as INT

@@ -31,8 +31,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 #[export_module(root = "crate::script::native")]
 mod saving {
-    /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load` goes on with
-    /// the same stream of random numbers.
+    /// Writes walkers to a file, together with the contents of a map (numbers, Series, Tables). After `load` they
+    /// continue the same stream of random numbers.
     ///
     /// # Example
     /// ```rhai

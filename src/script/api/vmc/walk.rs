@@ -124,19 +124,19 @@ fn values_of(walk: &Walk, sum: &OpSum) -> Result<Vec<C64>> {
 
 #[export_module(root = "crate::script::native")]
 mod walk_functions {
-    /// Walkers of a wave function at random places: anywhere in a periodic cell, around the origin or given centres in
-    /// open space, on any sites of a lattice. A walk is the same on any number of threads and ranks. Another name for
-    /// walkers, or a place in a map, holds the same walkers, not a copy: `metropolis` moves them all the same. With the
-    /// CUDA backend, walkers whose orbitals are splines live on the GPU, whatever the updating scheme, the Jastrow
-    /// factor and the number of determinants; with more than 2048 electrons of one spin, or polynomials of more than 16
-    /// coefficients, the host takes them.
+    /// Walkers of a wave function at random places: anywhere in a periodic cell; around the origin or given centres in
+    /// open space; on any sites of a lattice. A walk does not depend on the number of threads and ranks. Assigning
+    /// walkers to another variable or to a map makes no copy: `metropolis` moves the same walkers. With the CUDA
+    /// backend, walkers whose orbitals are splines live on the GPU for any updating scheme, Jastrow factor and number
+    /// of determinants. With more than 2048 electrons of one spin, or polynomials of more than 16 coefficients, they
+    /// live on the CPU.
     ///
     /// # Options
     /// - `count` (int >= 1, 16): how many.
     /// - `seed` (int or string, the session's): the key of the random numbers.
-    /// - `spread` (float > 0, 1.0): in open space, standard deviation around the centres, in bohr.
-    /// - `centres` (any, the origin): in open space, places that electrons are dealt out to in turn, each walker's from
-    ///   the next place on.
+    /// - `spread` (float > 0, 1.0): in open space, the standard deviation around the centres, in bohr.
+    /// - `centres` (any, the origin): in open space, places to which electrons are assigned in turn; each walker begins
+    ///   with the next place.
     ///
     /// # Example
     /// ```rhai
@@ -176,25 +176,27 @@ mod walk_functions {
         })
     }
 
-    /// Moves all walkers by sweeps, a trial move for every electron, with the stationary law |Psi|^2; returns the share
-    /// of trial moves accepted.
+    /// Moves all walkers by sweeps, with one trial move for every electron in a sweep. The stationary distribution is
+    /// |Psi|^2. Returns the fraction of accepted trial moves.
     ///
-    /// In the continuum the `scheme` says how a sweep is decided: "particle-by-particle"; "look-ahead", the same chain
+    /// In the continuum, `scheme` selects how moves are accepted: "particle-by-particle"; "look-ahead", the same chain
     /// with the orbitals of the whole sweep evaluated first; "delayed-acceptance", decisions in groups made exact by a
-    /// second stage; "configuration", all or none; "quasi-simultaneous" (Uejima and Maezono), whose stationary law is
-    /// NOT |Psi|^2. On a lattice, electrons hop to any site, change places with one of the other spin, or go in pairs,
-    /// particle by particle; then several at once are put anywhere, so that no zero of the wave function is in the way.
+    /// second stage; "configuration", all moves or none; "quasi-simultaneous" (Uejima and Maezono), whose stationary
+    /// distribution is NOT |Psi|^2. On a lattice, particle by particle, electrons hop to any site, exchange places with
+    /// one of the other spin, or move in pairs. Then several are moved anywhere at once, so zeros of the wave function
+    /// do not trap the walk.
     ///
     /// # Options
     /// - `scheme` ("look-ahead" or "particle-by-particle" or "delayed-acceptance" or "configuration" or
     ///   "quasi-simultaneous", look-ahead, on a lattice particle-by-particle): as above.
     /// - `step` (float > 0): the size of a trial move in bohr; needed in the continuum.
     /// - `sweeps` (int >= 1, 1): how many.
-    /// - `proposal` ("gaussian" or "uniform"): Gaussian with the step as standard deviation of each coordinate, or
-    ///   uniform between minus and plus the step.
-    /// - `drift` (false): trial moves drift along the gradient of the one-body density, corrected for exactly.
-    /// - `group` (int >= 1, 4): electrons a group; only with `scheme: "delayed-acceptance"`.
-    /// - `screen` ("barker" or "metropolis"): its first stage, r/(1 + r) or min(1, r); only with
+    /// - `proposal` ("gaussian" or "uniform"): Gaussian with `step` as standard deviation of each coordinate, or
+    ///   uniform between minus and plus `step`.
+    /// - `drift` (false): trial moves drift along the gradient of the one-body density. The acceptance corrects for
+    ///   this exactly.
+    /// - `group` (int >= 1, 4): electrons per group; only with `scheme: "delayed-acceptance"`.
+    /// - `screen` ("barker" or "metropolis"): acceptance in its first stage, r/(1 + r) or min(1, r); only with
     ///   `scheme: "delayed-acceptance"`.
     ///
     /// # Example
@@ -241,8 +243,8 @@ mod walk_functions {
         Ok(scheme_of(scheme).map(Scheme::exact)?)
     }
 
-    /// The local energy (H Psi)/Psi of every walker, its real part: a Series. In the continuum the Hamiltonian is made
-    /// by `electrons`, on a lattice it is an OpSum of electrons, or of spins, which are electrons one a site.
+    /// The local energy (H Psi)/Psi of every walker, its real part: a Series. In the continuum the Hamiltonian comes
+    /// from `electrons`. On a lattice it is an OpSum of electrons, or of spins; a spin is a site with one electron.
     ///
     /// # Example
     /// ```rhai
@@ -315,13 +317,13 @@ mod walk_functions {
         walk!(walk, w => w.sweeps(), l => l.sweeps()) as INT
     }
 
-    /// The share of trial moves accepted so far.
+    /// The fraction of trial moves accepted so far.
     #[rhai_fn(global, get = "acceptance", pure)]
     pub fn acceptance(walk: &mut Walk) -> FLOAT {
         walk!(walk, w => w.acceptance(), l => l.acceptance())
     }
 
-    /// Whether electrons fill their lattice, so that there is no other configuration to move to.
+    /// Whether electrons fill their lattice completely, so no other configuration exists.
     ///
     /// # Example
     /// ```rhai
@@ -333,14 +335,14 @@ mod walk_functions {
         walk!(walk, _w => false, l => l.psi().full())
     }
 
-    /// The largest error of an inverse Slater matrix that was met when it was computed anew.
+    /// The largest error of an inverse Slater matrix found when it was recomputed.
     #[rhai_fn(global, get = "inverse_error", pure)]
     pub fn inverse_error(walk: &mut Walk) -> FLOAT {
         walk!(walk, w => w.inverse_error(), l => l.inverse_error())
     }
 
-    /// Where the electrons of walker k are: a Matrix with a row an electron, spin up first, of its coordinates, or of
-    /// its site on a lattice.
+    /// Where the electrons of walker k are: a Matrix with one row per electron, spin up first. A row holds the
+    /// coordinates, or on a lattice the site.
     ///
     /// # Example
     /// ```rhai
@@ -371,8 +373,8 @@ mod walk_functions {
         })?)
     }
 
-    /// New walkers where these are, with another wave function of as many electrons: where an optimisation goes on.
-    /// With the same wave function it makes a copy.
+    /// New walkers at the same places, with another wave function of equally many electrons, for example during an
+    /// optimisation. With the same wave function it makes a copy.
     ///
     /// # Example
     /// ```rhai

@@ -185,10 +185,10 @@ mod wavefunction_functions {
     /// - `determinants` (array): not with `up`, `down`; an array of
     ///   `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
     /// - `jastrow` (any): Jastrow factors, made by the functions of the module `jastrow`.
-    /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them,
-    ///   energies use the others.
-    /// - `delay` (int >= 1, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are
-    ///   gathered.
+    /// - `decisions` (Orbitals): the same orbitals in single precision, for accepting moves; energies use the orbitals
+    ///   in double precision.
+    /// - `delay` (int >= 1, 1, or 16 for many electrons): the number of accepted moves whose updates of the inverse
+    ///   matrix are made together.
     ///
     /// # Example
     /// ```rhai
@@ -224,15 +224,15 @@ mod wavefunction_functions {
         }?)
     }
 
-    /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (a row a site, a column an orbital): a Fermi
-    /// sea, with a factor `gutzwiller` for every doubly occupied site and Jastrow factors
+    /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (one row per site, one column per orbital).
+    /// The Fermi sea is multiplied by a factor `gutzwiller` for every doubly occupied site and by Jastrow factors
     /// exp(sum_(i<j) v_ij n_i n_j + w_ij Sz_i Sz_j).
     ///
     /// # Options
     /// - `up` (int >= 0, 0): electrons with spin up; they fill the first orbitals.
     /// - `down` (int >= 0, 0): electrons with spin down, likewise.
     /// - `down_orbitals` (BlockVector or Matrix, the same): orbitals of the electrons with spin down.
-    /// - `gutzwiller` (1.0): g; 0 forbids double occupation, as the Heisenberg and t-J models want it.
+    /// - `gutzwiller` (1.0): the factor g; 0 forbids double occupation, as the Heisenberg and t-J models require.
     /// - `density_jastrow` (Matrix, none): the symmetric matrix v over the sites.
     /// - `spin_jastrow` (Matrix, none): the symmetric matrix w over the sites.
     ///
@@ -272,8 +272,8 @@ mod wavefunction_functions {
         }
     }
 
-    /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f
-    /// is a symmetric Matrix over the sites.
+    /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down: the BCS state with a fixed number of
+    /// electrons. f is a symmetric Matrix over the sites.
     ///
     /// # Options
     /// - `pairs` (int >= 1, required): how many pairs.
@@ -300,7 +300,7 @@ mod wavefunction_functions {
             return Err(Error::input(format!(
                 "a pairing function that is not symmetric: f({i}, {j}) is not f({j}, {i})"
             ))
-            .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
+            .hint("singlets need f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
             .into());
         }
         let pairs = o.count("pairs")?;
@@ -323,7 +323,7 @@ mod wavefunction_functions {
         (up + down) as INT
     }
 
-    /// The Jastrow factors, as they were settled for these electrons.
+    /// The Jastrow factors, with the parameters found for these electrons.
     #[rhai_fn(global, get = "jastrow", pure, return_raw)]
     pub fn jastrow_of(psi: &mut Psi) -> Fallible<Factors> {
         match psi {
@@ -344,8 +344,8 @@ mod wavefunction_functions {
     }
 
     /// The parameters that may be optimised, by name and value: those of the Jastrow factors, or the Gutzwiller factor.
-    /// A name that several factors have gets the factor's in front, as in `pade_b` and `nuclear_b`; factors of one kind
-    /// are numbered, as in `nuclear_1_b`.
+    /// If several factors have a parameter of the same name, the name of the factor is put in front, as in `pade_b` and
+    /// `nuclear_b`. Factors of one kind are numbered, as in `nuclear_1_b`.
     ///
     /// # Example
     /// ```rhai
