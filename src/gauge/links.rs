@@ -1,6 +1,6 @@
-//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. Of a lattice that is
-//! shared out to ranks, each has the links of its box and of the halo around it. Functions here take sites by their
-//! places in the region (see [`Region`]); of one process these are the numbers of the sites.
+//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. If a lattice is
+//! divided between ranks, each has the links of its box and of the halo around it. Functions here take sites by their
+//! places in the region (see [`Region`]); in a single process these are the numbers of the sites.
 
 use std::sync::Arc;
 

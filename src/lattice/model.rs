@@ -1,5 +1,5 @@
-//! A tight-binding model: orbitals on the sites of a lattice, on-site terms and hoppings. Terms add up; what depends on
-//! position is evaluated when it is added, so that a model holds numbers and no functions.
+//! A tight-binding model: orbitals on the sites of a lattice, on-site terms and hoppings. Terms are added up. Functions
+//! of position are evaluated when they are added, so a model holds only numbers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Hints of the numeric layers, which speak of physics, in the words of the language.
+//! Translates hints of the numeric layers, which use terms of physics, into terms of the language.
 
 use crate::error::Error;
 

@@ -1,5 +1,4 @@
-//! How fast parts are with matrices of a kind, and how rows are shared out by it,
-//! or by weights that the user has given.
+//! The speed of parts with matrices of a kind, and the division of rows by speed or by the user's weights.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

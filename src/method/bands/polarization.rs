@@ -1,5 +1,5 @@
-//! The polarisability of the electrons in bands, in the random phase approximation's sense that they do not see each
-//! other: Lindhard's sum over pairs of states (Lindhard, Mat. Fys. Medd. Dan. Vid. Selsk. 28, 8 (1954)).
+//! The polarisability of the electrons in bands, for non-interacting electrons, as in the random phase approximation:
+//! Lindhard's sum over pairs of states (Lindhard, Mat. Fys. Medd. Dan. Vid. Selsk. 28, 8 (1954)).
 
 use std::f64::consts::TAU;
 

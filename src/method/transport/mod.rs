@@ -1,7 +1,7 @@
-//! Coherent transport through a finite sample between semi-infinite leads: the scattering states that come in
-//! through a lead are columns of the sample's Green's function (Fisher, Lee, PRB 23 (1981) 6851; Datta,
-//! Electronic Transport in Mesoscopic Systems, chapter 3). What a lead does is told by the waves that it sends back
-//! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
+//! Coherent transport through a finite sample between semi-infinite leads: the scattering states that come in through a
+//! lead are columns of the sample's Green's function (Fisher, Lee, PRB 23 (1981) 6851; Datta, Electronic Transport in
+//! Mesoscopic Systems, chapter 3). A lead is described by the waves that it sends back (`reflection.rs`, `opening.rs`).
+//! Energies are in the units of the model, hbar = 1.
 
 mod conserved;
 mod dense;
