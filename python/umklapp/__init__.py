@@ -65,15 +65,15 @@ class Session(_native.Session):
 
     Parameters
     ----------
-    backend : where to compute: "auto" (a GPU if there is one), "cpu", "cuda", or several that share the rows, as "cpu+cuda".
-    weights : the weights of several backends, measured where they are not given.
-    device : which GPU, counted from 0, or several.
-    threads : worker threads, 0 for as many as there are. The first session of a process that names a number decides for what no
-        backend does.
-    seed : of everything random that names none.
+    backend : where to compute: "auto" (a GPU if there is one), "cpu", "cuda", or several that share the rows, like "cpu+cuda".
+    weights : the weights of several backends; by default they are measured.
+    device : number of the GPU, counted from 0, or several numbers.
+    threads : number of worker threads, 0 for all cores. For work outside the backends the first session of a process that names
+        a number decides.
+    seed : seed of all random numbers for which a script gives no seed.
     out : folder for the files that scripts write.
     quiet : no progress, no notes.
-    set : what scripts see as ``args``.
+    set : ``args`` of the scripts.
     """
 
     def __new__(
