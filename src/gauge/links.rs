@@ -268,7 +268,7 @@ pub fn grid_of(lattice: &Lattice) -> Result<Grid> {
     let hint = "take a hypercubic one of four directions, like 8 x 8 x 8 x 16";
     if lattice.dimension() != 4 || lattice.basis().len() != 1 {
         return Err(Error::input(format!(
-            "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites a cell",
+            "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites per cell",
             lattice.dimension(),
             lattice.basis().len()
         ))

@@ -226,7 +226,7 @@ impl Model {
                 s(numbers),
                 s(directions)
             ))
-            .hint("momenta are in units of the reciprocal vectors of the sample, one number a periodic direction"));
+            .hint("momenta are in units of the reciprocal vectors of the sample, one number per periodic direction"));
         }
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));

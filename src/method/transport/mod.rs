@@ -128,7 +128,7 @@ fn check_fits(model: &Model, contact: &Contact, number: usize) -> Result<()> {
     };
     if lead.orbitals() != orbitals {
         return Err(Error::input(format!(
-            "lead {number} has {} orbitals a site, and the sample {orbitals}",
+            "lead {number} has {} orbitals per site, and the sample {orbitals}",
             lead.orbitals()
         ))
         .hint("a lead and a sample have orbitals of one kind; a pairing of zero makes holes and no pairs"));
