@@ -1,5 +1,6 @@
-//! Where a strange script may read and write: with `--confine`, in one folder. The program looks at every name itself,
-//! so that errors say why. On Linux the kernel keeps the process there as well (Landlock), whatever the program does.
+//! Where an unknown script may read and write: with `--confine`, in one folder. The program checks every name itself,
+//! so errors give the reason. On Linux the kernel also keeps the process there (Landlock), for any behaviour of the
+//! program.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;

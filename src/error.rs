@@ -1,5 +1,5 @@
-//! The one error type. It says what was being done and with which sizes, in one sentence, and may carry a hint.
-//! No Rhai and no CUDA types live here; `script/` adds the position.
+//! The only error type. It names the operation and the sizes in one sentence, and may carry a hint. It has no Rhai or
+//! CUDA types; `script/` adds the position.
 //!
 //! Style of messages: lower case, no full stop, back-ticks round literals, a hint that names the remedy.
 

@@ -57,23 +57,23 @@ Mapping.register(Table)
 
 
 class Session(_native.Session):
-    """A session of the language, with variables of its own, on a thread of its own.
+    """A session of the language, with its own variables and its own thread.
 
     ``s["x"]`` is a variable, ``s["x"] = value`` makes one, ``s.eval("..")`` evaluates a piece of script, ``s.call("kpm::dos", h,
-    moments=512)`` calls a function. While it works, other threads of Python go on, and Ctrl-C stops it and raises
-    ``KeyboardInterrupt``; variables stay.
+    moments=512)`` calls a function. While it works, other Python threads continue. Ctrl-C stops it and raises
+    ``KeyboardInterrupt``; variables are kept.
 
     Parameters
     ----------
-    backend : where to compute: "auto" (a GPU if there is one), "cpu", "cuda", or several that share the rows, as "cpu+cuda".
-    weights : the weights of several backends, measured where they are not given.
-    device : which GPU, counted from 0, or several.
-    threads : worker threads, 0 for as many as there are. The first session of a process that names a number decides for what no
-        backend does.
-    seed : of everything random that names none.
+    backend : where to compute: "auto" (a GPU if there is one), "cpu", "cuda", or several that share the rows, like "cpu+cuda".
+    weights : the weights of several backends; by default they are measured.
+    device : number of the GPU, counted from 0, or several numbers.
+    threads : number of worker threads, 0 for all cores. For work outside the backends the first session of a process that names
+        a number decides.
+    seed : seed of all random numbers for which a script gives no seed.
     out : folder for the files that scripts write.
     quiet : no progress, no notes.
-    set : what scripts see as ``args``.
+    set : ``args`` of the scripts.
     """
 
     def __new__(
@@ -95,11 +95,11 @@ class Session(_native.Session):
         )
 
     def eval(self, text: str) -> Any:
-        """The value of a piece of script; of several statements that of the last one, None where a semicolon ends it."""
+        """Returns the value of a piece of script: that of its last statement, or None if a semicolon ends it."""
         return super().eval(text)
 
     def run(self, file: str | os.PathLike[str], *, set: Mapping[str, Any] | None = None) -> Any:
-        """Runs a script file, which sees ``set`` as ``args``; gives the value of its last expression."""
+        """Runs a script file with ``set`` as its ``args``; returns the value of its last expression."""
         return super().run_file(file, None if set is None else dict(set))
 
     def call(self, function: str, /, *given: Any, **options: Any) -> Any:
@@ -130,9 +130,9 @@ def run(
     set: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
-    """Runs a script, a file or a ``source`` text, in a new session; gives the value of its last expression.
+    """Runs a script, a file or a ``source`` text, in a new session; returns the value of its last expression.
 
-    ``set`` is what the script sees as ``args``; ``options`` are those of `Session`: ``backend``, ``threads``, ``seed``, ``out``,
+    ``set`` becomes ``args`` of the script; ``options`` are those of `Session`: ``backend``, ``threads``, ``seed``, ``out``,
     ``quiet``, ... A value that lives in the session (an operator, a state) keeps the session alive.
     """
     if (file is None) == (source is None):

@@ -1,4 +1,4 @@
-"""What goes wrong in scripts, as exceptions."""
+"""Errors of scripts, as exceptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FileError(Error, OSError):
 
 
 class NumericError(Error, ArithmeticError):
-    """The numbers did not come out: no convergence, a spectrum outside its window."""
+    """A numerical failure: no convergence, a spectrum outside its window."""
 
 
 class BackendError(Error, RuntimeError):
@@ -34,7 +34,7 @@ class BackendError(Error, RuntimeError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """More memory was asked for than there is. The session goes on."""
+    """A request for more memory than there is. The session continues."""
 
 
 class InternalError(Error, RuntimeError):
@@ -42,7 +42,7 @@ class InternalError(Error, RuntimeError):
 
 
 class Exit(Error):
-    """The script has ended itself by ``exit(code)`` with a ``code`` other than 0."""
+    """The script has called ``exit(code)`` with a ``code`` other than 0."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"the script has ended itself with exit code {code}")

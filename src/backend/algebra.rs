@@ -1,4 +1,4 @@
-//! Algebra of block vectors and of lists of columns. A backend that has none of its own for lists takes them by blocks
+//! Algebra of block vectors and of lists of columns. A backend without its own algebra of lists handles them by blocks
 //! of columns, or column by column.
 
 use super::{BlockVector, Vectors};

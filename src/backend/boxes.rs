@@ -1,4 +1,4 @@
-//! Boxes of cells that a lattice is cut into, one a part: a rank, or a device of one process.
+//! Boxes of cells into which a lattice is cut, one for each part: a rank, or a device of one process.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The one rank that has all that lives whole, where backends differ.
+//! The rank that holds all undivided data, if backends differ.
 
 use super::Device;
 use crate::error::Result;

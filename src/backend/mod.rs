@@ -1,5 +1,5 @@
-//! Where vectors live and kernels run: what a backend must do, and the backends there are. How a backend lays a block
-//! vector out is its own secret; the host view is row-major.
+//! Where vectors live and kernels run: the traits of a backend, and the backends. The layout of a block vector is
+//! private to a backend; the host view is row-major.
 //!
 //! A new backend starts with the traits that all have:
 //! - [`Backend`]: its name, its memory, and which of the capabilities below it has;
@@ -16,7 +16,7 @@
 //! - [`HostExchange`], [`PeerExchange`]: what a part of another backend has ([`exchange`]);
 //! - [`Distributed`]: what one of several ranks has.
 //!
-//! What these mean, and the methods that use them, are in the layers above.
+//! The layers above define their meaning, and the methods that use them.
 
 mod algebra;
 mod boxes;

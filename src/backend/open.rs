@@ -170,7 +170,7 @@ fn uneven(
         given if given.len() == world.size() => Some(given.to_vec()),
         given => {
             return Err(Error::input(format!("{} weights for {} ranks", given.len(), world.size())).hint(
-                "give one weight a rank, or one a name of `--backend`, as in `--backend cuda+cpu --weights 12:1`",
+                "give one weight per rank, or one per name of `--backend`, as in `--backend cuda+cpu --weights 12:1`",
             ));
         }
     };

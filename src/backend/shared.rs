@@ -1,5 +1,4 @@
-//! Algebra of backends that share rows out: all comes from sums over the parts' rows,
-//! and from changing each part's rows.
+//! Algebra of backends with divided rows: sums over the rows of all parts, and changes of each part's rows.
 
 use super::{Algebra, BlockVector, Device, Lists, Vectors, conformal};
 use crate::error::Result;

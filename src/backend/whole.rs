@@ -1,5 +1,4 @@
-//! Operators whose rows are not shared out: they live whole at one place,
-//! and vectors that are not there already travel.
+//! Undivided operators: they live at one place, and vectors are copied there if necessary.
 
 use std::sync::Arc;
 

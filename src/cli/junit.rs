@@ -1,4 +1,4 @@
-//! Results of tests in the XML of JUnit, which services that run tests for others show.
+//! Test results in JUnit's XML format, which services for continuous integration show.
 
 use std::fmt::Write as _;
 

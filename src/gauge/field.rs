@@ -1,5 +1,5 @@
-//! The links of a gauge field as a process has them, with what a script has read of the links of other ranks: a link
-//! that is read comes with its neighbours, since a script that reads one mostly reads the next.
+//! The links of a gauge field in one process, with a cache of links that a script has read from other ranks. A link is
+//! read together with its neighbours, because a script usually reads those next.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

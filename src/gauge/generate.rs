@@ -1,4 +1,4 @@
-//! Gauge fields by rule: random, of constant abelian flux, and a reference field that any program can make.
+//! Gauge fields from formulas: random, of constant abelian flux, and a reference field that any program can reproduce.
 
 use super::links::{Links, diagonal};
 use super::su3::{self, Su3};

@@ -1,7 +1,7 @@
 //! Quenched generation with the Wilson action: pseudo-heatbath over the SU(2) subgroups (Cabibbo, Marinari, PLB 119
 //! (1982) 387) with the generator of Kennedy and Pendleton (PLB 156 (1985) 393), and over-relaxation (Creutz, PRD 36
-//! (1987) 515). Even and odd sites take turns, so that all links of a turn are independent, and every draw is a
-//! function of seed, link and sweep.
+//! (1987) 515). Even and odd sites alternate, so the links updated together are independent. Every draw is a function
+//! of seed, link and sweep.
 
 use rayon::prelude::*;
 

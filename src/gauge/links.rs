@@ -1,6 +1,6 @@
-//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. Of a lattice that is
-//! shared out to ranks, each has the links of its box and of the halo around it. Functions here take sites by their
-//! places in the region (see [`Region`]); of one process these are the numbers of the sites.
+//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. If a lattice is
+//! divided between ranks, each has the links of its box and of the halo around it. Functions here take sites by their
+//! places in the region (see [`Region`]); in a single process these are the numbers of the sites.
 
 use std::sync::Arc;
 
@@ -268,7 +268,7 @@ pub fn grid_of(lattice: &Lattice) -> Result<Grid> {
     let hint = "take a hypercubic one of four directions, like 8 x 8 x 8 x 16";
     if lattice.dimension() != 4 || lattice.basis().len() != 1 {
         return Err(Error::input(format!(
-            "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites a cell",
+            "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites per cell",
             lattice.dimension(),
             lattice.basis().len()
         ))

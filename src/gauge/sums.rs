@@ -1,6 +1,6 @@
-//! Sums over the sites of a field that are the same to the last bit however the sites are shared out: to threads, to
-//! ranks, to boxes. Numbers are added as whole multiples of 2^-72, so that their order does not matter and nothing is
-//! lost: smaller parts of a number are below the rounding of any sum that a field has.
+//! Sums over the sites of a field that are the same to the last bit for any division of the sites between threads,
+//! ranks or boxes. Numbers are added as whole multiples of 2^-72, so their order does not matter. Smaller parts of a
+//! number are below the rounding of any sum over a field.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Values as frontends show them: the same thing in several formats, of which they take the best that they know.
+//! Values for frontends: the same value in several formats; a frontend takes the best format that it knows.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

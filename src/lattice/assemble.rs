@@ -1,5 +1,5 @@
 //! Assembly into compressed rows: a generator of the rows of one site, run twice in parallel (to count, then to fill),
-//! so that no second copy of the matrix is ever in memory.
+//! so memory never holds a second copy of the matrix.
 
 use rayon::prelude::*;
 

@@ -229,7 +229,7 @@ impl Bloch {
                 k.len(),
                 self.dimension()
             ))
-            .hint("momenta are in units of the reciprocal vectors, one number a periodic direction"));
+            .hint("momenta are in units of the reciprocal vectors, one number per periodic direction"));
         }
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));

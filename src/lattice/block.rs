@@ -23,7 +23,7 @@ impl OrbitalBlock {
     pub fn new(n: usize, entries: Vec<C64>) -> Result<Self> {
         if entries.len() != n * n {
             return Err(Error::input(format!(
-                "a term of {} entries does not fit {n} orbitals a site ({n} x {n} are needed)",
+                "a term of {} entries does not fit {n} orbitals per site ({n} x {n} are needed)",
                 entries.len()
             )));
         }
@@ -94,10 +94,10 @@ impl OrbitalBlock {
     pub fn check(&self, n: usize, what: &str) -> Result<()> {
         if self.n != n {
             return Err(Error::input(format!(
-                "{what} is a {0} x {0} matrix, but the model has {n} orbitals a site",
+                "{what} is a {0} x {0} matrix, but the model has {n} orbitals per site",
                 self.n
             ))
-            .hint("a model made with n orbitals has n a site, with both spins twice as many"));
+            .hint("a model made with n orbitals has n per site, with both spins twice as many"));
         }
         if let Some(z) = self.entries.iter().find(|z| !z.re.is_finite() || !z.im.is_finite()) {
             let shown = if z.re.is_finite() { z.im } else { z.re };

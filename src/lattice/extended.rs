@@ -1,4 +1,4 @@
-//! Sites beside those of the cells, and sites that move: sublattices of their own, which are there in some cells only.
+//! Additional sites and moved sites: separate sublattices that exist only in some cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

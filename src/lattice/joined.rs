@@ -1,4 +1,4 @@
-//! Nearest-neighbour bonds one by one: terms that differ from bond to bond, and where their elements stand in matrices.
+//! Single nearest-neighbour bonds: terms that differ between bonds, and the places of their elements in matrices.
 
 use super::block::OrbitalBlock;
 use super::lattice::{Arrival, Lattice, MAX_DIMENSION};

@@ -146,7 +146,7 @@ impl Lattice {
         })
     }
 
-    /// The same lattice with the given boundaries, one a direction (or one for all).
+    /// The same lattice with the given boundaries, one per direction (or one for all).
     ///
     /// # Errors
     /// When their number does not fit, or a phase has not modulus 1.
@@ -160,7 +160,7 @@ impl Lattice {
                     "{} boundaries given for a lattice of {d} directions",
                     other.len()
                 ))
-                .hint("give one for all, or one a direction"));
+                .hint("give one for all, or one per direction"));
             }
         };
         for w in &wrap {
@@ -253,7 +253,7 @@ impl Lattice {
         let d = self.dimension();
         if at.len() != d {
             return Err(Error::input(format!("{} cell coordinates given for {d} directions", at.len()))
-                .hint("give whole numbers, one a direction"));
+                .hint("give whole numbers, one per direction"));
         }
         let (mut cell, mut stride) = (0, 1);
         for (direction, (&x, &n)) in at.iter().zip(&self.cells).enumerate() {

@@ -1,6 +1,6 @@
 //! Geometry and one-particle models: finite [`Lattice`]s with boundary conditions, tight-binding [`Model`]s on them,
-//! their assembly into the matrix formats of `backend::matrix`, and importers of matrices from files. What becomes of a
-//! matrix (vectors, devices, methods) is the business of the layers above; no script types here.
+//! their assembly into the matrix formats of `backend::matrix`, and importers of matrices from files. The layers above
+//! use the matrices (vectors, devices, methods); there are no script types here.
 
 // Lattices and the sites in them.
 mod bravais;

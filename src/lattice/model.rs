@@ -1,5 +1,5 @@
-//! A tight-binding model: orbitals on the sites of a lattice, on-site terms and hoppings. Terms add up; what depends on
-//! position is evaluated when it is added, so that a model holds numbers and no functions.
+//! A tight-binding model: orbitals on the sites of a lattice, on-site terms and hoppings. Terms are added up. Functions
+//! of position are evaluated when they are added, so a model holds only numbers.
 
 use std::fmt;
 
@@ -226,7 +226,7 @@ impl Model {
                 s(numbers),
                 s(directions)
             ))
-            .hint("momenta are in units of the reciprocal vectors of the sample, one number a periodic direction"));
+            .hint("momenta are in units of the reciprocal vectors of the sample, one number per periodic direction"));
         }
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));

@@ -1,8 +1,8 @@
 //! Gaussian random numbers at points in space whose covariance is a Gaussian of their distance.
 //!
-//! White noise on a fine grid of its own, smeared with `exp(-r^2/length^2)`: the sums over the grid are integrals to
-//! 1e-5, since the transform of a Gaussian has died out at the grid's reciprocal vectors. Sums over the sites
-//! themselves are none where the length is about their distance, nor at the ends of a sample.
+//! White noise on a fine grid of its own, smeared with `exp(-r^2/length^2)`: the sums over the grid approximate
+//! integrals to 1e-5, since the Fourier transform of a Gaussian is small at the grid's reciprocal vectors. Sums over
+//! the sites would not approximate integrals if the length is about their distance, nor at the ends of a sample.
 
 use rayon::prelude::*;
 

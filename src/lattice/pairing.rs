@@ -33,7 +33,7 @@ impl Model {
         let n = self.orbitals;
         let rows = self.lattice.all_sites().checked_mul(2 * n);
         if 2 * n > 4096 || rows.is_none_or(|rows| rows > i64::MAX as usize) {
-            return Err(Error::input(format!("electrons and holes in {n} orbitals a site"))
+            return Err(Error::input(format!("electrons and holes in {n} orbitals per site"))
                 .hint("a site has 1 to 4096 rows"));
         }
         let tables = self.local.iter().map(|table| table.blocks().len());
@@ -185,7 +185,7 @@ impl Model {
             Some(Holes::Own) => Err(Error::input("a Zeeman term where orbitals have their own holes")
                 .hint("give the model orbitals for both spins: the term is an on-site matrix then")),
             None => Err(Error::input("a Zeeman term in a model without spins")
-                .hint("a pairing, even of zero, gives the model spins; or use two orbitals a site")),
+                .hint("a pairing, even of zero, gives the model spins; or use two orbitals per site")),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Terms that differ from place to place: the distinct blocks, and the number of the block at each place. Functions
-//! of position often return few distinct values, so this takes four bytes a place.
+//! Terms that depend on the place: the distinct blocks, and the number of the block at each place. Functions of
+//! position often return few distinct values, so this takes four bytes per place.
 
 use std::collections::HashMap;
 

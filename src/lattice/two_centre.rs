@@ -1,9 +1,9 @@
 //! Hoppings between atomic orbitals by two-centre integrals (Slater and Koster, Phys. Rev. 94, 1498 (1954)), and the
 //! spin-orbit coupling of their shells.
 //!
-//! Table I of that paper is the special case of one rule: in axes of which the third points along the bond, orbitals of
-//! angular momentum m and of nothing else couple, by `V_ll'm`. A p orbital is a vector, a d orbital a symmetric matrix
-//! without trace, of norm one; a rotation `R` turns them into `R v` and `R Q R^T`.
+//! Table I of that paper follows from one rule: in axes whose third one is along the bond, only orbitals of equal
+//! angular momentum m couple, by `V_ll'm`. A p orbital is a vector, a d orbital a symmetric matrix without trace, of
+//! norm one; a rotation `R` turns them into `R v` and `R Q R^T`.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,4 @@
-//! The language server: what editors ask while a script is written. It speaks the Language Server Protocol over
+//! The language server: it answers editors while a script is written. It speaks the Language Server Protocol over
 //! standard input and output (`umklapp lsp`): mistakes as `check` finds them, help under the pointer, completion,
 //! signatures, definitions.
 

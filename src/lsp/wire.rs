@@ -1,5 +1,5 @@
-//! Messages on their way to and from an editor: a header with the length, a body of JSON (JSON-RPC 2.0), and what is
-//! wrong with a body that is no message. Only where the length is lost does the connection end.
+//! Messages on their way to and from an editor: a header with the length, a body of JSON (JSON-RPC 2.0), and the errors
+//! of invalid bodies. The connection ends only if the length is lost.
 
 use std::io::{BufRead, Read as _, Write};
 

@@ -1,10 +1,11 @@
 //! The product states of a sector, numbered without a table.
 //!
-//! States are the paths through a diagram. Its nodes at each bond are the sums of the charges so far from which the
-//! sector can still be reached. The number of a state is the sum, over its sites, of how many states branch off
-//! before it. So the number of a state takes one pass over the sites, and the difference of two that differ on a few
-//! sites a pass between those. States come in lexicographic order with site 0 the slowest, as in Kronecker products.
-//! (This is Lin's table, Phys. Rev. B 42, 6561 (1990), with one part a site and any charges.)
+//! States are the paths through a diagram. Its nodes at each bond are the partial sums of charges from which the sector
+//! can still be reached. The number of a state is the sum over its sites of the numbers of states that branch off
+//! before it. So the number of a state takes one pass over the sites. The difference between the numbers of two states
+//! that differ on a few sites takes a pass between these sites. States come in lexicographic order with site 0 the
+//! slowest, as in Kronecker products. (This is Lin's table, Phys. Rev. B 42, 6561 (1990), with one part a site and any
+//! charges.)
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Operators whose entries are not kept: every product generates the rows anew.
+//! Operators whose entries are not stored: every product generates the rows again.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! One choice among the eigenvectors that there are. A solver finds a vector up to its phase, and vectors of a
-//! degenerate level up to any rotation: which ones depends on rounding, so on the number of ranks and of threads. Here
-//! they are rotated onto fixed random vectors, so that they depend on the space of the level alone.
+//! A unique choice of eigenvectors. A solver finds a vector up to its phase, and vectors of a degenerate level up to a
+//! rotation. The result depends on rounding, so on the number of ranks and threads. Here the vectors are rotated onto
+//! fixed random vectors, so they depend only on the space of the level.
 
 use std::ops::Range;
 

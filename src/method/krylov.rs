@@ -1,6 +1,6 @@
 //! exp(z H) v of a Hermitian operator in a Krylov space (Park, Light, J. Chem. Phys. 85 (1986) 5870; Hochbruck, Lubich,
-//! SIAM J. Numer. Anal. 34 (1997) 1911). No spectral window is needed, and few products where |z| times the width of
-//! the spectrum is small: the steps of a time evolution on small effective Hamiltonians.
+//! SIAM J. Numer. Anal. 34 (1997) 1911). It needs no spectral window, and few products if |z| times the width of the
+//! spectrum is small, as for time steps with small effective Hamiltonians.
 
 use super::solve::of_about_one;
 use super::window::{require_hermitian, tridiagonal};

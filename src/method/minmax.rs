@@ -1,6 +1,6 @@
 //! The minmax polynomial of 1/sqrt(y) on [eps, 1]: P_n with the smallest max |1 - sqrt(y) P_n(y)|, by the exchange
-//! algorithm of Remez (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31). Polynomials are Chebyshev series in
-//! z = (2 y - 1 - eps)/(1 - eps); c_0 has no half weight.
+//! algorithm of Remez (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31). Polynomials are Chebyshev series in z =
+//! (2 y - 1 - eps)/(1 - eps); c_0 counts fully, not by half.
 
 use std::f64::consts::PI;
 

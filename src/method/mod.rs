@@ -1,6 +1,6 @@
 //! Algorithms over operators: spectral windows, Chebyshev moments and expansions, Clenshaw's recurrence, eigensolvers.
-//! And what physics asks of spectra: bands and their topology, transport between leads, conductivities, markers. They
-//! get operators (for bands and leads models, too) and vectors, and know nothing of how these are stored.
+//! Further, physical results: bands and their topology, transport between leads, conductivities, markers. Methods get
+//! operators (for bands and leads also models) and vectors, and do not know their storage.
 
 // Windows, Chebyshev recurrences, moments and what is made of them.
 mod accumulate;

@@ -1,4 +1,4 @@
-//! The optical conductivity that Kubo's and Greenwood's formula makes of two-dimensional moments.
+//! The optical conductivity by the Kubo-Greenwood formula from two-dimensional moments.
 //!
 //! With both deltas as damped series, x and y the scaled energies E and E + omega (hbar = 1) and w_mn the damped
 //! moments,
@@ -6,11 +6,11 @@
 //! sigma(omega) = 4 D/(pi a^2 Omega omega) Int dE [f(E) - f(E + omega)] Re sum w_mn T_m(x) T_n(y)/sqrt((1 - x^2)(1 -
 //! y^2)).
 //!
-//! The integral is one over the angle of x, by points of Gauss and Legendre in panels no longer than half a period of
-//! the highest term. sum_m w_mn T_m(x) at their points serves all frequencies. A frequency has ends of its own: where y
-//! enters the window, from where the integrand goes as a square root, and where the occupation has its second step. A
-//! panel with such an end is cut for that frequency alone; its points take the sums over m from those of the panel, by
-//! the polynomial through them.
+//! The integral over the angle of x is computed by Gauss-Legendre quadrature in panels of at most half a period of the
+//! highest term. sum_m w_mn T_m(x) at the quadrature points is the same for all frequencies. Each frequency has further
+//! break points: where y enters the window, with a square-root integrand, and at the second step of the occupation. A
+//! panel with a break point is cut for this frequency only; there the sums over m are interpolated by the polynomial
+//! through the points of the panel.
 
 use std::f64::consts::PI;
 

@@ -23,7 +23,7 @@ pub fn plane_waves(
     let space = geometry.lattice.space();
     if let Some(k) = momenta.iter().find(|k| k.len() != space) {
         return Err(Error::input(format!("a momentum of {} components in {space} dimensions", k.len()))
-            .hint("it is Cartesian, in radians per lattice constant: one number an axis"));
+            .hint("it is Cartesian, in radians per lattice constant: one number per axis"));
     }
     let all: Vec<usize>;
     let sites = match sites {
@@ -63,7 +63,7 @@ pub fn momenta_fit(h: &Operator, momenta: &[Vec<f64>], free: Option<usize>) -> R
             k.len(),
             lattice.space()
         ))
-        .hint("it is Cartesian, in radians per lattice constant: one number an axis"));
+        .hint("it is Cartesian, in radians per lattice constant: one number per axis"));
     }
     let fits = |k: &Vec<f64>, d: usize| match lattice.wrap()[d] {
         Wrap::Phase(p) if Some(d) != free => {

@@ -1,5 +1,5 @@
-//! What moments are of, so that only those of one calculation are added, and those of a vector only once: what their
-//! operators do to a fixed vector, and which of the random or unit vectors they were made with.
+//! The origin of moments: the action of their operators on a fixed vector, and the random or unit vectors that were
+//! used. So only moments of one calculation are added, and those of a vector only once.
 
 use std::ops::{Add, Mul, Range};
 

@@ -1,5 +1,5 @@
-//! Clenshaw's recurrence of one series for many vectors in turn. Its kernel launches are recorded once and replayed,
-//! which pays where a device takes longer to launch a step than to compute it.
+//! Clenshaw's recurrence of one series for many vectors in turn. Its kernel launches are recorded once and replayed.
+//! This saves time if a device takes longer to launch a step than to compute it.
 
 use crate::backend::{BlockVector, Recording, Update};
 use crate::error::{Error, Result};

@@ -1,6 +1,5 @@
-//! Searches for eigenpairs in units in which the operator is of the order of one, whatever units the user works in:
-//! with energies of 1e-19 (joules) every residual would be below a tolerance of 1e-9, and squares of residuals would
-//! soon be below what numbers hold.
+//! Searches for eigenpairs in units in which the operator is of order one, for any units of the user. With energies of
+//! 1e-19 (joules) every residual would be below a tolerance of 1e-9, and squares of residuals would underflow.
 
 use super::Eigen;
 use crate::backend::{Distribution, Random};

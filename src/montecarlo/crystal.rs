@@ -1,5 +1,5 @@
-//! Crystals: a cell with ions, the number of electrons that keeps it neutral, and the potential that a local, empirical
-//! pseudopotential makes of it. Lengths in bohr, energies in hartree.
+//! Crystals: a cell with ions, the number of electrons for a neutral cell, and the potential of a local, empirical
+//! pseudopotential. Lengths in bohr, energies in hartree.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Many walkers at once, in the continuum or on a lattice. Each has its own random numbers and is moved by one
-//! thread, so its Markov chain depends neither on the number of walkers nor on that of threads. Where a device takes
-//! a whole ensemble, the walkers live there, and only their positions are copied back. Of several ranks each has a
-//! part of the walkers; what is found of them is known to all.
+//! Many walkers at once, in the continuum or on a lattice. Each has its own random numbers and is moved by one thread,
+//! so its Markov chain depends neither on the number of walkers nor on that of threads. If a device takes a whole
+//! ensemble, the walkers live there, and only their positions are copied back. With several ranks each has a part of
+//! the walkers; all ranks know the results.
 
 use std::borrow::Cow;
 use std::sync::Arc;

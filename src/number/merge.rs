@@ -1,6 +1,5 @@
-//! Tables of several runs as one. Rows that stand at the same place are averaged, every run counting the same, and
-//! their errors are those of the mean from run to run, Student's for few runs;
-//! tables of other places follow one another.
+//! Tables of several runs as one. Rows at the same place are averaged with equal weights. Their errors come from the
+//! differences between runs (Student's for few runs). Tables of other places are appended.
 
 use super::{C64, Column, Series, Table, student};
 use crate::error::{Error, Result};

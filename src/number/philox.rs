@@ -1,5 +1,5 @@
-//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011): a random number is a function of a key and a counter, so that
-//! element `i` of a random vector is the same on any backend, thread count or partition.
+//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011): a random number is a function of a key and a counter. So
+//! element `i` of a random vector is the same for any backend, number of threads or partition.
 //!
 //! The recipe, which every backend follows bit for bit: key = (low, high 32 bits of the seed); counter = (low, high 32
 //! bits of the element's global index, column, stream). The four output words are used from the first on.

@@ -1,10 +1,10 @@
 //! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums,
-//! products and adjoints. What the matrices mean is said in `lattice` and `manybody`;
-//! the one operator of a field here is Wilson's.
+//! products and adjoints. `lattice` and `manybody` define the meaning of the matrices; the only field operator here is
+//! Wilson's.
 //!
 //! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle
-//! to both with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and
-//! applies them to all that is known, so that a multiple can do what the operator itself can.
+//! to both with a factor and a shift: `c A + d`. The handle passes factor and shift to the kernel's fused pass and
+//! applies them to all known properties. So a multiple has all capabilities of the operator itself.
 
 mod action;
 mod affine;

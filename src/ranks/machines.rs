@@ -1,7 +1,7 @@
-//! Machines that can no longer be reached. Where ranks are on several machines, each has a connection to rank 0, which
-//! the systems at both ends probe as long as nothing is said. One that breaks ends the rank that sees it, and rank 0
-//! tells which rank is lost. Without them, ranks behind a network that is cut would wait for as long as the connections
-//! of MPI last, which may be for ever. A rank that cannot connect to rank 0, as behind a firewall, is not watched.
+//! Machines that can no longer be reached. On several machines each rank has a connection to rank 0. The systems at
+//! both ends probe it while it is idle. A rank whose connection breaks ends, and rank 0 reports the lost rank. Without
+//! these connections, ranks behind a cut network would wait as long as MPI's connections last, possibly forever. A rank
+//! that cannot connect to rank 0, for example behind a firewall, is not watched.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! The ranks of a run: processes that run the same script, each with its own memory, and talk by MPI. Values of the
-//! language are the same on all of them; what is not spread out is computed by each. Only rank 0 prints, writes files
-//! and reads standard input. Decisions that ranks could take differently (whether a file is there, how much memory is
-//! free, how long something took) are taken by rank 0 and told to the others.
+//! language are the same on all ranks; each rank computes everything that is not divided. Only rank 0 prints, writes
+//! files and reads standard input. Decisions that ranks could take differently (whether a file is there, how much
+//! memory is free, how long something took) are taken by rank 0 and told to the others.
 //!
 //! Without a launcher there are no ranks, and no library of MPI is opened.
 

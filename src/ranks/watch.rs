@@ -1,7 +1,7 @@
-//! Which rank died first: every rank of this machine has a line to the program that started the launcher, and says
-//! farewell on it before it ends. A line that breaks without a word is that of a rank that was killed. Launchers end
-//! the others at once, and some of them name no rank. If that program itself is killed,
-//! the ranks see it by their lines, and end.
+//! Finds the rank that died first. Every rank of this machine has a connection to the program that started the
+//! launcher, and signs off on it before it ends. A connection that breaks without this message belongs to a killed
+//! rank. Launchers end the other ranks at once, and some launchers do not name a rank. If that program itself is
+//! killed, the ranks notice it by their connections, and end.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;

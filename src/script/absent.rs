@@ -1,4 +1,4 @@
-//! What people look for and is not there: said as such, with the nearest way around.
+//! Answers to searches for methods that are not implemented, with the nearest alternative.
 
 use super::terms;
 

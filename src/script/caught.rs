@@ -1,6 +1,5 @@
-//! What `catch (e)` gets. A mistake in the language, such as a name that is not there, reaches a script as Rhai's map
-//! of inner sentences; here it becomes an error like those of functions,
-//! with the sentence and the hint that the program shows.
+//! The value of `catch (e)`. A language error, such as an unknown name, reaches a script as Rhai's map of internal
+//! messages. Here it becomes an error like those of functions, with the message and the hint that the program shows.
 
 use rhai::{
     CustomExpr, Dynamic, Engine, EvalAltResult, Expr, FlowControl, ImmutableString, Map, Position, Scope,

@@ -1,9 +1,9 @@
-//! The comparisons of the language: `==`, `!=`, `<`, `<=`, `>`, `>=`, exact for numbers of every kind. Rhai's own take
-//! floats within 2.2e-16 of one another for equal, even beside zero,
-//! and call values of unlike types unequal without a word.
+//! The comparisons of the language: `==`, `!=`, `<`, `<=`, `>`, `>=`, exact for numbers of every kind. Rhai's own
+//! comparisons treat floats within 2.2e-16 as equal, even close to zero, and values of different types as unequal
+//! without an error.
 //!
-//! Rhai's shortcuts for operators come before all registered functions. So its symbols are disabled and stand again as
-//! custom operators of the same names and precedences, which find the functions below wherever a script is parsed:
+//! Rhai's shortcuts for operators come before all registered functions. So its symbols are disabled and defined again
+//! as custom operators with the same names and precedences. They call the functions below wherever a script is parsed:
 //! files, modules, lines of a session, `eval`. [`super::direct`] makes most of them as quick as the shortcuts were.
 
 use std::cmp::Ordering;

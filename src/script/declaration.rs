@@ -1,4 +1,4 @@
-//! What one function declares of its options, and the check of a call against it.
+//! The option declarations of one function, and the check of a call against them.
 
 use std::cell::OnceCell;
 

@@ -1,4 +1,4 @@
-//! What people write who come from Python, Julia or MATLAB, and what it is called here.
+//! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
 const NAMES: [(&[&str], &str); 20] = [

@@ -1,5 +1,4 @@
-//! What can be said of a script before it runs: calls of functions that do not exist or with misspelled options,
-//! as errors.
+//! Checks of a script before it runs: calls of functions that do not exist or with misspelled options, as errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 

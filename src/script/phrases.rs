@@ -1,4 +1,4 @@
-//! Hints of the numeric layers, which speak of physics, in the words of the language.
+//! Translates hints of the numeric layers, which use terms of physics, into terms of the language.
 
 use crate::error::Error;
 
@@ -12,7 +12,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("make it from a model", "make it with `model(..).build()` or `tight_binding(..)`"),
     ("or one that Lanczos' method finds", "or `spectral_window(h)` to find one"),
     ("look at the bands on a path", "check `bands(..)`"),
-    ("a model made with n orbitals has n a site", "`model(lattice, n)` has n orbitals a site"),
+    ("a model made with n orbitals has n per site", "`model(lattice, n)` has n orbitals per site"),
     ("an on-site matrix equals its own adjoint", "an on-site matrix equals its own `dagger()`"),
     ("pairs on each site are given without a displacement", "`pairing(D)` pairs on each site"),
     ("an edge is made of a site and a bond", "`edge_block(site, bond)` makes one"),

@@ -1,5 +1,5 @@
-//! Reading on behind a mistake of syntax: the statement that holds it is left out, and the rest is read again. What the
-//! statement would have defined counts as known, so that one mistake makes no others.
+//! Continues after a syntax error: the wrong statement is left out, and the rest is parsed again. Names that the
+//! statement would have defined count as known, so one error causes no others.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,6 +1,6 @@
-//! What `check` knows of types: those of literals, of what native functions return, and of what the script's own
-//! functions come to with the arguments of a call. It speaks only where every run that gets there must fail: what it
-//! does not know is of any type, and so is a variable that is assigned anew, what a branch decides, and all in `try`.
+//! The types that `check` knows: types of literals, of results of native functions, and of results of the script's own
+//! functions for the arguments of a call. It reports an error only if every run that gets there must fail. Unknown
+//! values can have any type; so can reassigned variables, values that depend on a branch, and everything in `try`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What a batch system has given this run: Slurm, PBS, LSF or Grid Engine, by the variables that they set.
+//! The resources of this run in a batch system (Slurm, PBS, LSF or Grid Engine), from the variables that it sets.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -58,7 +58,7 @@ fn defects_that_cannot_be() {
             ("m.defects(#{ remove: [\"A\"] }, -3)", "-3 defects", "how many"),
             ("m.defects(#{ remove: [\"A\"] }, \"all\")", "the fraction of cells", ""),
             ("m.defects(#{ remove: [\"A\"] }, 37)", "37 defects where 36 found room", "larger"),
-            ("m.defects(#{ remove: [\"A\"] }, [[1]])", "1 cell coordinates given for 2", "one a direction"),
+            ("m.defects(#{ remove: [\"A\"] }, [[1]])", "1 cell coordinates given for 2", "one per direction"),
             ("m.defects(#{ remove: [\"A\"] }, [[0, 0], [0, 0]])", "given twice", "each once"),
             ("m.defects(#{ remove: [\"A\"] }, [[6, 0]])", "cell 6 lies outside the lattice: direction 0", ""),
             ("m.defects(#{ remove: [\"A\"] }, [0.5])", "an array of whole numbers", ""),

@@ -26,7 +26,11 @@ fn sectors_of_total_spin() {
             ("dmrg::finite(h, c, #{ sector: #{ S: 0.3 } })", "no multiple of 1/2", "half"),
             ("dmrg::finite(h, c, #{ sector: #{ S: 0, Sz: 0 } })", "of S and of Sz", "leave one"),
             ("dmrg::finite(hubbard, e, #{ sector: #{ S: 0, Nup: 2 } })", "of S and of Nup", "name N and S"),
-            ("dmrg::finite(hubbard, e, #{ sector: #{ N: 3, S: 1 } })", "has S = 1 with N = 3", "halves"),
+            (
+                "dmrg::finite(hubbard, e, #{ sector: #{ N: 3, S: 1 } })",
+                "has S = 1 with N = 3",
+                "half-integer",
+            ),
             (
                 "dmrg::finite(hubbard, e, #{ sector: #{ N: 9, S: 0 } })",
                 "no state of 4 Electron sites has N = 9",

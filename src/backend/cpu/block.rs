@@ -1,5 +1,5 @@
-//! Storage of a block on the CPU: rows of lanes, real parts before imaginary ones. Rows on a lattice are folded: those
-//! of several sites stand side by side, so that one vector instruction serves them all (see [`Fold`]).
+//! Storage of a block on the CPU: rows of lanes, real parts before imaginary ones. Rows on a lattice are folded: rows
+//! of several sites are stored side by side, so one vector instruction handles all of them (see [`Fold`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
-//! Several orders of the Chebyshev recurrence in one sweep through memory. The rows are cut into levels that reach only
-//! their neighbours; while a level of order t + 1 is computed, the level behind it can already take order t + 2, and so
-//! on, so that a row is read once for `depth` orders while it is in the cache. Every worker sweeps its own levels,
-//! leaving out one more at its inner ends for every order; what is left out between two workers is computed together
+//! Several orders of the Chebyshev recurrence in one sweep through memory. The rows are cut into levels that couple
+//! only to their neighbours. While a level of order t + 1 is computed, the previous level can already take order t + 2,
+//! and so on. So a row in the cache is read once for `depth` orders. Every worker sweeps its own levels and leaves out
+//! one more at its inner ends for every order. The levels left out between two workers are computed together
 //! afterwards.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Exchange of rows on the CPU: rows in transit look as they do here, so that they are copied as they are.
+//! Exchange of rows on the CPU: rows in transit have the same layout as here, so they are copied unchanged.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! How the rows of a lattice are folded: the lattice is cut in halves along every direction of even size, and the same
-//! row of all parts stands side by side. A neighbour is then the same lane of another stored row, except across a cut,
-//! where lanes change places in pairs: all sites of a part are computed by the same vector instructions.
+//! row of all parts is stored side by side. A neighbour is then the same lane of another stored row, except across a
+//! cut, where lanes are exchanged in pairs. So the same vector instructions compute the sites of all parts.
 
 use crate::backend::Rows;
 

@@ -1,6 +1,6 @@
-//! Lists of single columns, without a copy that puts them side by side. Products `X^H Y`: each pair is a scalar
-//! product, and the pairs of a tile share their loads. Sums `X C`: a strip of the `x` is read from memory once for all
-//! sums. 2 flops a row and pair, 8 where columns are complex.
+//! Lists of single columns, without copying them side by side. Products `X^H Y`: each pair is a scalar product, and the
+//! pairs of a tile share their loads. Sums `X C`: a strip of the `x` is read from memory once for all sums. 2 flops a
+//! row and pair, 8 where columns are complex.
 
 use std::ops::Range;
 

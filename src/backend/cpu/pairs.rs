@@ -1,5 +1,5 @@
-//! The pass over a single column of a complex matrix: real and imaginary part of a number are neighbours, and several
-//! entries of a row, or several cells, fill a register.
+//! The pass over a single column of a complex matrix: the real and imaginary parts of a number are neighbours, and
+//! several entries of a row, or several cells, fill a register.
 
 use std::marker::PhantomData;
 use std::ops::Range;

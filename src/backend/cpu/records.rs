@@ -1,5 +1,5 @@
-//! Products by operation records: every block of the result is one job, or several of its rows, so that no two threads
-//! write the same numbers; the order of the sums within a job is fixed.
+//! Products by operation records: a job is a block of the result, or several of its rows. So no two threads write the
+//! same numbers. The order of the sums within a job is fixed.
 
 use std::ops::Range;
 use std::sync::Arc;

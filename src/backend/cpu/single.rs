@@ -1,5 +1,5 @@
-//! Algebra of single columns, and of lists of them: what Davidson's method does between two products. A column is one
-//! run of numbers, so these loops vectorise where those over the columns of a row cannot.
+//! Algebra of single columns and of lists of them, used by Davidson's method between two products. A column is
+//! contiguous, so these loops vectorise; loops over the columns of a row cannot.
 
 use std::ops::Range;
 

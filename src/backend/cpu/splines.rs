@@ -2,8 +2,8 @@
 //! side, and vector registers run over them.
 //!
 //! Floor: the 64 rows of a point, 256 L bytes in single precision, over the bandwidth of whatever holds them. Points
-//! are taken in an order in which neighbours follow one another, so that with many points these are the caches. Every
-//! point is computed alone: its numbers do not depend on the other points or on their order.
+//! are taken in an order that keeps neighbours together, so with many points the caches hold these rows. Every point is
+//! computed alone: its numbers do not depend on the other points or on their order.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Worker threads over fixed, contiguous ranges of rows. Who is free takes the next range, and partial sums are added
-//! in the order of the ranges, so that a result does not depend on timing.
+//! Worker threads over fixed, contiguous ranges of rows. A free worker takes the next range. Partial sums are added in
+//! the order of the ranges, so a result does not depend on timing.
 
 use std::any::Any;
 use std::ops::Range;

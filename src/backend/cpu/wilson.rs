@@ -1,7 +1,7 @@
 //! The Wilson-Dirac operator on the CPU: the same site of all parts of a folded lattice at once.
 //!
-//! Floor: a site's links and spinors once, (4 N + 24 + 24) reals with N reals a link,
-//! and 24 more for every vector added.
+//! Floor: the links and spinors of a site once, (4 N + 24 + 24) reals with N reals per link, and 24 more for every
+//! added vector.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Packs of complex numbers, and the links of the Wilson-Dirac operator made again from 18, 12 or 8 reals.
+//! Packs of complex numbers, and the links of the Wilson-Dirac operator, reconstructed from 18, 12 or 8 reals.
 
 use super::simd::Register;
 use crate::number::Real;

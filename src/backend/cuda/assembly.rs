@@ -1,6 +1,6 @@
-//! Rows that every GPU has a range of, brought together on all of them: the GPUs' copy engines write each range to the
-//! memory of the others, then a number there that counts passes, for which a kernel waits. The host waits for nothing.
-//! Landings have two halves, used by turns, for the reason that `passage.rs` tells.
+//! Collects rows on all GPUs, of which each GPU has a range. The copy engines write each range to the memory of the
+//! other GPUs, then a counter of passes, for which a kernel waits. The host does not wait. Landings have two halves,
+//! used in turn; `passage.rs` gives the reason.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Matrix-free stencils on the GPU: the general kernel, and the one for a single orbital with hoppings straight to the
-//! next cells.
+//! Matrix-free stencils on the GPU: the general kernel, and the kernel for a single orbital with hoppings to the next
+//! cells along the axes.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Exchange of rows with other backends through page-locked memory: gathered by a kernel and copied on a stream of
-//! their own while the product with the GPU's own rows runs. GPUs that reach each other's memory use [`super::link`]
-//! instead.
+//! Exchange of rows with other backends through page-locked memory: a kernel gathers the rows, and a separate stream
+//! copies them while the product with the GPU's own rows runs. GPUs that can reach each other's memory use
+//! [`super::link`] instead.
 
 use std::sync::Arc;
 

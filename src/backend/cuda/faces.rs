@@ -1,5 +1,6 @@
 //! Half-spinors that pass the faces of a box of the Wilson-Dirac operator between GPUs that reach each other's memory.
-//! The box is computed as if it ended there, while they travel; then sites at the faces get what comes from beyond.
+//! While they are sent, the box is computed as if it ended at its faces. Then sites at the faces get the contributions
+//! from other boxes.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Launches recorded once and replayed by a single call: where kernels are short, launching them one by one takes
-//! longer than running them.
+//! Launches recorded once and replayed by a single call: launching short kernels one by one takes longer than running
+//! them.
 
 use std::ptr;
 use std::sync::Arc;

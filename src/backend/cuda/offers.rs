@@ -1,5 +1,5 @@
-//! Memory that neighbours write rows to, and what they must know to do so. Before the rows stand numbers, one for each
-//! neighbour, that count what it has written.
+//! Memory to which neighbours write rows, and the information that they need for it. Before the rows there is a counter
+//! for each neighbour of the rows that it has written.
 
 use std::sync::{Arc, OnceLock};
 

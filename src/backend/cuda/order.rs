@@ -1,6 +1,6 @@
-//! The order in which blocks walk the rows of a stored matrix. Columns that keep fixed distances from their rows tell
-//! of a lattice; walked in tiles of it, rows find their neighbours in the nearest cache. Any order is right, so that a
-//! wrong guess costs time only.
+//! The order in which blocks walk the rows of a stored matrix. Columns at fixed distances from their rows indicate a
+//! lattice. In tiles of this lattice, rows find their neighbours in the nearest cache. Any order is correct, so a wrong
+//! guess only costs time.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! What exchanges between GPUs that reach each other's memory have in common, in one process or in several of one
-//! machine: what leaves is written straight to the neighbour's memory, then a number there that counts passes; the
-//! neighbour's boundary waits for that number. The host waits for nothing.
+//! machine: outgoing rows are written directly to the neighbour's memory, then a counter of passes there. The
+//! neighbour's boundary waits for this counter. The host does not wait.
 //!
-//! What comes lands in two halves by turns. Nobody overwrites what is still read: a GPU sends pass `k` after it has
-//! added what came in pass `k - 1`, which a neighbour sent after it had added that of pass `k - 2`, the last in that
-//! half. So neighbours write to one another in every pass, also where one of them reads nothing.
+//! Incoming rows land in two halves in turn. No rows are overwritten while they are read: a GPU sends pass `k` after it
+//! has added the rows of pass `k - 1`. A neighbour sent those after it had added the rows of pass `k - 2`, the last
+//! ones in that half. So neighbours write to one another in every pass, even if one of them reads nothing.
 
 use std::sync::Arc;
 

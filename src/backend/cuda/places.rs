@@ -1,5 +1,4 @@
-//! Where dense matrices are on the card: those that it has made itself, and others that are brought.
-//! Matrices put together from them.
+//! Where dense matrices are on the card: its own results, and matrices copied there. Matrices assembled from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Products by operation records on the GPU: two launches of one kernel, the inner products of records with two dense
-//! sides first. Operators are brought over once, and stay for all products of a search; where they are more than the
-//! GPU has room for, they stay in main memory and travel in windows, one while the one before is computed with (Nemes
-//! et al. 2014, NoStreamAndStorage). Its other schedules, a launch for each block on four streams or on none, are there
-//! to compare. A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
+//! sides first. Operators are copied once, and stay for all products of a search. If they do not fit on the GPU, they
+//! stay in main memory and are copied in windows, one during the computation with the previous one (Nemes et al. 2014,
+//! NoStreamAndStorage). The other schedules of that paper, with a launch for each block on four streams or on none, are
+//! for comparison. A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Which side of the chip each multiprocessor is on: where the second cache has two halves, what both sides read
-//! crosses the link between them. Nothing documents it, so it is found from the time of atomic additions.
+//! The side of the chip of each multiprocessor. If the second cache has two halves, data read by both sides cross the
+//! link between them. The side is not documented, so it is found from the time of atomic additions.
 
 use std::sync::Arc;
 

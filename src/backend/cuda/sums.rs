@@ -1,5 +1,5 @@
-//! Sums over the blocks of a launch, each block's part by itself: added in a fixed order,
-//! so that they come out the same.
+//! Sums over the blocks of a launch, each block's part by itself. They are added in a fixed order, so results are
+//! reproducible.
 
 use std::ffi::c_void;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Numbers that stay in main memory and travel to the GPU in windows, one while the one before is computed with.
+//! Numbers that stay in main memory and are copied to the GPU in windows, one during the computation with the previous
+//! one.
 
 use std::ops::Range;
 use std::sync::Arc;

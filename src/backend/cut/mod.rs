@@ -1,7 +1,7 @@
-//! Who holds which rows, of parts that are the ranks of a run or the devices of one process: all hold all of them, or
-//! each holds a range of them, or a box of a lattice's cells. There is one cut for every number of rows, made when
-//! vectors or a matrix of so many rows first appear and kept from then on,
-//! so that all vectors of a length fit together.
+//! Which part holds which rows; parts are the ranks of a run or the devices of one process. Either all parts hold all
+//! rows, or each holds a range of rows or a box of a lattice's cells. There is one cut for every number of rows. It is
+//! made when vectors or a matrix with this number of rows first appear, and then kept, so all vectors of one length fit
+//! together.
 
 pub(super) mod lattice;
 pub(super) mod share;

@@ -1,5 +1,4 @@
-//! How fast parts are with matrices of a kind, and how rows are shared out by it,
-//! or by weights that the user has given.
+//! The speed of parts with matrices of a kind, and the division of rows by speed or by the user's weights.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -80,7 +79,7 @@ impl Shares {
         if let Some(weights) = &weights {
             if weights.len() != names.len() {
                 return Err(Error::input(format!("{} weights for {} backends", weights.len(), names.len()))
-                    .hint("give one weight a backend, as in `--backend cpu+cuda --weights 1:12`"));
+                    .hint("give one weight per backend, as in `--backend cpu+cuda --weights 1:12`"));
             }
             if !weights.iter().all(|w| w.is_finite() && *w >= 0.0) || !weights.iter().any(|w| *w > 0.0) {
                 return Err(Error::input("weights of backends must be positive numbers"));

@@ -1,4 +1,4 @@
-//! Which terms of a stencil a cell has depends only on how near it is to which boundary: the cells fall into a few
+//! The terms of a stencil in a cell depend only on its distance from the boundaries. So the cells fall into a few
 //! classes, each with one short list of entries for every orbital.
 
 use super::{Stencil, Wrap};

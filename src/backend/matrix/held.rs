@@ -1,5 +1,5 @@
-//! Dense matrices of operators and bases: on the host, or in the memory of the backend that made them, from where they
-//! come when the host asks. What stays there need not travel before it is computed with again.
+//! Dense matrices of operators and bases: on the host, or in the memory of the backend that made them, from which they
+//! are copied if the host needs them. Matrices that stay there need not be copied before the next computation.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,4 +1,4 @@
-//! On-site energies as a rule, from which everyone makes those of its own rows.
+//! On-site energies as a rule; each part computes the energies of its own rows from it.
 
 use std::fmt;
 use std::sync::Arc;

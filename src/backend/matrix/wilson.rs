@@ -1,4 +1,4 @@
-//! The Wilson-Dirac operator as a backend gets it: links on the host, and how to keep them.
+//! The Wilson-Dirac operator in the form for a backend: links on the host, and their storage.
 //!
 //! D psi(x) = c psi(x) - 1/2 sum_mu [(1 - g_mu) U_mu(x) psi(x+mu) + (1 + g_mu) U_mu(x-mu)^+ psi(x-mu)] with the gamma
 //! matrices of DeGrand and Rossi (those of Grid, QUDA and Chroma), in which gamma5 = diag(1, 1, -1, -1).

@@ -1,5 +1,5 @@
-//! The Wilson-Dirac operator on a rank's box of the lattice: half-spinors travel across its faces while the sites away
-//! from them are computed; then those at the faces are, each in one go with all that it needs.
+//! The Wilson-Dirac operator on a rank's box of the lattice: half-spinors cross its faces while the sites away from the
+//! faces are computed. Then each site at a face is computed in one step.
 
 use std::sync::Arc;
 

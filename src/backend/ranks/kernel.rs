@@ -1,5 +1,5 @@
-//! A matrix of whose rows every rank has some. How a rank's rows meet those of others is the business of its passes
-//! (`rows.rs`, `faces.rs`).
+//! A matrix whose rows are divided between the ranks. The passes (`rows.rs`, `faces.rs`) combine a rank's rows with
+//! those of others.
 
 use std::sync::Arc;
 

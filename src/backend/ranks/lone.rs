@@ -1,6 +1,6 @@
-//! What one rank does for all where backends differ: superblocks, their matrices and density matrices live on it with
-//! all that its backend can do. The other ranks know how large things are, and wait for numbers that all need. A block
-//! that the one rank's backend has made is itself there, and elsewhere a vector without rows that stands for it.
+//! The work of one rank for all ranks, if backends differ: superblocks, their matrices and density matrices live on
+//! this rank. The other ranks know only their sizes, and wait for numbers that all ranks need. A block made by this
+//! rank's backend exists only there; on other ranks a vector without rows represents it.
 
 use std::ops::Range;
 use std::sync::Arc;

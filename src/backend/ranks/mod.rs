@@ -1,10 +1,10 @@
-//! A backend whose rows are shared out to the ranks of a run: each computes with its own on a backend of its own, and
-//! products exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015,
-//! 417). All ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers
-//! that come out are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors
-//! of operators whose rows are not shared out live whole on every rank; of a superblock's product each computes some
-//! blocks. Where ranks have cards that reach each other, long vectors of superblocks are spread over these. Ranks with
-//! different backends have nothing whole: it lives on one of them (`uneven.rs`).
+//! A backend whose rows are divided between the ranks of a run. Each rank computes with its rows on its own backend,
+//! and products exchange the rows across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
+//! All ranks make the same calls in the same order. A query of a vector concerns all its rows: results are the same on
+//! all ranks, with sums in the order of ranks. Spinors live in boxes of their lattice. Every rank holds the whole of
+//! vectors whose operators are not divided; each rank computes some blocks of a superblock's product. If ranks have
+//! cards that reach each other, long vectors of superblocks are distributed over the cards. With different backends,
+//! undivided data live on one rank only (`uneven.rs`).
 
 mod distributed;
 mod faces;

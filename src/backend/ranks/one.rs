@@ -1,5 +1,5 @@
-//! A matrix that one rank has whole, and the others not at all: it computes, and they wait for its numbers only.
-//! Vectors that have their rows elsewhere are brought there.
+//! A matrix that is on one rank only. This rank computes, and the others wait only for its numbers. Vectors with rows
+//! on other ranks are copied there.
 
 use std::borrow::Cow;
 use std::sync::Arc;

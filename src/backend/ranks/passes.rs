@@ -1,4 +1,4 @@
-//! What a rank's passes over its rows have in common, whatever travels between ranks meanwhile.
+//! The common part of a rank's passes over its rows, for any data exchanged between ranks meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! The records of a superblock shared out to the ranks: vectors live whole on every rank, each computes some blocks of
-//! a product, the largest first and always for the rank that has least to do, and takes the others' blocks from them. A
-//! block is computed by one rank, so that a product has the same bits however many there are.
+//! The records of a superblock divided between the ranks. Every rank holds the whole vectors, computes some blocks of a
+//! product, and gets the other blocks from the other ranks. The largest blocks are assigned first, always to the rank
+//! with the least work. One rank computes a block, so a product has the same bits for any number of ranks.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others
-//! travel, then adds what they contribute to its boundary rows. Boxes of the Wilson operator may have faces instead,
-//! which half-spinors pass.
+//! are sent, then adds their contribution to its boundary rows. Boxes of the Wilson operator may exchange half-spinors
+//! through their faces instead.
 
 use std::sync::Arc;
 

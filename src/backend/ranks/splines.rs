@@ -1,5 +1,5 @@
-//! Splines where the ranks' backends differ: walkers live on the device of each rank, and what scripts ask for is
-//! computed by the hosts, with the same bits on all of them.
+//! Splines for ranks with different backends: walkers live on the device of each rank. The hosts compute the values for
+//! scripts, with the same bits on all ranks.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Vectors of which each rank has a range of rows, brought together on all ranks by their cards, and superblocks whose
-//! vectors are such: each rank computes its rows of a product from all rows of the vector. A number of a product is
-//! summed by one rank, in the order that it has on one card.
+//! Vectors of which each rank has a range of rows; their cards collect all rows on all ranks. Superblocks with such
+//! vectors: each rank computes its rows of a product from all rows of the vector. One rank sums each number of a
+//! product, in the same order as a single card.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

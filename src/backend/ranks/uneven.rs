@@ -1,7 +1,6 @@
-//! Ranks whose rows are not shared out evenly: by weights that the user has given, or since their backends differ.
-//! Backends that differ round differently. Ranks that each had all rows of a vector would soon take different
-//! decisions, so that nothing lives whole on every rank there: what is not shared out lives on one of them,
-//! the primary one.
+//! Ranks with uneven shares of rows: by the user's weights, or because their backends differ. Different backends round
+//! differently. If each rank had all rows of a vector, ranks would soon take different decisions. So undivided data
+//! live only on one rank, the primary one.
 
 use super::Team;
 use crate::backend::cut::speed::{Parts, Shares, rate, sample, writes_to_others};

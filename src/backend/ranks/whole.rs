@@ -1,4 +1,4 @@
-//! A matrix that every rank has whole. Vectors of which it has a part only are brought together for it.
+//! A matrix that every rank holds completely. Divided vectors are collected for its products.
 
 use std::sync::Arc;
 

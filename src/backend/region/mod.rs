@@ -1,8 +1,7 @@
-//! The sites that this process has of a lattice of four directions: all of them, or those of a box, one a rank. Where
-//! the lattice was cut, a box has a halo around it: copies of its neighbours' sites, one site deep, corners included,
-//! which an exchange renews (`travel.rs`). A field on a region has a place for every site of the box and of its halo,
-//! the first direction fastest. Sites have the numbers that they have in the whole lattice,
-//! so that nothing depends on who holds them.
+//! The sites of this process on a lattice of four directions: all sites, or one box for each rank. At cuts of the
+//! lattice a box has a halo: copies of its neighbours' sites, one site deep, with corners, which an exchange renews
+//! (`travel.rs`). A field on a region has a place for every site of the box and of its halo, the first direction
+//! fastest. Sites keep their numbers in the whole lattice, so results do not depend on the division.
 
 mod plan;
 mod travel;

@@ -1,4 +1,4 @@
-//! Values of sites on their way between ranks. On a region that is not shared nothing travels.
+//! Values of sites on their way between ranks. Without a division there is no exchange.
 
 use std::ops::Range;
 

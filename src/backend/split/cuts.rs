@@ -1,5 +1,5 @@
-//! Who holds which rows: one cut for every number of rows, made when vectors or a matrix of so many rows first appear
-//! and kept from then on, so that all vectors of a length fit together.
+//! Which part holds which rows. There is one cut for every number of rows. It is made when vectors or a matrix with
+//! this number of rows first appear, and then kept, so all vectors of one length fit together.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! The Wilson operator on boxes whose faces half-spinors pass by links: parts on devices that reach each other.
+//! The Wilson operator on boxes that exchange half-spinors through their faces by links: parts on devices that can
+//! reach each other.
 
 use std::sync::Arc;
 

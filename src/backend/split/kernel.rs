@@ -1,7 +1,7 @@
-//! A matrix whose rows are shared out. Every part computes with its own columns while the rows of its neighbours
-//! travel, then adds what they contribute to its boundary rows. Parts run on a thread each, unless there is little to
-//! do, and wait only for rows they need; sums over all rows are made once, at the end of a recurrence. Rows pass
-//! through the host's memory, unless all parts write to each other's.
+//! A matrix with divided rows. Every part computes with its own columns while the rows of its neighbours are sent, then
+//! adds their contribution to its boundary rows. Each part runs on its own thread, unless there is little work, and
+//! waits only for the rows that it needs. Sums over all rows are made once, at the end of a recurrence. Rows pass
+//! through the host's memory, unless all parts write to each other's memory.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,7 @@
-//! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and
-//! products exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015,
-//! 417). Lattices are shared out in boxes. Vectors of operators whose rows are not shared out live whole on the fastest
-//! part. Cards of one kind have parts of a superblock's vectors; other parts may compute some of its blocks. Walkers
-//! are shared out to parts of one kind.
+//! A backend made of others. Rows are divided between its parts by weight, every part computes with its own rows, and
+//! products exchange the rows across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
+//! Lattices are divided into boxes. Vectors of undivided operators live on the fastest part. Cards of one kind share a
+//! superblock's vectors; other parts may compute some of its blocks. Walkers are divided between parts of one kind.
 
 mod cuts;
 mod faces;

@@ -1,6 +1,6 @@
-//! The records of a superblock shared out (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570): its vectors live
-//! whole on one part, and the other parts compute some blocks of a product meanwhile, each block by one part. They get
-//! the small blocks, at which the parts differ least in speed.
+//! Divides the records of a superblock (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570). Its vectors live on
+//! one part; meanwhile the other parts compute some blocks of a product, each block on one part. They get the small
+//! blocks, for which the speeds of the parts differ least.
 
 use std::sync::Arc;
 

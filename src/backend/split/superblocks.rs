@@ -1,6 +1,6 @@
-//! Superblocks of parts that are cards: what is made of them stays with one part, the primary one. Of large ones every
-//! card of its kind has some rows of the vectors and computes these rows of a product, from all rows of the vector,
-//! which come together on every card (as ranks do, `ranks/together.rs`).
+//! Superblocks on cards: one part, the primary one, keeps the results. For a large superblock every card of this kind
+//! has some rows of the vectors and computes these rows of a product. It needs all rows of the vector, which are
+//! collected on every card (as for ranks, `ranks/together.rs`).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

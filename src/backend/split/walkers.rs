@@ -1,5 +1,5 @@
-//! Walkers shared out to the parts that move them. A walker's random numbers belong to its number among all, so that it
-//! goes the same way on whichever part it is.
+//! Divides walkers between the parts that move them. The random numbers of a walker depend on its number among all
+//! walkers, so it moves in the same way on any part.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The part that has an operator whole whose rows are not shared out.
+//! The part that holds an undivided operator.
 
 use std::sync::Arc;
 

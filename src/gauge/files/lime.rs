@@ -179,7 +179,7 @@ fn scidac(file: &str, record: &str) -> Result<([usize; 4], Option<usize>)> {
             return Err(Error::file(format!(
                 "the data of type {kind} have a {name} of {stated}, which is {wanted} for links"
             ))
-            .hint("a gauge field has four colour matrices a site"));
+            .hint("a gauge field has four colour matrices per site"));
         }
     }
     Ok((dims, bits))

@@ -1,6 +1,6 @@
 //! Gauge fields in the files of other programs: NERSC archives, and ILDG and SciDAC files in lime containers. Checksums
-//! are verified before the links are used. Of several ranks that share a field each reads the links of its own sites,
-//! and rank 0 writes what the others send it piece by piece: nobody has the whole field.
+//! are verified before the links are used. If several ranks share a field, each reads the links of its own sites. Rank
+//! 0 writes the pieces that the others send, so no rank holds the whole field.
 
 mod lime;
 mod nersc;

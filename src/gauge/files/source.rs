@@ -1,4 +1,4 @@
-//! Files that are read in pieces, where they are wanted: a rank reads the links of its own sites.
+//! Files that are read in pieces on demand: a rank reads the links of its own sites.
 
 use std::fs::File;
 use std::io::{Read, Result as IoResult, Seek, SeekFrom};

@@ -1,5 +1,5 @@
-//! The index of the overlap operator: its exact zero modes, counted in each chirality, and what its other low modes say
-//! of them. `stdlib/overlap.rhai` finds them.
+//! The index of the overlap operator: its exact zero modes, counted in each chirality, and checks with its other low
+//! modes. `stdlib/overlap.rhai` finds them.
 
 use std::fmt;
 

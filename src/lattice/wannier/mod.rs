@@ -34,7 +34,7 @@ pub enum Centres {
 pub struct WannierOptions {
     /// Cells in the three directions.
     pub cells: [usize; 3],
-    /// Boundaries, one a direction or one for all.
+    /// Boundaries, one per direction or one for all.
     pub boundary: Vec<Wrap>,
     /// Bravais vectors, in lattice constants; by default those of the file, or the cube's.
     pub vectors: Option<Vec<Vec<f64>>>,

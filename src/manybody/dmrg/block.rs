@@ -1,5 +1,5 @@
-//! Blocks of sites: a truncated basis in sectors and, in it, the operators that still couple to the rest. A block
-//! grows by a site, whose product basis is kept as parts, and is rotated into a new basis.
+//! Blocks of sites: a truncated basis in sectors and, in it, the operators that still couple to the rest. A block grows
+//! by a site; the product basis is kept as parts and then rotated into a new basis.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;

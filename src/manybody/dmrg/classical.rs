@@ -1,6 +1,6 @@
-//! Product states to start from: minima of the diagonal of an operator sum over the basis states of a sector, found
-//! by building states site after site and by annealing. Sweeps of two sites move domain walls and charges one site at a
-//! time, so they can be trapped in local minima that these avoid.
+//! Product states to start from: minima of the diagonal of an operator sum over the basis states of a sector, found by
+//! building states site by site and by annealing. Two-site sweeps move domain walls and charges one site at a time, so
+//! they can be trapped in local minima. These product states avoid that.
 
 use std::collections::HashMap;
 

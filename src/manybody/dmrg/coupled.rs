@@ -1,6 +1,5 @@
-//! An operator sum that all rotations of the spins leave as it is, as strings of irreducible tensors. Each string is
-//! coupled site after site, `[[[T1 T2] T3] ...]`, to a scalar; the rank so far is what a bond carries across
-//! (McCulloch, J. Stat. Mech. (2007) P10014).
+//! A spin-rotation invariant operator sum as strings of irreducible tensors. Each string is coupled site by site,
+//! `[[[T1 T2] T3] ...]`, to a scalar; a bond carries the rank so far (McCulloch, J. Stat. Mech. (2007) P10014).
 
 use std::collections::BTreeMap;
 

@@ -89,9 +89,9 @@ impl Mixing {
                 Ok(given.iter().map(|w| w / sum).collect())
             }
             given if given.len() == count => Err(Error::input(format!("weights {given:?} of target states"))
-                .hint("one weight a target state, none of them negative")),
+                .hint("one weight per target state, none of them negative")),
             given => Err(Error::input(format!("{} weights for {count} states", given.len()))
-                .hint("one weight a target state, none of them negative")),
+                .hint("one weight per target state, none of them negative")),
         }
     }
 }

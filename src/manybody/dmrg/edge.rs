@@ -1,5 +1,5 @@
-//! Uniform infinite chains: White's infinite-lattice algorithm (Phys. Rev. Lett. 69, 2863 (1992)) grows a block site
-//! by site and takes its mirror image as the other half.
+//! Uniform infinite chains: White's infinite-lattice algorithm (Phys. Rev. Lett. 69, 2863 (1992)) grows a block site by
+//! site and uses its mirror image as the other half.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

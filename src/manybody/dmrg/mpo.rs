@@ -1,6 +1,6 @@
 //! A Hamiltonian as a finite automaton over the sites. At every bond it carries the operators that are still to be
-//! coupled, as few as possible. At every site, local operators lead from those of the bond before to those of the
-//! bond behind.
+//! coupled, as few as possible. At every site, local operators connect the operators of the left bond to those of the
+//! right bond.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Density matrices and bases in the memory of the device that has the states: nothing but weights travels.
+//! Density matrices and bases in the memory of the device that has the states: only weights are copied.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! How strong the terms of a Hamiltonian are, which says what a change of a state costs.
+//! The strength of the terms of a Hamiltonian: the energy scale of a change of the state.
 
 use super::strings::Strings;
 

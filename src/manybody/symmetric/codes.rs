@@ -1,5 +1,5 @@
-//! Product states as words of bits, and what the elements of a group make of them. A word is cut into pieces of some
-//! bits; each element has a table for every piece, which tells where the piece goes.
+//! Product states as words of bits, and the action of group elements on them. A word is cut into pieces of some bits;
+//! each element has a table for every piece, which gives the image of the piece.
 
 use super::super::sites::Sites;
 use super::group::Group;

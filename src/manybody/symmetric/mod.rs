@@ -1,5 +1,5 @@
-//! Sectors that symmetries divide further: any group of permutations of the sites, with what they do to the states of a
-//! site, in its representations of one dimension. Momentum, reflection and spin flip are of this kind.
+//! Sectors that symmetries divide further: any group of permutations of the sites, with actions on the states of a
+//! site, in its one-dimensional representations. Momentum, reflection and spin flip are of this kind.
 //!
 //! The states are orbits of product states (`orbits.rs`), which are words of bits (`codes.rs`); the operator of a sum
 //! is generated row by row from its local matrices, each column's word taken to the least of its orbit (`coded.rs`).

@@ -1,4 +1,5 @@
-//! What a symmetry does to product states: it takes sites to sites, and the states of a site to states, times a phase.
+//! The action of a symmetry on product states: it maps sites to sites, and the states of a site to states times a
+//! phase.
 
 use super::super::product::Product;
 use super::super::site::LocalOperator;

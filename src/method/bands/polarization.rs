@@ -1,5 +1,5 @@
-//! The polarisability of the electrons in bands, in the random phase approximation's sense that they do not see each
-//! other: Lindhard's sum over pairs of states (Lindhard, Mat. Fys. Medd. Dan. Vid. Selsk. 28, 8 (1954)).
+//! The polarisability of the electrons in bands, for non-interacting electrons, as in the random phase approximation:
+//! Lindhard's sum over pairs of states (Lindhard, Mat. Fys. Medd. Dan. Vid. Selsk. 28, 8 (1954)).
 
 use std::f64::consts::TAU;
 
@@ -35,8 +35,9 @@ pub struct PolarizationOptions {
 pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &Task) -> Result<Vec<C64>> {
     let d = bloch.dimension();
     if q.len() != d || q.iter().any(|x| !x.is_finite()) {
-        return Err(Error::input(format!("a momentum {q:?} for {d} periodic directions"))
-            .hint("momenta are in units of the reciprocal vectors, one finite number a periodic direction"));
+        return Err(Error::input(format!("a momentum {q:?} for {d} periodic directions")).hint(
+            "momenta are in units of the reciprocal vectors, one finite number per periodic direction",
+        ));
     }
     if bloch.cell().holes().is_some() {
         return Err(Error::input("the polarisability of a superconductor")

@@ -366,8 +366,9 @@ pub fn berry_phases(
     check_bands(bloch, bands)?;
     let d = bloch.dimension();
     if let Some(k) = path.iter().find(|k| k.len() != d || k.iter().any(|x| !x.is_finite())) {
-        return Err(Error::input(format!("the momentum {k:?} on a path in {d} periodic directions"))
-            .hint("momenta are in units of the reciprocal vectors, one finite number a periodic direction"));
+        return Err(Error::input(format!("the momentum {k:?} on a path in {d} periodic directions")).hint(
+            "momenta are in units of the reciprocal vectors, one finite number per periodic direction",
+        ));
     }
     let (Some(first), Some(last)) = (path.first(), path.last()) else {
         return Err(Error::input("a Berry phase along a path of no momenta").hint(CLOSED));

@@ -1,6 +1,7 @@
-//! Levels of more copies than a block has vectors. A block Krylov space holds of each level as many copies as the block
-//! has vectors, whatever its dimension: others appear by rounding alone, one by one. So where the space has found that
-//! many of one level, factors at both sides of it count them, and a block of that width begins anew.
+//! Levels with a degeneracy above the number of vectors in a block. A block Krylov space of any dimension contains only
+//! as many copies of a level as the block has vectors; further copies appear only by rounding, one by one. So if the
+//! space has found this many copies of a level, factorisations on both sides count all copies, and the search starts
+//! again with a block of this width.
 
 use super::factors::{Inverse, Inversion};
 use super::{InteriorSearch, LANES, RitzPairs};

@@ -1,7 +1,7 @@
 //! Levels next to an energy as the largest of `(H - sigma)^-1`, by factors of `H - sigma` (shift and invert: Ericsson,
 //! Ruhe, Math. Comp. 35 (1980) 1251). Factors at two more energies count the levels between them (Grimes, Lewis, Simon,
-//! SIAM J. Matrix Anal. Appl. 15 (1994) 228): none has been missed where as many were found. Of a level of many copies
-//! a block finds as many as it has vectors: the block grows to their number (`copies.rs`).
+//! SIAM J. Matrix Anal. Appl. 15 (1994) 228): if this number was found, no level has been missed. For a degenerate
+//! level a block finds as many copies as it has vectors; the block grows to the degeneracy (`copies.rs`).
 
 use super::copies::Level;
 use super::factors::{Inverse, Inversion};

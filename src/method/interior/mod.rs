@@ -1,11 +1,11 @@
-//! Levels inside a spectrum: a block Krylov space of T_m of the folded operator (H - e)^2, scaled so that
-//! levels near e grow and all others stay in [-1, 1] (filtered Lanczos: Fang, Saad, SIAM J. Sci. Comput. 34
-//! (2012) A2220; folding: Wang, Zunger, J. Chem. Phys. 100 (1994) 2394). H is then diagonalised among the
-//! vectors that grow most, which keeps pairs at both sides of e apart.
+//! Levels inside a spectrum: a block Krylov space of T_m of the folded operator (H - e)^2, scaled so that levels near e
+//! grow and all others stay in [-1, 1] (filtered Lanczos: Fang, Saad, SIAM J. Sci. Comput. 34 (2012) A2220; folding:
+//! Wang, Zunger, J. Chem. Phys. 100 (1994) 2394). H is then diagonalised in the space of the vectors that grow most.
+//! This separates pairs of levels on both sides of e.
 //!
-//! The filter decreases with the distance from e, up to its bound. So a search from random vectors, which overlap
-//! with every state, has found all nearer levels when it has found the last one asked for. Where a level has more
-//! copies than the search has vectors, a second look from other random vectors finds the rest.
+//! The filter decreases with the distance from e, up to its bound. Random vectors overlap with every state. So a search
+//! from random vectors that has found the last requested level has found all nearer levels too. If the degeneracy of a
+//! level is larger than the number of vectors, a second search from other random vectors finds the rest.
 
 mod copies;
 mod factors;

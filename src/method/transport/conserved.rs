@@ -1,5 +1,5 @@
-//! Leads whose channels are told apart by what they conserve: a Hermitian matrix of the orbitals of every site, such as
-//! a spin. Waves of each of its eigenvalues are found for themselves.
+//! Leads whose channels are distinguished by a conserved Hermitian matrix on the orbitals of every site, such as a
+//! spin. Waves of each of its eigenvalues are found separately.
 
 use faer::Mat;
 

@@ -1,7 +1,7 @@
-//! Leads that are known by their self-energy alone: no waves, but what leaves by the rate at which particles escape.
-//! The channels are the eigenvectors of `Gamma = i (sigma - sigma^dagger)`, and what passes between two of them is
-//! `Tr[Gamma G Gamma G^dagger]` (Caroli, Combescot, Nozieres, Saint-James, J. Phys. C 4 (1971) 916; Meir, Wingreen,
-//! PRL 68 (1992) 2512).
+//! Leads given only by their self-energy: they have no waves but a rate at which particles escape. The channels are the
+//! eigenvectors of `Gamma = i (sigma - sigma^dagger)`, and the transmission between two leads is
+//! `Tr[Gamma G Gamma G^dagger]` (Caroli, Combescot, Nozieres, Saint-James, J. Phys. C 4 (1971) 916; Meir, Wingreen, PRL
+//! 68 (1992) 2512).
 
 use std::fmt;
 use std::sync::Arc;

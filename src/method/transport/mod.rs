@@ -1,7 +1,7 @@
-//! Coherent transport through a finite sample between semi-infinite leads: the scattering states that come in
-//! through a lead are columns of the sample's Green's function (Fisher, Lee, PRB 23 (1981) 6851; Datta,
-//! Electronic Transport in Mesoscopic Systems, chapter 3). What a lead does is told by the waves that it sends back
-//! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
+//! Coherent transport through a finite sample between semi-infinite leads: the scattering states that come in through a
+//! lead are columns of the sample's Green's function (Fisher, Lee, PRB 23 (1981) 6851; Datta, Electronic Transport in
+//! Mesoscopic Systems, chapter 3). A lead is described by the waves that it sends back (`reflection.rs`, `opening.rs`).
+//! Energies are in the units of the model, hbar = 1.
 
 mod conserved;
 mod dense;
@@ -128,7 +128,7 @@ fn check_fits(model: &Model, contact: &Contact, number: usize) -> Result<()> {
     };
     if lead.orbitals() != orbitals {
         return Err(Error::input(format!(
-            "lead {number} has {} orbitals a site, and the sample {orbitals}",
+            "lead {number} has {} orbitals per site, and the sample {orbitals}",
             lead.orbitals()
         ))
         .hint("a lead and a sample have orbitals of one kind; a pairing of zero makes holes and no pairs"));

@@ -1,4 +1,4 @@
-//! Newton's steps to what a lead sends back, from a start that is near.
+//! Newton's method for the reflection of a lead, from a start close to it.
 
 use faer::Mat;
 use faer::linalg::solvers::PartialPivLu;

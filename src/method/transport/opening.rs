@@ -1,5 +1,5 @@
-//! What a sample sees of a lead at one energy. Where the end of a lead has a level, the self-energy has a pole; the few
-//! waves that belong to it stay as unknowns of their own (bordered rows), so that nothing grows beyond all bounds.
+//! The effect of a lead on a sample at one energy. At an end state of a lead the self-energy has a pole. The few waves
+//! of this pole remain as separate unknowns (bordered rows), so no number diverges.
 
 use faer::Mat;
 

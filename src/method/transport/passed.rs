@@ -1,5 +1,4 @@
-//! What passes from lead to lead, kept for the energies that were asked for:
-//! loops over pairs of leads ask again and again.
+//! Transmissions between leads, cached by energy, because loops over pairs of leads ask for them repeatedly.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,8 +1,7 @@
-//! What a half-infinite chain of cells sends back, at a real energy. Between two cells run two kinds of waves, outward
-//! and inward, whose difference is the current. A cell turns the waves that come to it into those that leave it, by a
-//! matrix that is unitary at real energies, and a lead sends back `u p` of outward waves p. Other than Green's
-//! functions and self-energies, nothing of this grows beyond all bounds where an end of the lead, or a piece of it,
-//! has a level.
+//! The reflection of a semi-infinite chain of cells at a real energy. Between two cells there are outward and inward
+//! waves; the difference is the current. A cell turns incoming waves into outgoing waves by a matrix that is unitary at
+//! real energies, and a lead reflects outward waves p into `u p`. In contrast to Green's functions and self-energies,
+//! these quantities do not diverge at an end state of the lead or of a part of it.
 //!
 //! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint
 //! are `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16

@@ -1,4 +1,4 @@
-//! Pieces of a lead: what comes back from their ends, what passes, and chains of them without end.
+//! Pieces of a lead: reflection at their ends, transmission, and infinite chains of pieces.
 
 use faer::Mat;
 

@@ -1,5 +1,5 @@
-//! The effect of hops of any number of electrons on a wave function: determinants as large as the number of hops, so
-//! that zeros of the wave function between one configuration and the next do not matter.
+//! The effect of hops of any number of electrons on a wave function: determinants of the size of the number of hops. So
+//! zeros of the wave function between two configurations do not matter.
 
 use super::state::{EMPTY, Hop, LatticeState, Occupied, Reference};
 use crate::montecarlo::amplitude::Amplitude;

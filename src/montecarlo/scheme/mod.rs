@@ -1,8 +1,8 @@
 //! Updating schemes: how a sweep, a trial move for every electron, is decided.
 //! Names and facts of Uejima and Maezono 2012.
 //!
-//! All schemes draw the same trial points: that of an electron depends on where it is, not on the others, so that a
-//! whole sweep of them is known at its start.
+//! All schemes draw the same trial points: that of an electron depends only on its own position, so all trial points of
+//! a sweep are known at its start.
 
 mod ahead;
 mod draws;

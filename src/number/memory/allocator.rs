@@ -1,6 +1,6 @@
-//! The program's allocator: the system's, with a count of what is taken. It refuses what there is no room for. A
-//! system that promises more memory than it has kills the program without a message once that is written to; the
-//! refusal comes before.
+//! The program's allocator: the system's, with a count of what is taken. It refuses requests that do not fit. A system
+//! that promises more memory than it has would kill the program without a message when the memory is used; the refusal
+//! comes earlier.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

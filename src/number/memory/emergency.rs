@@ -1,5 +1,5 @@
-//! A little memory of the program's own, for the report of a refusal where the system has none left: blocks one after
-//! the other, taken back when all of them are free.
+//! A small memory reserve for the report of a refusal when the system has no memory left. Blocks are taken one after
+//! the other, and reused when all of them are free.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;

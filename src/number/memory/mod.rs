@@ -1,5 +1,6 @@
-//! How much memory there is, asked before large arrays are allocated, so that a request beyond it is a sentence and
-//! not an abort. What asks nobody meets the program's allocator, [`Watched`], which refuses what there is no room for.
+//! The available memory, checked before large arrays are allocated, so a request beyond it gives an error message and
+//! no abort. Allocations without this check meet the program's allocator, [`Watched`], which refuses requests that do
+//! not fit.
 
 mod allocator;
 mod emergency;

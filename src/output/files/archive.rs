@@ -1,5 +1,5 @@
-//! Reads NPZ archives. Every entry is read to its end, since its checksum is there. An archive holds each name
-//! twice; they must agree, so that a damaged name does not hide an entry.
+//! Reads NPZ archives. Every entry is read to its end, because its checksum is there. An archive holds each name twice;
+//! both must agree, so a damaged name cannot hide an entry.
 
 use std::collections::BTreeSet;
 use std::fs::File;

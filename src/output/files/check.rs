@@ -1,4 +1,4 @@
-//! The check that files of this program end with: CRC-32 (IEEE 802.3) of what stands before it.
+//! The checksum at the end of this program's files: CRC-32 (IEEE 802.3) of everything before it.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
-//! CSV, TSV and aligned text. CSV and TSV hold names and rows alone, so that every program reads them; the manifest and
-//! what columns cannot express stand beside them (`beside.rs`). In aligned text they are comment lines, `# key: value`,
-//! behind the line of names, which `numpy.genfromtxt(names=True)` looks for in the first one.
+//! CSV, TSV and aligned text. CSV and TSV hold only names and rows, so every program can read them. The manifest and
+//! everything that columns cannot express are in a file beside them (`beside.rs`). In aligned text they are comment
+//! lines, `# key: value`, behind the line of names, which `numpy.genfromtxt(names=True)` looks for in the first one.
 
 use std::io::Write;
 use std::path::Path;

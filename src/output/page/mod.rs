@@ -1,7 +1,7 @@
 //! Pages of HTML that people work with in a browser: plots to zoom and to point at, long tables to scroll, sort and
-//! filter. A page is one file with its numbers, its style and its script; it asks no other place for anything. Tests
-//! here look at structure and numbers. What the scripts do was tried in Chromium 156: after a change drive a page
-//! again, for which `window.umklapp.panels` gives the panels of a plot.
+//! filter. A page is one file with its numbers, its style and its script; it loads nothing else. Tests here check
+//! structure and numbers. The scripts were tested in Chromium 156. After a change test a page again;
+//! `window.umklapp.panels` gives the panels of a plot.
 
 mod still;
 

@@ -1,5 +1,6 @@
-//! Numbers that the drawing library cannot tell apart: it takes logarithms down to 1e-10 only, spans of 1e-16 for none,
-//! and sums of 1e308 overflow. Such data are drawn in units of a power of ten, which the numbers of the axes undo.
+//! Numbers that the drawing library cannot tell apart: it takes logarithms only down to 1e-10, treats spans of 1e-16 as
+//! zero, and overflows for sums of 1e308. Such data are drawn in units of a power of ten; the numbers at the axes
+//! include this power.
 
 use super::{Content, Plot};
 

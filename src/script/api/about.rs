@@ -1,5 +1,4 @@
-//! What is known of a state or of walkers, as it stands in their files: a map of values in JSON. Handles have no place
-//! there and are left out.
+//! The properties of a state or of walkers in their files: a map of values in JSON. Handles are left out.
 
 use rhai::{Array, Dynamic, ImmutableString, Map};
 use serde_json::{Value, json};

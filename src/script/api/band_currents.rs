@@ -53,7 +53,7 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
 
 #[export_module(root = "crate::script::native")]
 mod currents {
-    /// The conductivity of bands at rest against the chemical potential, by Kubo's formula: a sum over momenta and
+    /// The DC conductivity of bands as a function of the chemical potential, by Kubo's formula: a sum over momenta and
     /// pairs of states, as a Table of `energy` and `conductivity`, in e^2/h times lattice constant^(2 - d). "xy" is the
     /// anomalous Hall conductivity (Thouless, Kohmoto, Nightingale, den Nijs 1982). Without `eta` it is the sum of the
     /// Berry curvatures of the filled states; in a gap it is the Chern number, with the sign of `chern_number`. The
@@ -63,9 +63,10 @@ mod currents {
     ///
     /// # Options
     /// - `energies` (array or Series or range, required): chemical potentials.
-    /// - `direction` ("xx" or "xy" or "xz" or "yx" or "yy" or "yz" or "zx" or "zy" or "zz"): of current and field.
+    /// - `direction` ("xx" or "xy" or "xz" or "yx" or "yy" or "yz" or "zx" or "zy" or "zz"): directions of current and
+    ///   field.
     /// - `grid` (int >= 1 or array, 64): momenta in each direction: one number, or one per direction.
-    /// - `temperature` (float >= 0, 0.0): in energy.
+    /// - `temperature` (float >= 0, 0.0): an energy (k_B = 1).
     /// - `eta` (float >= 0, 0.0): broadening of the transitions by scattering, an energy; needed along the field.
     /// - `intraband` (bool, where `temperature` and `eta` are above 0): whether to include the current within bands.
     /// - `carries` (Matrix, none): a Hermitian matrix S on the rows of a cell: the current is (S v + v S)/2 instead of
@@ -103,7 +104,7 @@ mod currents {
     ///
     /// # Options
     /// - `frequencies` (array or Series or range, required): energies.
-    /// - `potential` (0.0): the chemical potential.
+    /// - `potential` (0.0): chemical potential.
     /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
     ///   smooth.
     /// - `direction`, `grid`, `temperature`, `intraband`, `carries`, `progress`: as for `bloch::conductivity`.

@@ -1,5 +1,5 @@
-//! The language's clock. What it says differs from rank to rank, and a script that decides by it would go different
-//! ways on them: rank 0 looks at its clock and tells the others. So all of them ask together.
+//! The language's clock. Clocks differ between ranks, and a script that branches on the time would diverge. So rank 0
+//! reads its clock and sends the time to the others, and all ranks must ask together.
 
 use std::time::Instant;
 

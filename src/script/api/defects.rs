@@ -171,7 +171,7 @@ fn places_of(value: &Dynamic) -> Result<Places> {
         let at = |x: &Dynamic| match (x.as_int(), x.clone().try_cast::<Array>()) {
             (Ok(x), _) => Ok(vec![x]),
             (_, Some(array)) => ints(&array, "the cell of a defect"),
-            _ => Err(Error::input("the cell of a defect is an array of whole numbers, one a direction")
+            _ => Err(Error::input("the cell of a defect is an array of whole numbers, one per direction")
                 .hint("write cells like `[[0, 3], [4, 4]]`")),
         };
         return cells.iter().map(at).collect::<Result<_>>().map(Places::Cells);

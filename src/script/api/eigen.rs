@@ -127,7 +127,7 @@ mod eigen_functions {
     /// - `start` (BlockVector): a BlockVector to start from.
     /// - `trust_start` (false): only improve the start, without a second search for lower states that are orthogonal to
     ///   it.
-    /// - `orthogonal_to` (BlockVector): vectors to stay orthogonal to.
+    /// - `orthogonal_to` (BlockVector): vectors to which the search stays orthogonal.
     /// - `preconditioner` (function, the diagonal): a function of (residuals, energies) that returns corrections.
     /// - `seed` (int or string, the session's): seed of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.

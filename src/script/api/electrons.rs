@@ -79,7 +79,7 @@ mod electron_functions {
     ///   replace the phases of the boundaries.
     /// - `electrons` (float >= 0, none): the number in the sample, in all Models together; not with `potential`.
     /// - `potential` (float, 0): the chemical potential; not with `electrons`.
-    /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
+    /// - `temperature` (float >= 0, 0.0): an energy (k_B = 1).
     /// - `bonds` (false): also return the blocks of nearest-neighbour bonds, in the order of `bonds()` of the lattice.
     ///   In `bonds[a][b]` orbital a is on the site that the bond reaches, orbital b on the site that it leaves. A
     ///   hopping of `m.nearest(t)` then has the energy 2 Re(conj(t) x) on a bond with element x. `m.nearest(bonds)`

@@ -130,7 +130,7 @@ mod kpm_functions {
         Series::Real(mu.errors().to_vec())
     }
 
-    /// Seconds that the recurrence took.
+    /// The time of the recurrence, in seconds.
     #[rhai_fn(global, get = "seconds", pure)]
     pub fn seconds(mu: &mut SharedMoments) -> FLOAT {
         mu.seconds
@@ -302,8 +302,8 @@ mod kpm_functions {
     /// of the step.
     ///
     /// # Options
-    /// - `potential` (0.0): the chemical potential.
-    /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
+    /// - `potential` (0.0): chemical potential.
+    /// - `temperature` (float >= 0, 0.0): an energy (k_B = 1).
     /// - `moments` (2 <= int <= 1073741824, 256): terms of the series at zero temperature; the width of the step is the
     ///   broadening of `kpm::moments_for`.
     /// - `kernel`, `parameter`: as for `kpm::dos`.

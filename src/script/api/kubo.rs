@@ -115,7 +115,7 @@ mod kubo_functions {
         mu.vectors() as INT
     }
 
-    /// Number of orders in either direction.
+    /// Number of orders in each direction.
     #[rhai_fn(global, get = "len", pure)]
     pub fn double_len(mu: &mut SharedDouble) -> INT {
         mu.count as INT
@@ -149,8 +149,8 @@ mod kubo_functions {
     /// d), at the given chemical potentials. The integral over energies is done in closed form.
     ///
     /// # Options
-    /// - `temperature` (0.0): in energy.
-    /// - `volume` (float, that of the operator's lattice): of the sample.
+    /// - `temperature` (0.0): an energy (k_B = 1).
+    /// - `volume` (float, that of the operator's lattice): volume of the sample.
     /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example
@@ -187,9 +187,9 @@ mod kubo_functions {
     /// e^2/h times lattice constant^(2 - d), at the given frequencies (energies above zero, hbar = 1).
     ///
     /// # Options
-    /// - `potential` (0.0): the chemical potential.
-    /// - `temperature` (0.0): in energy.
-    /// - `volume` (float, that of the operator's lattice): of the sample.
+    /// - `potential` (0.0): chemical potential.
+    /// - `temperature` (0.0): an energy (k_B = 1).
+    /// - `volume` (float, that of the operator's lattice): volume of the sample.
     /// - `kernel`, `parameter`: as for `kpm::dos`.
     ///
     /// # Example

@@ -211,7 +211,7 @@ fn own_site(o: &Options) -> Result<Site> {
         }
         None if !fermionic.is_empty() => {
             return Err(Error::input("fermionic operators need to know which states hold an odd number")
-                .hint("add `odd: [0, 1]`, say: one entry a state"));
+                .hint("add `odd: [0, 1]`, say: one entry per state"));
         }
         None => {}
     }

@@ -117,7 +117,7 @@ mod matrix_functions {
         Ok(count(n, "rows").and_then(Matrix::identity)?)
     }
 
-    /// A matrix of zeros; of an operator and a number of columns, a block vector of zeros.
+    /// A matrix of zeros; for an operator and a number of columns, a block vector of zeros.
     ///
     /// # Example
     /// ```rhai
@@ -128,7 +128,7 @@ mod matrix_functions {
         Ok(count(rows, "rows").and_then(|rows| Matrix::zeros(rows, count(cols, "columns")?))?)
     }
 
-    /// A square matrix with these numbers on its diagonal; of a matrix, its diagonal as a Series.
+    /// A square matrix with these numbers on its diagonal; for a matrix, its diagonal as a Series.
     ///
     /// # Example
     /// ```rhai
@@ -394,7 +394,7 @@ mod matrix_functions {
         Ok(record([("q", Dynamic::from(q)), ("r", Dynamic::from(r))]))
     }
 
-    /// The x of `m * x = right`, for a Series or a Matrix on the right.
+    /// The solution x of `m * x = right`, for a Series or a Matrix on the right.
     ///
     /// # Example
     /// ```rhai

@@ -64,7 +64,7 @@ pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<OrbitalBlock>
     };
     if m.rows() != orbitals || m.cols() != orbitals {
         return Err(Error::input(format!(
-            "a {} x {} matrix is no term of a model with {orbitals} orbitals a site",
+            "a {} x {} matrix is no term of a model with {orbitals} orbitals per site",
             m.rows(),
             m.cols()
         ))
@@ -80,7 +80,7 @@ pub(super) fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
     }
     match value.clone().try_cast::<Array>() {
         Some(array) => ints(&array, "a displacement in cells"),
-        None => Err(Error::input("a displacement is an array of whole numbers, one a direction")
+        None => Err(Error::input("a displacement is an array of whole numbers, one per direction")
             .hint("like `[1, 0]`, the neighbour along the first vector")),
     }
 }
@@ -265,7 +265,7 @@ mod model_functions {
     /// m.onsite(pauli().z);
     /// m.hop([1], -0.5 * pauli().x);
     /// let h = m.build();
-    /// assert(m.orbitals == 2 && h.orbitals == 2 && h.dim == 2 * m.lattice.sites, "two orbitals a site");
+    /// assert(m.orbitals == 2 && h.orbitals == 2 && h.dim == 2 * m.lattice.sites, "two orbitals per site");
     /// ```
     #[rhai_fn(name = "model", return_raw)]
     pub fn make_model(lattice: Lattice, orbitals: INT) -> Fallible<ScriptModel> {

@@ -1,5 +1,5 @@
-//! Numbers and texts of the language itself, where Rhai's own functions make a number of what is none (`max`, `min`,
-//! `to_int`, `sort`) or ask nobody for memory (`pad`).
+//! Numbers and texts of the language itself, where Rhai's own functions return a number for NaN (`max`, `min`,
+//! `to_int`, `sort`) or do not check memory (`pad`).
 
 use std::cmp::Ordering;
 

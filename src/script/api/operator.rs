@@ -51,7 +51,7 @@ mod operator_functions {
         h.dim() as INT
     }
 
-    /// The name of the format that the entries are kept in, e.g. "CSR"; a few words for lazy operators.
+    /// The name of the storage format of the entries, e.g. "CSR"; a few words for lazy operators.
     ///
     /// # Example
     /// ```rhai
@@ -62,7 +62,7 @@ mod operator_functions {
         h.describe()
     }
 
-    /// The precision of its numbers, "double" or "single": that of the blocks it acts on.
+    /// The precision of its numbers, "double" or "single": that of the blocks on which it acts.
     ///
     /// # Example
     /// ```rhai
@@ -85,7 +85,7 @@ mod operator_functions {
         !h.dtype().is_complex()
     }
 
-    /// Why the entries are kept in this format.
+    /// The reason for this storage format.
     ///
     /// # Example
     /// ```rhai

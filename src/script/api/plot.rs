@@ -198,7 +198,7 @@ mod plot_functions {
     ///
     /// # Options
     /// - `file` (string, the terminal or notebook): file of the picture; a notebook shows it as well.
-    /// - `title` (string, the table's): a text above the picture.
+    /// - `title` (string, the table's): text above the picture.
     /// - `xlabel` (string, the table's): the label below.
     /// - `ylabel` (string, the table's): the label on the left.
     /// - `log` ("x" or "y" or "xy", none): logarithmic axes. In a map "y" means the colours: colours and numbers show
@@ -209,7 +209,7 @@ mod plot_functions {
     /// - `right_label` (string, the first of them): the label of the axis on the right.
     /// - `right_log` (false): whether the axis on the right is logarithmic.
     /// - `ticks` (array): points of the abscissa with names, `[[0.0, "G"], [0.5, "X"]]`, in place of its numbers.
-    /// - `legend` (bool, if there are several curves): true or false.
+    /// - `legend` (bool, if there are several curves): whether to show a legend.
     /// - `xrange` (two floats, that of the data): lowest and highest number of the abscissa.
     /// - `yrange` (two floats, that of the data): lowest and highest number of the ordinate.
     /// - `size` (two floats, [720, 460]): width and height of the picture in pixels; the height of a lattice picture
@@ -272,7 +272,7 @@ mod plot_functions {
     /// # Options
     /// - `file`, `cm`, `font`, `font_size`: as for `plot`; for the whole picture.
     /// - `size` (array, 340 high a row): size of the whole picture, in pixels.
-    /// - `letters` (bool, if there are several): true or false.
+    /// - `letters` (bool, if there are several): whether panels have letters.
     ///
     /// # Example
     /// ```rhai

@@ -49,8 +49,8 @@ mod polarization_functions {
     /// - `grid` (int >= 1 or array, 64): momenta in each direction: one number, or one per direction.
     /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
     ///   smooth.
-    /// - `potential` (0.0): the chemical potential.
-    /// - `temperature` (float >= 0, 0.0): in energy.
+    /// - `potential` (0.0): chemical potential.
+    /// - `temperature` (float >= 0, 0.0): an energy (k_B = 1).
     /// - `interaction` (float, none): V(q), for example 2 pi e^2/q in two dimensions.
     /// - `progress` (true): show a bar.
     ///

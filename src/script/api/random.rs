@@ -161,7 +161,7 @@ mod random_functions {
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "exponential" or "lorentzian"): uniform between 0 and 1;
     ///   "gaussian", of mean 0 and variance 1; "exponential", of mean 1; "lorentzian", of density 1/(pi (1 + x^2)).
-    /// - `seed` (int or string): the key of the random numbers (default: the session's).
+    /// - `seed` (int or string): the seed of the random numbers (default: the session's).
     /// - `first` (int >= 0): the number of the first one in the sequence of the seed: `first: 10` skips ten (default: 0
     ///   with a `seed`, else where the last call ended).
     ///
@@ -210,7 +210,7 @@ mod random_functions {
     /// - `weights` (array or Series): relative probability of each element (default: all equal).
     /// - `replace` (true): an element can be chosen again. With `false`, later choices are made among the remaining
     ///   elements with their weights.
-    /// - `seed` (int or string): the key of the random numbers (default: the session's).
+    /// - `seed` (int or string): the seed of the random numbers (default: the session's).
     ///
     /// # Example
     /// ```rhai
@@ -242,7 +242,7 @@ mod random_functions {
     /// from 0 to n - 1.
     ///
     /// # Options
-    /// - `seed` (int or string): the key of the random numbers (default: the session's).
+    /// - `seed` (int or string): the seed of the random numbers (default: the session's).
     ///
     /// # Example
     /// ```rhai

@@ -46,7 +46,7 @@ mod series_maths_functions {
         Ok(s.std()?)
     }
 
-    /// The smallest element; NaN if any is.
+    /// The smallest element; NaN if any element is NaN.
     ///
     /// # Example
     /// ```rhai
@@ -57,7 +57,7 @@ mod series_maths_functions {
         Ok(s.min()?)
     }
 
-    /// The largest element; NaN if any is.
+    /// The largest element; NaN if any element is NaN.
     ///
     /// # Example
     /// ```rhai

@@ -208,7 +208,7 @@ mod two_centre_functions {
     /// hopping, and `ps_sigma` has it on the second; without `ps_sigma` both are equal.
     ///
     /// # Options
-    /// - `spin` (false): every orbital with spin up and spin down, in this order, as `lattice::spin_orbit` has them.
+    /// - `spin` (false): every orbital with spin up and spin down, in this order, as in `lattice::spin_orbit`.
     ///
     /// # Example
     /// ```rhai

@@ -196,7 +196,7 @@ mod vector_functions {
     /// A block of random columns, fit for operator `h`: +-1 for real operators, unit phases for complex ones.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the seed of the random numbers.
     /// - `distribution` ("auto" or "sign" or "phase" or "gaussian"): distribution of the numbers; "auto" is "sign" for
     ///   real operators and "phase" for complex ones.
     /// - `first` (0 <= int <= 4294967295, 0): the number of the first column; columns of the same number and seed are
@@ -298,7 +298,7 @@ mod vector_functions {
         Ok(per_column(Series::Real(norms(v)?)))
     }
 
-    /// The scalar product of two vectors, conjugating the first; of blocks, column by column.
+    /// The scalar product of two vectors; the first one is conjugated. For blocks it is computed column by column.
     ///
     /// # Example
     /// ```rhai

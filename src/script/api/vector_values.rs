@@ -77,7 +77,7 @@ mod vector_value_functions {
     }
 
     /// A block of given numbers, fit for operator `h`: a Series or an array makes one column, a Matrix its columns. It
-    /// has the operator's precision, and is complex where the operator or the numbers are.
+    /// has the operator's precision, and is complex if the operator or the numbers are complex.
     ///
     /// # Example
     /// ```rhai

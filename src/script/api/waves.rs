@@ -60,7 +60,7 @@ mod wave_functions {
     /// length of the sample.
     ///
     /// # Options
-    /// - `layer` (int >= 0, none): waves on one layer may have any momentum along `direction`.
+    /// - `layer` (int >= 0, none): for waves on this layer only, which may have any momentum along `direction`.
     /// - `direction` (int >= 0, the last): the direction that layers are counted along.
     ///
     /// # Example

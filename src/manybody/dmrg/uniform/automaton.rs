@@ -1,7 +1,7 @@
-//! The automaton of an operator sum that every cell of an infinite chain repeats. Of the terms that cross a bond it
-//! carries either their beginnings or what is to follow, whichever are fewer operators. A coupling that decays
-//! exponentially is a single operator, which every site that it passes multiplies by a factor (Crosswhite, Doherty,
-//! Vidal, Phys. Rev. B 78, 035116 (2008)).
+//! The automaton of an operator sum that every cell of an infinite chain repeats. For the terms across a bond it
+//! carries either their left or their right parts, whichever are fewer operators. An exponentially decaying coupling is
+//! a single operator, which every site on the way multiplies by a factor (Crosswhite, Doherty, Vidal, Phys. Rev. B 78,
+//! 035116 (2008)).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Operators of the automaton carried along an infinite chain between two states, a matrix for each operator of a bond.
-//! What the surroundings of single sites hold as blocks stands here between any two states, shifted by a charge or not.
+//! The surroundings of single sites hold such matrices as blocks; here they are between any two states, with or without
+//! a change of charge.
 
 use faer::Mat;
 

@@ -1,6 +1,5 @@
-//! What lies left and right of each bond of an infinite chain, as blocks that carry the operators of the automaton.
-//! Terms that are complete are a geometric sum over all cells; what grows with their number, the energy,
-//! is taken out of it.
+//! The surroundings of each bond of an infinite chain, as blocks that carry the operators of the automaton. Complete
+//! terms are a geometric sum over all cells; the energy, which grows with the number of cells, is subtracted.
 
 use std::sync::Arc;
 

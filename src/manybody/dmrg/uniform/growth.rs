@@ -1,6 +1,7 @@
-//! A chain that grows from its middle until a cell more changes nothing: infinite-size DMRG with a prediction of the
-//! cell to come (McCulloch, arXiv:0804.2509 (2008)). A cell goes in, two of its sites at a time find their ground state
-//! between the blocks on both sides, and its halves join these. The next cell goes in where the halves were parted.
+//! A chain that grows in its middle until another cell changes nothing: infinite-size DMRG with a prediction of the
+//! next cell (McCulloch, arXiv:0804.2509 (2008)). A cell is inserted. Two of its sites at a time find their ground
+//! state between the blocks on both sides. Then its halves join these blocks, and the next cell is inserted between the
+//! halves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

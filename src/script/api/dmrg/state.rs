@@ -238,7 +238,7 @@ mod state_functions {
         Ok(held.known("converged")?)
     }
 
-    /// All properties that the state was given, as a map.
+    /// All properties of the state, as a map.
     #[rhai_fn(global, get = "about", pure)]
     pub fn about(held: &mut Held) -> Map {
         (*held.about).clone()

@@ -158,7 +158,7 @@ mod internal_functions {
     /// A state after gates: a map of `state`, `discarded` and `log_norm`.
     ///
     /// # Options
-    /// - `order` (int >= 1, 2): or 4.
+    /// - `order` (int >= 1, 2): 2 or 4.
     /// - `states` (int), `cutoff` (0.0), `progress` (true): as for `dmrg::apply`.
     #[rhai_fn(return_raw)]
     pub fn trotter(psi: Held, sum: OpSum, z: Dynamic, steps: INT, o: Options) -> Fallible<Map> {

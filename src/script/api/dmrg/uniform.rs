@@ -160,7 +160,7 @@ mod uniform_functions {
         Ok(held.known("steps")?)
     }
 
-    /// All properties that the state was given, as a map.
+    /// All properties of the state, as a map.
     #[rhai_fn(global, get = "about", pure)]
     pub fn about(held: &mut HeldUniform) -> Map {
         (*held.about).clone()
@@ -385,7 +385,7 @@ mod uniform_functions {
         Ok(cell.powf(1.0 / held.cell().sites.count() as f64))
     }
 
-    /// States kept at each bond of the cell.
+    /// The number of states kept at each bond of the cell.
     #[rhai_fn(global, get = "states", pure)]
     pub fn states(held: &mut HeldUniform) -> Series {
         let mut widths = either!(&held.state, s => s.widths());

@@ -77,7 +77,7 @@ mod links_functions {
         Ok(Matrix::new(3, 3, Series::Complex(near.to_vec()))?)
     }
 
-    /// The link of a site, by its number or its four coordinates, in a direction, as a 3 x 3 Matrix.
+    /// The link of a site in a direction, as a 3 x 3 Matrix. The site is given by its number or its four coordinates.
     ///
     /// # Example
     /// ```rhai

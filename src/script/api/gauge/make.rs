@@ -67,7 +67,7 @@ mod make_functions {
     /// A gauge field of Haar-random links.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the seed of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -147,7 +147,7 @@ mod make_functions {
     /// The field in a random gauge. Observables and spectra do not change.
     ///
     /// # Options
-    /// - `seed` (int or string, the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the seed of the random numbers.
     ///
     /// # Example
     /// ```rhai

@@ -29,7 +29,7 @@ mod sweep_functions {
     ///   numbers.
     /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps and
     ///   the field.
-    /// - `seed` (int or string, the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the seed of the random numbers.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

@@ -231,7 +231,7 @@ mod orbitals_module {
                         Some(series) => series.as_real("orbitals")?.to_vec(),
                         None => {
                             return Err(Error::input(format!("the function gives {}", type_of(&value)))
-                                .hint("a number, or an array of them, one an orbital"));
+                                .hint("a number, or an array of them, one per orbital"));
                         }
                     },
                 };
@@ -244,7 +244,7 @@ mod orbitals_module {
                         samples.len(),
                         numbers.len()
                     ))
-                    .hint("one number an orbital, everywhere"));
+                    .hint("one number per orbital, everywhere"));
                 }
                 for (list, x) in samples.iter_mut().zip(numbers) {
                     list.push(x);

@@ -73,7 +73,7 @@ impl<S: Amplitude> InSpace<S> {
         let all = points(places, "places of electrons", psi.orbitals().dimension())?;
         if all.len() != up + down {
             return Err(Error::input(format!("{} places for {} electrons", all.len(), up + down))
-                .hint("a point an electron, those of spin up first"));
+                .hint("one point per electron, those of spin up first"));
         }
         Ok(Box::new(InSpace { psi: psi.clone(), at: psi.configuration(all)? }))
     }

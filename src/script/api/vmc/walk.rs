@@ -133,7 +133,7 @@ mod walk_functions {
     ///
     /// # Options
     /// - `count` (int >= 1, 16): how many.
-    /// - `seed` (int or string, the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the seed of the random numbers.
     /// - `spread` (float > 0, 1.0): in open space, the standard deviation around the centres, in bohr.
     /// - `centres` (any, the origin): in open space, places to which electrons are assigned in turn; each walker begins
     ///   with the next place.
