@@ -3,7 +3,7 @@
 //! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered
 //! to pairs `c^+_a c_b`, which move an electron from b to a without a sign.
 
-use super::state::{Hop, LatticeState, Occupied};
+use super::state::{ElectronHop, LatticeState, OccupiedSites};
 use super::walkers::LatticeWalkers;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, unfit};
@@ -34,7 +34,7 @@ pub struct LocalSum {
 }
 
 /// Signed products of hops.
-type Pairs = Vec<(f64, Vec<(usize, usize)>)>;
+type HopProducts = Vec<(f64, Vec<(usize, usize)>)>;
 
 /// A local operator as a sum of products of `c^+` (true) and `c`, with spin down (true) or up.
 fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
@@ -71,14 +71,14 @@ fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
 }
 
 /// Products of `c^+`, `c` of one spin as sums of products of hops.
-fn pair(sequence: &[Ladder]) -> Option<Pairs> {
+fn pair(sequence: &[Ladder]) -> Option<HopProducts> {
     let Some(last) = sequence.last() else { return Some(vec![(1.0, Vec::new())]) };
     let mut rest = sequence[..sequence.len() - 1].to_vec();
     // The partner is anticommuted to the place beside the last. Each operator that it passes on its own site adds a
     // term without the two.
     let at = rest.iter().rposition(|o| o.create != last.create)?;
     let partner = rest.remove(at);
-    let mut found: Pairs = Vec::new();
+    let mut found: HopProducts = Vec::new();
     let mut sign = 1.0;
     for k in at..rest.len() {
         if rest[k].site == partner.site {
@@ -245,9 +245,9 @@ impl LocalSum {
     }
 
     /// `(H Psi)(x) / Psi(x)`.
-    pub fn local<S: Amplitude>(&self, state: &LatticeState<S>, occupied: &Occupied<S>) -> C64 {
+    pub fn local<S: Amplitude>(&self, state: &LatticeState<S>, occupied: &OccupiedSites<S>) -> C64 {
         let mut sum = C64::ZERO;
-        let mut hops: Vec<Hop> = Vec::new();
+        let mut hops: Vec<ElectronHop> = Vec::new();
         'terms: for term in &self.terms {
             hops.clear();
             for spin in [0, 1] {

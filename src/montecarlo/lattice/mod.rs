@@ -11,5 +11,5 @@ mod tests;
 mod walkers;
 
 pub use energy::LocalSum;
-pub use state::{Hop, LatticeState, Occupied, Reference};
+pub use state::{ElectronHop, LatticeState, OccupiedSites, Reference};
 pub use walkers::LatticeWalkers;
