@@ -241,8 +241,10 @@ impl Lattice {
     pub fn site(&self, at: &[i64], s: usize) -> Result<usize> {
         let cell = self.cell_at(at)?;
         self.need_sublattice(s)?;
-        self.number(cell * self.basis.len() + s)
-            .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+        self.number(cell * self.basis.len() + s).ok_or_else(|| {
+            Error::input(format!("site {s} of cell {at:?} was removed from the lattice"))
+                .hint("choose one that is left")
+        })
     }
 
     /// The number of the cell at the given coordinates; the first direction's count fastest.

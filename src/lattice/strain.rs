@@ -299,7 +299,8 @@ fn scale_bonds(
                 return Err(Error::input(format!(
                     "the strained hopping is not a finite number ({}) at a bond length of {}",
                     factors[k], there[k]
-                )));
+                ))
+                .hint("the law has to hold at every length that a bond takes on"));
             }
             if there.len() == new.len() {
                 scale.iter_mut().zip(factors).for_each(|(scale, f)| *scale *= f);

@@ -244,7 +244,8 @@ impl SectorBasis {
         let (mut node, mut number) = (0, 0);
         for (level, &state) in self.levels.iter().zip(states) {
             if state as usize >= level.dim {
-                return Err(Error::input(format!("local state {state} of a site with {}", level.dim)));
+                return Err(Error::input(format!("local state {state} of a site with {}", level.dim))
+                    .hint("states of a site are counted from 0"));
             }
             number += level.before(node, state);
             node = level.next(node, state);

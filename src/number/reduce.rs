@@ -5,7 +5,11 @@ use crate::error::{Error, Result};
 
 impl Series {
     fn nonempty(&self, what: &str) -> Result<()> {
-        if self.is_empty() { Err(Error::input(format!("the {what} of an empty series"))) } else { Ok(()) }
+        if self.is_empty() {
+            Err(Error::input(format!("the {what} of an empty series")).hint("ask for its length first"))
+        } else {
+            Ok(())
+        }
     }
 
     /// The sum of all elements, 0 for none. Pairwise, so that rounding grows with the logarithm of the length.

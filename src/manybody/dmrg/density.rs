@@ -447,7 +447,7 @@ pub(super) fn count(spectrum: &[f64], cut: &Truncation, floor: f64) -> Result<us
     let least = cut.at_least.min(spectrum.len());
     let most = cut.states.unwrap_or(usize::MAX).min(above.max(least));
     if most == 0 {
-        return Err(Error::input("a truncation to 0 states leaves nothing"));
+        return Err(Error::input("a truncation to 0 states leaves nothing").hint("keep one state at least"));
     }
     let mut kept = above;
     let mut lost = 0.0;

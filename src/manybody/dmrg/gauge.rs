@@ -51,7 +51,8 @@ impl<T: Element> MatrixProductState<T> {
         if mpo.sites().count() != self.sites.count() || mpo.symmetry() != &self.symmetry {
             return Err(Error::input(
                 "the state belongs to other sites, or another sector, than the operator",
-            ));
+            )
+            .hint("make both for the same sites, with the same conserved numbers"));
         }
         for other in others {
             self.need_alike(other)?;

@@ -115,7 +115,8 @@ fn of_grown<T: Element>(
 pub fn projected<T: Element>(both: &Superblock<T>, state: &MatrixProductState<T>) -> Result<Vec<T>> {
     let mpo = both.left().mpo();
     if mpo.sites().count() != state.sites.count() || mpo.symmetry() != &state.symmetry {
-        return Err(Error::input("the state belongs to other sites, or another sector, than the superblock"));
+        return Err(Error::input("the state belongs to other sites, or another sector, than the superblock")
+            .hint("make both for the same sites, with the same conserved numbers"));
     }
     let half = |block: &Arc<ChainBlock<T>>| -> Result<Arc<SectorOverlaps<T>>> {
         match block.fusion() {

@@ -371,7 +371,7 @@ impl<T: Element> Superblock<T> {
             .hint("take the vectors that `davidson` finds for this superblock"));
         }
         if v.dtype().is_complex() && !T::DTYPE.is_complex() {
-            return Err(Error::input("a complex vector of a real superblock"));
+            return Err(Error::input("a complex vector of a real superblock").hint("take its real part"));
         }
         if v.columns() == 1
             && !T::DTYPE.is_complex()

@@ -136,7 +136,8 @@ impl<T: Element> MatrixProductState<T> {
             return Err(Error::input("gates on a chain of one site").hint("`method: \"tdvp\"` takes it"));
         }
         if self.norm == 0.0 {
-            return Err(Error::input("the zero state has no evolution"));
+            return Err(Error::input("the zero state has no evolution")
+                .hint("its norm is 0: what was applied to it has left nothing"));
         }
         let bonds = bonds(sum, &self.sites)?;
         // The layers of one step: whether they are of the odd bonds, and their fraction of the step.

@@ -79,10 +79,10 @@ impl Subspace {
     /// When there is no such state.
     pub fn state(&self, number: usize) -> Result<Vec<u8>> {
         let Some(orbits) = &self.orbits else { return self.plain.state(number) };
-        let code = orbits
-            .least
-            .get(number)
-            .ok_or_else(|| Error::input(format!("state {number} outside a basis of {}", self.dim())))?;
+        let code = orbits.least.get(number).ok_or_else(|| {
+            Error::input(format!("state {number} outside a basis of {}", self.dim()))
+                .hint("states are counted from 0")
+        })?;
         Ok(orbits.actions.layout.states(*code))
     }
 

@@ -190,8 +190,11 @@ impl Plot {
             ));
         }
         if left.is_empty() {
-            let logarithmic = if self.log_x || self.log_y { " on logarithmic axes" } else { "" };
-            return Err(Error::input(format!("there is no finite point to plot{logarithmic}")));
+            let (axes, why) = match self.log_x || self.log_y {
+                true => (" on logarithmic axes", "these show what is above 0"),
+                false => ("", "what is NaN or infinite is not drawn"),
+            };
+            return Err(Error::input(format!("there is no finite point to plot{axes}")).hint(why));
         }
         Ok((left, right))
     }

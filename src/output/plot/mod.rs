@@ -201,7 +201,8 @@ impl Plot {
             }
         }
         if curves.is_empty() {
-            return Err(Error::input(format!("the table has only the column `{first}`; a plot needs two")));
+            return Err(Error::input(format!("the table has only the column `{first}`; a plot needs two"))
+                .hint("the first column holds what the others are drawn against"));
         }
         let mut plot = Plot::new(Content::Curves(curves));
         plot.xlabel = first.to_string();

@@ -91,7 +91,9 @@ impl Picture {
     /// What the library draws: the names of kinds of sites, or the bar of colours.
     pub(super) fn plots(&self) -> Result<Vec<Drawn>> {
         if self.sites.is_empty() {
-            return Err(Error::input("there is no site to plot"));
+            return Err(
+                Error::input("there is no site to plot").hint("all sites of the lattice were removed")
+            );
         }
         if let Some(values) = &self.values {
             let (low, high) = ends(values);

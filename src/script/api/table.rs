@@ -45,7 +45,8 @@ pub(crate) fn to_data(value: &Dynamic) -> Result<FileData> {
     if value.is::<Series>() || value.is::<Array>() {
         return to_series(value).map(FileData::Series);
     }
-    Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value))))
+    Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value)))
+        .hint("`table` makes one of a map of columns"))
 }
 
 /// The data of a value that is some, for pages that show tables.

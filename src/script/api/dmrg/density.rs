@@ -221,7 +221,9 @@ mod density_functions {
     ) -> Fallible<AnyDensity> {
         if superblocks.len() != vectors.len() {
             let (n, k) = (superblocks.len(), vectors.len());
-            return Err(Error::input(format!("{n} superblocks and the vectors of {k}")).into());
+            return Err(Error::input(format!("{n} superblocks and the vectors of {k}"))
+                .hint("give as many blocks of vectors as superblocks, in their order")
+                .into());
         }
         let mut all = Vec::new();
         for (h, v) in superblocks.iter().zip(&vectors) {

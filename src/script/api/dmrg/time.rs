@@ -163,7 +163,10 @@ mod internal_functions {
     #[rhai_fn(return_raw)]
     pub fn trotter(psi: ScriptDmrgState, sum: OpSum, z: Dynamic, steps: INT, o: Options) -> Fallible<Map> {
         let run = || -> Result<Map> {
-            let wrong = || Error::input("gates take a number and a number of steps");
+            let wrong = || {
+                Error::input("gates take a number and a number of steps")
+                    .hint("the number may be complex, and there is one step at least")
+            };
             let z = as_complex(&z).ok_or_else(wrong)?;
             let steps = usize::try_from(steps).ok().filter(|n| *n > 0).ok_or_else(wrong)?;
             let (cut, order, task) = (cut_of(&o)?, o.count("order")?, o.task()?);

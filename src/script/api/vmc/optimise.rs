@@ -141,7 +141,10 @@ mod optimise_functions {
 
     #[rhai_fn(name = "correlated_energy", return_raw)]
     pub fn correlated_energies(walks: Array, hamiltonian: Dynamic, values: Dynamic) -> Fallible<Map> {
-        let wrong = || Error::input("correlated samples are walkers, or an array of them");
+        let wrong = || {
+            Error::input("correlated samples are walkers, or an array of them")
+                .hint("`walkers(psi)` makes them")
+        };
 
         let all: Option<Vec<ScriptWalkers>> =
             walks.iter().map(|w| w.clone().try_cast::<ScriptWalkers>()).collect();

@@ -252,7 +252,9 @@ mod wavefunction_functions {
         let second = o.given("down_orbitals").map(|v| columns(&v)).transpose()?;
         let (other, other_sites, other_filled) = second.unwrap_or_else(|| (first.clone(), sites, filled));
         if other_sites != sites {
-            return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}")).into());
+            return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}"))
+                .hint("make both for one lattice")
+                .into());
         }
         for (n, have, spin) in [(up, filled, "up"), (down, other_filled, "down")] {
             if n > have {
