@@ -7,7 +7,7 @@ constexpr int MOST_FACTORS = host::algebra::MOST_FACTORS;
 struct Factors {
     C64 of[MOST_FACTORS];
 };
-HOST_LAYOUT_algebra_Factors(Factors);
+HOST_LAYOUT_algebra_FactorsArgument(Factors);
 
 // y = a x + b y over columns `first` to `first + width`.
 template <class T>

@@ -24,8 +24,8 @@ struct Blocks {
     const typename Traits<T>::Real* diagonal;
     T inner[NEIGHBOURS][O][O];
 };
-HOST_HEAD_blocks_Head(inner, Blocks<F32, 2>);
-HOST_HEAD_blocks_Head(inner, Blocks<C64, 4>);
+HOST_HEAD_blocks_StencilHead(inner, Blocks<F32, 2>);
+HOST_HEAD_blocks_StencilHead(inner, Blocks<C64, 4>);
 static_assert(sizeof(Blocks<C64, 4>::inner) == host::blocks::INNER, "the host has room for the widest values");
 
 // sum += block x

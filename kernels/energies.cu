@@ -16,7 +16,7 @@ constexpr int GROUP = 16;  // Electrons whose phases are kept at once.
 struct Matrix {
     double x[3][3];
 };
-HOST_LAYOUT_walkers_layout_Matrix(Matrix);
+HOST_LAYOUT_walkers_layout_WaveMatrixArgument(Matrix);
 
 // Gradient and Laplacian of J by an electron. By a warp; all lanes get them.
 __device__ inline void slope_of(const Walk& w, uint32_t walker, uint32_t i, double (&gradient)[3], double& laplacian) {

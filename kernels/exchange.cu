@@ -17,7 +17,7 @@ struct Boundary {
     const uint32_t* counters;
     uint32_t neighbours;
 };
-HOST_LAYOUT_link_Boundary(Boundary<C64>);
+HOST_LAYOUT_link_BoundaryArgument(Boundary<C64>);
 
 // Where a real of a row in transit stands in a row here.
 __device__ __forceinline__ uint32_t lane_here(uint32_t lane, uint32_t lanes, uint32_t complex) {

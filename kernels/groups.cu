@@ -43,7 +43,7 @@ struct Group {
     S* old;
     uint32_t longest, size, screen;
 };
-HOST_LAYOUT_walkers_layout_Group(Group<C64>);
+HOST_LAYOUT_walkers_layout_GroupArgument(Group<C64>);
 
 template <class S>
 __device__ inline uint32_t members(const Walk& w, const Group<S>& g, uint32_t number) {

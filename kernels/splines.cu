@@ -43,13 +43,13 @@ struct Record {
     uint32_t cell[3];
     uint32_t index;
 };
-HOST_LAYOUT_splines_Record_f32(Record<float>);
-HOST_LAYOUT_splines_Record_f64(Record<double>);
+HOST_LAYOUT_splines_PointArgument_f32(Record<float>);
+HOST_LAYOUT_splines_PointArgument_f64(Record<double>);
 
 struct Inverse {
     double rows[9];
 };
-HOST_LAYOUT_splines_Inverse(Inverse);
+HOST_LAYOUT_splines_InverseArgument(Inverse);
 
 // Sums that values depend on are written as the instructions that they are, so that values alone and values with
 // derivatives are the same to the last bit.

@@ -32,8 +32,8 @@ struct Straight {
     const typename Traits<T>::Real* diagonal;
     T inner[NEIGHBOURS];
 };
-HOST_HEAD_blocks_Head(inner, Straight<F32>);
-HOST_HEAD_blocks_Head(inner, Straight<C64>);
+HOST_HEAD_blocks_StencilHead(inner, Straight<F32>);
+HOST_HEAD_blocks_StencilHead(inner, Straight<C64>);
 static_assert(sizeof(Straight<C64>::inner) == host::cells::STRAIGHT_INNER, "the host has room for the widest values");
 
 // U planes of cells like most; of those at the ENDS of a direction some neighbours are missing.

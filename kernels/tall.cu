@@ -146,7 +146,7 @@ template <class T>
 struct List {
     const T* of[LISTED];
 };
-HOST_LAYOUT_tall_List(List<C64>);
+HOST_LAYOUT_tall_ListArgument(List<C64>);
 
 // The sum over a warp, in its first lane.
 __device__ __forceinline__ double over_warp(double x) {

@@ -21,7 +21,7 @@ struct Vectors {
     // Row of v that is conformal to row 0 of w.
     uint64_t offset;
 };
-HOST_LAYOUT_matrices_Vectors(Vectors<C64>);
+HOST_LAYOUT_matrices_UpdateArgument(Vectors<C64>);
 
 // The numbers of a row, `stride` bytes a row.
 template <class V>

@@ -18,9 +18,9 @@ struct Images {
     double radius;
     uint64_t count;
 };
-HOST_LAYOUT_walkers_layout_Images(Images);
+HOST_LAYOUT_walkers_layout_ImagesArgument(Images);
 
-using host::walkers_layout::Kind;
+using host::walkers_layout::RadialKind;
 
 struct Radial {
     uint64_t kind;
@@ -28,7 +28,7 @@ struct Radial {
     double parameters[4];
     double coefficients[COEFFICIENTS];
 };
-HOST_LAYOUT_walkers_layout_Function(Radial);
+HOST_LAYOUT_walkers_layout_RadialArgument(Radial);
 
 // What changes from run to run, and what is told after it. `failed`: `NO_NUMBER` or `ON_NODE`.
 using host::walkers_layout::NO_NUMBER;
@@ -42,7 +42,7 @@ struct Control {
     unsigned long long moved;
     unsigned long long error;
 };
-HOST_LAYOUT_walkers_layout_Control(Control);
+HOST_LAYOUT_walkers_layout_ControlArgument(Control);
 
 struct Walk {
     // [walker][electron][3]: now, and trial points.
@@ -68,7 +68,7 @@ struct Walk {
     uint64_t seed;
     uint32_t first, walkers, electrons, up, pairs, bodies;
 };
-HOST_LAYOUT_walkers_layout_Walk(Walk);
+HOST_LAYOUT_walkers_layout_WalkArgument(Walk);
 HOST_LAYOUT_walkers_layout_Twist(double3);
 
 // The sum of products of determinants; spins by 0 and 1.
@@ -89,7 +89,7 @@ struct Expansion {
     uint32_t products;
     uint32_t fillings[2];
 };
-HOST_LAYOUT_walkers_layout_Expansion(Expansion);
+HOST_LAYOUT_walkers_layout_ExpansionArgument(Expansion);
 
 __device__ __forceinline__ double squared(double x) { return x * x; }
 __device__ __forceinline__ double squared(C64 z) { return z.re * z.re + z.im * z.im; }
@@ -180,26 +180,26 @@ __device__ inline void radial(const Radial& f, double r, double (&u)[3]) {
     const double* p = f.parameters;
     double a[3], b[3];
     switch (f.kind) {
-        case Kind::Pade: {
+        case RadialKind::Pade: {
             const double d = 1.0 / (1.0 + p[1] * r);
             u[0] = p[0] * r * d;
             u[1] = p[0] * d * d;
             u[2] = -2.0 * p[0] * p[1] * d * d * d;
             return;
         }
-        case Kind::Log: {
+        case RadialKind::Log: {
             const double d = p[0] / (1.0 + p[0] * r);
             u[0] = log1p(p[0] * r);
             u[1] = d;
             u[2] = -d * d;
             return;
         }
-        case Kind::Power:
+        case RadialKind::Power:
             u[0] = p[0] * log(r);
             u[1] = p[0] / r;
             u[2] = -p[0] / (r * r);
             return;
-        case Kind::Rpa: {
+        case RadialKind::Rpa: {
             const double cutoff = p[2];
             if (r >= cutoff) return;
             const double c = -p[0] / p[1], t = r / cutoff, left = 1.0 - t;
@@ -219,7 +219,7 @@ __device__ inline void radial(const Radial& f, double r, double (&u)[3]) {
             b[2] = -60.0 * t * left * (1.0 - 2.0 * t) / (cutoff * cutoff);
             break;
         }
-        case Kind::Polynomial: {
+        case RadialKind::Polynomial: {
             const double cutoff = p[0];
             if (r >= cutoff) return;
             const double left = 1.0 - r / cutoff;

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// What went wrong, coarsely: decides the exit code and how the script layer words the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The caller asked for something that cannot be: wrong sizes, names, options, values.
     Input,
     /// More memory was asked for than there is.
@@ -27,7 +27,7 @@ pub enum Kind {
 /// An error for people: one sentence, and perhaps a hint.
 #[derive(Debug, Clone)]
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
     message: String,
     hint: Option<String>,
 }
@@ -37,43 +37,43 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// An error of this kind.
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error { kind, message: message.into(), hint: None }
     }
 
     /// The caller's input is wrong.
     pub fn input(message: impl Into<String>) -> Self {
-        Self::new(Kind::Input, message)
+        Self::new(ErrorKind::Input, message)
     }
 
     /// More memory was asked for than there is.
     pub fn memory(message: impl Into<String>) -> Self {
-        Self::new(Kind::Memory, message)
+        Self::new(ErrorKind::Memory, message)
     }
 
     /// A file is missing, unreadable or malformed.
     pub fn file(message: impl Into<String>) -> Self {
-        Self::new(Kind::File, message)
+        Self::new(ErrorKind::File, message)
     }
 
     /// The numbers did not come out: no convergence, a spectrum outside its window.
     pub fn numeric(message: impl Into<String>) -> Self {
-        Self::new(Kind::Numeric, message)
+        Self::new(ErrorKind::Numeric, message)
     }
 
     /// A backend is missing or failed.
     pub fn backend(message: impl Into<String>) -> Self {
-        Self::new(Kind::Backend, message)
+        Self::new(ErrorKind::Backend, message)
     }
 
     /// The user stopped the work.
     pub fn interrupted() -> Self {
-        Self::new(Kind::Interrupted, "interrupted")
+        Self::new(ErrorKind::Interrupted, "interrupted")
     }
 
     /// A bug in this program.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, message)
+        Self::new(ErrorKind::Internal, message)
     }
 
     /// The error of this program that rides in one of input or output, or the system's words, without its number.
@@ -101,7 +101,7 @@ impl Error {
     }
 
     /// The kind of failure.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 

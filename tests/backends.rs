@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
-use umklapp::backend::split::Split;
+use umklapp::backend::split::SplitBackend;
 use umklapp::task::Interrupt;
 
 fn cpu(threads: usize, most: Isa) -> Device {
@@ -24,7 +24,7 @@ fn cpu(threads: usize, most: Isa) -> Device {
 
 /// Rows shared out by weight, whoever computes them.
 fn split(parts: &[Device], weights: &[f64]) -> Device {
-    Arc::new(Split::new(parts.to_vec(), Some(weights.to_vec()), |_| {}).expect("parts"))
+    Arc::new(SplitBackend::new(parts.to_vec(), Some(weights.to_vec()), |_| {}).expect("parts"))
 }
 
 macro_rules! on {
@@ -206,12 +206,14 @@ on!(two_gpus_unevenly, alone(|| split(&[gpu_number(1), gpu()], &[5.0, 1.0])), ig
 
 /// Random blocks of every type and distribution on a backend.
 fn random_blocks(device: &Device) -> Vec<(String, Vec<umklapp::number::C64>)> {
-    use umklapp::backend::{Distribution, Random, Rows};
+    use umklapp::backend::{Random, Rows, VectorDistribution};
     use umklapp::number::{DType, philox::Stream};
     let mut blocks = Vec::new();
     for dtype in [DType::F32, DType::F64, DType::C32, DType::C64] {
-        for distribution in [Distribution::Sign, Distribution::Phase, Distribution::Gaussian] {
-            if distribution == Distribution::Phase && !dtype.is_complex() {
+        for distribution in
+            [VectorDistribution::Sign, VectorDistribution::Phase, VectorDistribution::Gaussian]
+        {
+            if distribution == VectorDistribution::Phase && !dtype.is_complex() {
                 continue;
             }
             let mut v = device.zeros(dtype, Rows::all(7777), 3).expect("a block");

@@ -17,7 +17,7 @@ mod vmc;
 use std::path::PathBuf;
 
 use umklapp::Engine;
-use umklapp::error::Kind;
+use umklapp::error::ErrorKind;
 use umklapp::script::Settings;
 use umklapp::script::diagnostics::Report;
 use umklapp::task::Interrupt;
@@ -30,7 +30,7 @@ fn engine(out: Option<PathBuf>) -> Engine {
 fn is_for_people(script: &str, report: &Report) {
     let lines = script.lines().count();
     let text = report.render(false);
-    assert_ne!(report.kind, Kind::Internal, "`{script}`:\n{text}");
+    assert_ne!(report.kind, ErrorKind::Internal, "`{script}`:\n{text}");
     assert!(!report.message.contains('\n') && report.message.len() < 160, "`{script}`:\n{text}");
     assert!(!report.message.contains("alloc::") && !report.message.contains("core::"), "`{script}`:\n{text}");
     let line = report.position.unwrap_or_else(|| panic!("no position for `{script}`:\n{text}")).0;

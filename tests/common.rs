@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder of this process that goes away with the value.
@@ -47,5 +48,33 @@ impl AsRef<Path> for Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a program wrote where, and its exit code; -1 where a signal ended it.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    pub fn of(output: Output) -> Said {
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs a command to its end.
+    pub fn by(command: &mut Command) -> Said {
+        Said::of(command.output().unwrap())
+    }
+
+    #[track_caller]
+    pub fn exactly(&self, code: i32, out: &str, err: &str) {
+        assert_eq!((self.code, self.out.as_str(), self.err.as_str()), (code, out, err));
     }
 }

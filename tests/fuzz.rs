@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 use common::Folder;
 use fuzz::random::Random;
 use umklapp::Engine;
-use umklapp::error::Kind;
+use umklapp::error::ErrorKind;
 use umklapp::number::memory::{Watched, available, unwind_if_refused};
-use umklapp::script::{Outcome, Settings};
+use umklapp::script::{Evaluated, Settings};
 use umklapp::task::Interrupt;
 
 // As the program has it: memory that there is not is an error.
@@ -99,11 +99,11 @@ impl Watcher {
     }
 
     /// Runs a script in a fresh scope, and asks it to stop after a while.
-    fn run(&mut self, script: &str) -> Outcome {
+    fn run(&mut self, script: &str) -> Evaluated {
         self.run_for(script, Duration::from_millis(number("UMKLAPP_FUZZ_PATIENCE", 500)))
     }
 
-    fn run_for(&mut self, script: &str, patience: Duration) -> Outcome {
+    fn run_for(&mut self, script: &str, patience: Duration) -> Evaluated {
         self.engine.reset();
         self.begun.send(Some((script.to_string(), patience))).unwrap();
         let outcome = self.engine.eval(script);
@@ -171,7 +171,7 @@ fn run_all(watcher: &mut Watcher, scripts: impl Iterator<Item = (String, String)
         // Of a script that ends the process, this is what is left.
         std::fs::write(&last, &script).unwrap();
         match watcher.run(&script) {
-            Err(report) if report.kind == Kind::Internal => {
+            Err(report) if report.kind == ErrorKind::Internal => {
                 wrong.push(format!("{name}: {}\n{script}", report.message));
             }
             // An option that is out of bounds is told as such, not where a sum of it has no place any more.
@@ -259,7 +259,7 @@ fn damaged_files() {
                 std::fs::write(&path, &bytes).unwrap();
                 let name = format!("seed {seed}, number {k}, {}: {what}", kind.file);
                 match watcher.run(kind.read) {
-                    Err(report) if report.kind == Kind::Internal => {
+                    Err(report) if report.kind == ErrorKind::Internal => {
                         wrong.push(format!("{name}: {}", report.message));
                     }
                     Err(_) => refused += 1,

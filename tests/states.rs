@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use umklapp::backend::Device;
 use umklapp::backend::cpu::Cpu;
-use umklapp::manybody::dmrg::{State, Truncation, conserved};
-use umklapp::manybody::{Basis, OpSum, Sector, Site, Sites, operator};
+use umklapp::manybody::dmrg::{MatrixProductState, Truncation, conserved};
+use umklapp::manybody::{OpSum, Sector, SectorBasis, Site, Sites, operator};
 use umklapp::number::C64;
-use umklapp::operator::Format;
+use umklapp::operator::MatrixFormat;
 use umklapp::task::{Interrupt, Task};
 
 fn device() -> Device {
@@ -61,7 +61,7 @@ fn uncut() -> Truncation {
 
 /// All product states, and the sector of each by the names of a state's numbers.
 fn configurations(sites: &Sites, names: &[String]) -> Vec<(Vec<usize>, Sector)> {
-    let all = Basis::new(sites, &Sector::new()).unwrap();
+    let all = SectorBasis::new(sites, &Sector::new()).unwrap();
     let one = |k: usize| {
         let states: Vec<usize> = all.state(k).unwrap().iter().map(|s| *s as usize).collect();
         let number = |name: &String| {
@@ -75,17 +75,17 @@ fn configurations(sites: &Sites, names: &[String]) -> Vec<(Vec<usize>, Sector)> 
 }
 
 /// A state as a vector over all product states.
-fn vector(psi: &State<C64>) -> Vec<C64> {
+fn vector(psi: &MatrixProductState<C64>) -> Vec<C64> {
     let names: Vec<String> = psi.sector().into_iter().map(|s| s.0).collect();
     let of = |(states, sector): (Vec<usize>, Sector)| {
-        State::<C64>::product(psi.sites(), &states, &sector).unwrap().overlap(psi).unwrap()
+        MatrixProductState::<C64>::product(psi.sites(), &states, &sector).unwrap().overlap(psi).unwrap()
     };
     configurations(psi.sites(), &names).into_iter().map(of).collect()
 }
 
 fn dense(h: &OpSum, sites: &Sites) -> Vec<C64> {
-    let basis = Basis::new(sites, &Sector::new()).unwrap();
-    operator(&device(), h, &basis, Format::Csr, false, &Task::default()).unwrap().to_dense().unwrap()
+    let basis = SectorBasis::new(sites, &Sector::new()).unwrap();
+    operator(&device(), h, &basis, MatrixFormat::Csr, false, &Task::default()).unwrap().to_dense().unwrap()
 }
 
 fn times(m: &[C64], x: &[C64]) -> Vec<C64> {
@@ -103,17 +103,17 @@ fn close(x: &[C64], y: &[C64], tol: f64) {
 }
 
 /// A state with all product states of a sector in it.
-fn mixed(sites: &Sites, of: &Sector, seed: u64) -> State<C64> {
+fn mixed(sites: &Sites, of: &Sector, seed: u64) -> MatrixProductState<C64> {
     let names: Vec<String> = of.iter().map(|s| s.0.clone()).collect();
     let (_, target) = conserved(sites, of).unwrap();
     let mut numbers = Numbers(seed);
-    let all: Vec<State<C64>> = configurations(sites, &names)
+    let all: Vec<MatrixProductState<C64>> = configurations(sites, &names)
         .into_iter()
         .filter(|c| conserved(sites, &c.1).is_ok_and(|found| found.1 == target))
-        .map(|(states, _)| State::product(sites, &states, of).unwrap())
+        .map(|(states, _)| MatrixProductState::product(sites, &states, of).unwrap())
         .collect();
-    let parts: Vec<(C64, &State<C64>)> = all.iter().map(|s| (numbers.complex(), s)).collect();
-    State::combined(&parts, &uncut(), &Task::default()).unwrap().0
+    let parts: Vec<(C64, &MatrixProductState<C64>)> = all.iter().map(|s| (numbers.complex(), s)).collect();
+    MatrixProductState::combined(&parts, &uncut(), &Task::default()).unwrap().0
 }
 
 /// Kinds of sites with a sector, a sum that changes it and one that does not.
@@ -202,10 +202,10 @@ fn products_sums_and_elements_are_those_of_vectors() {
             assert!((psi.overlap(&back).unwrap() - image.norm().powi(2)).norm() < 1e-11);
         }
         let (a, b) = (C64::new(0.5, 2.0), C64::new(-1.5, 0.1));
-        let (both, _) = State::combined(&[(a, &psi), (b, &other)], &uncut(), &task).unwrap();
+        let (both, _) = MatrixProductState::combined(&[(a, &psi), (b, &other)], &uncut(), &task).unwrap();
         let sum: Vec<C64> = x.iter().zip(&y).map(|(x, y)| a * x + b * y).collect();
         close(&vector(&both), &sum, 1e-12);
-        let (none, _) = State::combined(&[(a, &psi), (-a, &psi)], &uncut(), &task).unwrap();
+        let (none, _) = MatrixProductState::combined(&[(a, &psi), (-a, &psi)], &uncut(), &task).unwrap();
         assert_eq!(none.norm(), 0.0);
     }
 }
@@ -214,7 +214,7 @@ fn products_sums_and_elements_are_those_of_vectors() {
 fn zero_is_a_state_like_others() {
     let task = Task::default();
     let sites = chain("S=1/2", 3);
-    let up = State::<f64>::product(&sites, &[0, 0, 0], &sector(&[("Sz", 1.5)])).unwrap();
+    let up = MatrixProductState::<f64>::product(&sites, &[0, 0, 0], &sector(&[("Sz", 1.5)])).unwrap();
     let raise = sum(&[(re(1.0), &[("S+", 1)]), (re(1.0), &[("S+", 2)])]);
     let (zero, _) = up.applied(&raise, &uncut(), &task).unwrap();
     assert_eq!((zero.norm(), zero.sector()), (0.0, sector(&[("Sz", 2.5)])));
@@ -223,12 +223,13 @@ fn zero_is_a_state_like_others() {
     assert_eq!(zero.element(&raise, &up).unwrap(), C64::ZERO);
     let (again, _) = zero.applied(&raise.dagger(), &uncut(), &task).unwrap();
     assert_eq!((again.norm(), again.sector()), (0.0, up.sector()));
-    let (sum_of, _) = State::combined(&[(re(2.0), &again), (re(3.0), &up)], &uncut(), &task).unwrap();
+    let (sum_of, _) =
+        MatrixProductState::combined(&[(re(2.0), &again), (re(3.0), &up)], &uncut(), &task).unwrap();
     assert!((sum_of.norm() - 3.0).abs() < 1e-14);
     // States of different sectors are orthogonal and have no sum.
-    let down = State::<f64>::product(&sites, &[0, 0, 1], &sector(&[("Sz", 0.5)])).unwrap();
+    let down = MatrixProductState::<f64>::product(&sites, &[0, 0, 1], &sector(&[("Sz", 0.5)])).unwrap();
     assert_eq!(up.overlap(&down).unwrap(), C64::ZERO);
-    assert!(State::combined(&[(re(1.0), &up), (re(1.0), &down)], &uncut(), &task).is_err());
+    assert!(MatrixProductState::combined(&[(re(1.0), &up), (re(1.0), &down)], &uncut(), &task).is_err());
     assert!(up.applied(&sum(&[(re(1.0), &[("S-", 1)]), (re(1.0), &[("Sz", 2)])]), &uncut(), &task).is_err());
     // An operator that cancels is zero, too.
     let (none, _) =
@@ -241,9 +242,12 @@ fn a_cut_loses_what_it_says() {
     let task = Task::default();
     let psi = mixed(&chain("S=1/2", 8), &sector(&[("Sz", 0.0)]), 5);
     let cut = Truncation { states: Some(6), ..Truncation::default() };
-    let (small, discarded) = State::combined(&[(re(1.0), &psi)], &cut, &task).unwrap();
+    let (small, discarded) = MatrixProductState::combined(&[(re(1.0), &psi)], &cut, &task).unwrap();
     assert!(small.widths().into_iter().max() == Some(6));
-    let apart = State::combined(&[(re(1.0), &psi), (re(-1.0), &small)], &uncut(), &task).unwrap().0.norm();
+    let apart = MatrixProductState::combined(&[(re(1.0), &psi), (re(-1.0), &small)], &uncut(), &task)
+        .unwrap()
+        .0
+        .norm();
     let lost = (apart / psi.norm()).powi(2);
     assert!(lost > 1e-4 && lost <= discarded * (1.0 + 1e-9), "{lost} of {discarded}");
 }
@@ -373,8 +377,8 @@ fn infinite_temperature_counts_all_states_alike() {
         ("S=1", 1, sector(&[("Sz", 0.0)])),
     ] {
         let sites = chain(kind, n);
-        let (psi, log) = State::infinite_temperature(&sites, &of, None, &task).unwrap();
-        let basis = Basis::new(&sites, &of).unwrap();
+        let (psi, log) = MatrixProductState::infinite_temperature(&sites, &of, None, &task).unwrap();
+        let basis = SectorBasis::new(&sites, &of).unwrap();
         assert!((log - (basis.dim() as f64).ln()).abs() < 1e-12, "{kind}");
         let name = &sites.charges()[0];
         let operator = match name.as_str() {
@@ -389,5 +393,8 @@ fn infinite_temperature_counts_all_states_alike() {
             assert!((found.re - mean).abs() < 1e-12, "{kind}: {found} {mean}");
         }
     }
-    assert!(State::infinite_temperature(&chain("S=1/2", 2), &sector(&[("Sz", 2.0)]), None, &task).is_err());
+    assert!(
+        MatrixProductState::infinite_temperature(&chain("S=1/2", 2), &sector(&[("Sz", 2.0)]), None, &task)
+            .is_err()
+    );
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use umklapp::error::Kind;
+use umklapp::error::ErrorKind;
 use umklapp::script::diagnostics::Report;
 use umklapp::task::Interrupt;
 
@@ -222,7 +222,7 @@ fn raised(py: Python<'_>, trouble: Trouble) -> PyErr {
             Trouble::NoName(name) => return Ok(PyKeyError::new_err(name)),
             Trouble::Exit(code) => errors.call_method1("Exit", (code,))?,
             Trouble::Report(report) => {
-                if report.kind == Kind::Interrupted {
+                if report.kind == ErrorKind::Interrupted {
                     return Ok(pyo3::exceptions::PyKeyboardInterrupt::new_err(()));
                 }
                 let Report { message, hint, file, position, kind, .. } = &*report;

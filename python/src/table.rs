@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyAttributeError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 use umklapp::number::Table as Columns;
-use umklapp::output::files::Data;
+use umklapp::output::files::FileData;
 
 use crate::arrays;
 
@@ -149,7 +149,7 @@ impl Table {
     }
 
     fn _repr_html_(&self) -> Option<String> {
-        Data::Table(self.0.clone()).html()
+        FileData::Table(self.0.clone()).html()
     }
 
     /// Pickles and copies by columns; the report goes with them.

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rhai::Dynamic;
 use umklapp::error::{Error, Result};
 use umklapp::output::plot::Plot;
-use umklapp::output::progress::Bar;
+use umklapp::output::progress::TerminalBar;
 use umklapp::script::diagnostics::Report;
-use umklapp::script::{Engine, Outcome, Settings, on_a_deep_stack, read_script};
+use umklapp::script::{Engine, Evaluated, Settings, on_a_deep_stack, read_script};
 use umklapp::task::{Interrupt, Progress};
 
 use crate::value::{Shelf, Value};
@@ -210,8 +210,10 @@ impl Worker {
         }));
         let shown = voice.clone();
         let bar = match wishes.lines && !wishes.quiet {
-            true => Some(Bar::lines(move |number, line| shown.say(Said::Progress(number, line.to_string())))),
-            false => Bar::new(wishes.quiet),
+            true => Some(TerminalBar::lines(move |number, line| {
+                shown.say(Said::Progress(number, line.to_string()))
+            })),
+            false => TerminalBar::new(wishes.quiet),
         };
         session.set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
         Ok(Worker { engine, shelf, voice })
@@ -331,8 +333,8 @@ impl Worker {
     fn with(
         &mut self,
         values: Vec<Dynamic>,
-        work: impl FnOnce(&mut Engine) -> Outcome,
-    ) -> (Outcome, Option<Dynamic>) {
+        work: impl FnOnce(&mut Engine) -> Evaluated,
+    ) -> (Evaluated, Option<Dynamic>) {
         let before = self.engine.scope().len();
         for (at, value) in values.into_iter().enumerate() {
             self.engine.scope_mut().push_dynamic(given(at), value);
@@ -348,7 +350,7 @@ impl Worker {
         (outcome, first)
     }
 
-    fn result(&mut self, outcome: Outcome) -> Done {
+    fn result(&mut self, outcome: Evaluated) -> Done {
         let ended = self.engine.session().ended();
         let value = outcome?;
         match ended {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::WilsonBox;
-use super::matrix::{Csr, Indices, Values};
+use super::matrix::{Csr, Indices, MatrixValues};
 use super::{BlockVector, Device, Dots, Grid, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -101,7 +101,7 @@ pub(super) fn through_host(device: &Device) -> Result<&dyn HostExchange> {
 }
 
 /// The products of a part's pass: over its own columns, and what others' rows add.
-pub(super) type Products = (Option<Later>, Option<Later>);
+pub(super) type PassProducts = (Option<Later>, Option<Later>);
 
 /// What a pass computes besides its update.
 #[derive(Clone, Copy)]
@@ -163,7 +163,7 @@ fn scale(device: &Device, factor: f64, w: &mut BlockVector) -> Result<()> {
 }
 
 /// Their sum, an entry a column; it is waited for.
-pub(super) fn summed((own, beyond): Products, columns: usize) -> Result<Dots> {
+pub(super) fn summed((own, beyond): PassProducts, columns: usize) -> Result<Dots> {
     let mut sum = own.map_or_else(|| Ok(Dots::default()), |own| own())?;
     sum.vv.resize(columns, 0.0);
     sum.wv.resize(columns, 0.0);
@@ -193,7 +193,7 @@ pub(super) fn boundary<P: Ord + Copy>(
         row_start.push(values.len());
     }
     let columns = Indices::of(places.len(), columns);
-    let values = Values::C64(values).convert(dtype);
+    let values = MatrixValues::C64(values).convert(dtype);
     (Csr { rows: rows.len(), cols: places.len(), row_start, columns, values }, rows, places)
 }
 
@@ -201,19 +201,19 @@ pub(super) fn boundary<P: Ord + Copy>(
 pub type Staging = Box<dyn HostMemory>;
 
 /// Host memory like any other.
-pub struct Plain {
+pub struct PlainMemory {
     words: Vec<u64>,
     bytes: usize,
 }
 
-impl Plain {
+impl PlainMemory {
     /// So many bytes, all zero.
     pub fn new(bytes: usize) -> Self {
-        Plain { words: vec![0; bytes.div_ceil(8)], bytes }
+        PlainMemory { words: vec![0; bytes.div_ceil(8)], bytes }
     }
 }
 
-impl HostMemory for Plain {
+impl HostMemory for PlainMemory {
     fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.words)[..self.bytes]
     }

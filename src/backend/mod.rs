@@ -63,7 +63,7 @@ pub type Device = Arc<dyn Backend>;
 
 /// The distribution of random vectors' entries, each of variance one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Distribution {
+pub enum VectorDistribution {
     /// +1 or -1: the top bit of the first word.
     Sign,
     /// exp(i phi), phi = 2 pi unit(w0, w1); for complex vectors only.
@@ -81,13 +81,13 @@ pub struct Random {
     pub stream: Stream,
     /// The column number of the block's first column.
     pub first_column: u32,
-    pub distribution: Distribution,
+    pub distribution: VectorDistribution,
 }
 
 impl Random {
     /// Refuses phases for real vectors.
     fn fits(&self, dtype: DType) -> Result<()> {
-        if self.distribution == Distribution::Phase && !dtype.is_complex() {
+        if self.distribution == VectorDistribution::Phase && !dtype.is_complex() {
             return Err(Error::input("random phases need a complex vector"));
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Random {
 
 /// Memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Memory {
+pub struct DeviceMemory {
     pub total: usize,
     /// Free at the moment of asking.
     pub free: usize,
@@ -106,7 +106,7 @@ pub struct Memory {
 
 /// A backend within another that shares rows out.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct BackendPart {
     pub device: Device,
     /// Its share of the rows, of all parts together 1; none if that differs from matrix to matrix and nothing is known
     /// yet.
@@ -136,7 +136,7 @@ pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
     fn name(&self) -> &'static str;
     /// One line for people: threads and instruction set, or the card.
     fn describe(&self) -> String;
-    fn memory(&self) -> Memory;
+    fn memory(&self) -> DeviceMemory;
     /// Parallel workers (threads, or multiprocessors).
     fn workers(&self) -> usize;
 
@@ -154,7 +154,7 @@ pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
     }
 
     /// The backends that rows are shared out to, if this is made of others.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<BackendPart> {
         Vec::new()
     }
 

@@ -6,9 +6,9 @@ use super::Device;
 use super::cpu::Cpu;
 use super::cuda::Cuda;
 use super::cut::joined;
-use super::cut::speed::Shares;
+use super::cut::speed::RowShares;
 use super::ranks::{Mixed, Ranks, Uneven};
-use super::split::Split;
+use super::split::SplitBackend;
 use crate::error::{Error, Result};
 use crate::ranks::{self, World};
 use crate::task::Interrupt;
@@ -25,7 +25,7 @@ use crate::task::Interrupt;
 /// # Ok::<(), umklapp::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct BackendChoice {
     /// "cpu", "cuda", several of them joined by `+`, or "auto" (also if empty): a GPU where there is one,
     /// the CPU otherwise.
     pub name: String,
@@ -59,7 +59,7 @@ pub fn known(name: &str) -> Result<()> {
 ///
 /// # Errors
 /// When the choice is such.
-pub fn check_ranks(choice: &Choice) -> Result<()> {
+pub fn check_ranks(choice: &BackendChoice) -> Result<()> {
     if ranks::world().is_some() {
         return Ok(());
     }
@@ -78,7 +78,7 @@ pub fn check_ranks(choice: &Choice) -> Result<()> {
 /// # Errors
 /// No such backend, weights for one alone, no such GPU, no memory for threads.
 pub fn open(
-    choice: &Choice,
+    choice: &BackendChoice,
     interrupt: &Interrupt,
     note: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<Device> {
@@ -100,7 +100,7 @@ pub fn open(
 }
 
 /// What a rank computes on.
-struct Found {
+struct OpenedDevice {
     device: Device,
     /// Its place among the names that it was given.
     name: usize,
@@ -110,10 +110,10 @@ struct Found {
 /// Opens the backend of one of several ranks: those of a node take the names in turn, and its GPUs.
 fn open_own(
     world: &World,
-    choice: &Choice,
+    choice: &BackendChoice,
     interrupt: &Interrupt,
     note: impl Fn(&str) + Send + Sync + 'static,
-) -> Result<Found> {
+) -> Result<OpenedDevice> {
     let place = world.local().0;
     let text = if choice.name.is_empty() { "auto" } else { &choice.name };
     let names: Vec<&str> = text.split('+').collect();
@@ -128,15 +128,15 @@ fn open_own(
     let before = seats.chunks_exact(seat.len()).filter(before).count();
     let numbers = gpus(&choice.gpus[..choice.gpus.len().min(before + 1)], before + 1)?;
     let (name, gpus, weights) = (name.to_string(), vec![numbers[before]], Vec::new());
-    let device = open_here(&Choice { name, gpus, weights, ..choice.clone() }, interrupt, note)?;
-    Ok(Found { device, name: place % names.len(), names: names.len() })
+    let device = open_here(&BackendChoice { name, gpus, weights, ..choice.clone() }, interrupt, note)?;
+    Ok(OpenedDevice { device, name: place % names.len(), names: names.len() })
 }
 
 /// What is to know of ranks whose backends differ, or have names or weights of their own; none if all share alike.
 fn uneven(
     world: &'static World,
-    choice: &Choice,
-    found: &Found,
+    choice: &BackendChoice,
+    found: &OpenedDevice,
     interrupt: &Interrupt,
     tell: Box<dyn Fn(&str) + Send + Sync>,
 ) -> Result<Option<Uneven>> {
@@ -188,7 +188,7 @@ fn uneven(
         .hint("use processors of one kind, and set `--threads` for all ranks"));
     }
     let names = names.iter().map(|name| joined(&[name])).collect();
-    let shares = Shares::new(names, weights, choice.share_from.is_some(), tell)?;
+    let shares = RowShares::new(names, weights, choice.share_from.is_some(), tell)?;
     let mixed = mixed.then(|| {
         let primary = shares.primary;
         let [workers, columns] = [2, 3].map(|which| of(which).nth(primary).unwrap_or(1));
@@ -222,7 +222,7 @@ fn weights_of_one() -> Error {
 
 /// Opens the backend of this process.
 fn open_here(
-    choice: &Choice,
+    choice: &BackendChoice,
     interrupt: &Interrupt,
     note: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<Device> {
@@ -248,7 +248,7 @@ fn open_here(
             });
             let parts = parts.collect::<Result<Vec<_>>>()?;
             let weights = Some(choice.weights.clone()).filter(|w| !w.is_empty());
-            Ok(Arc::new(Split::new(parts, weights, note)?))
+            Ok(Arc::new(SplitBackend::new(parts, weights, note)?))
         }
     }
 }
@@ -299,10 +299,14 @@ mod tests {
 
     #[test]
     fn weights_are_for_several() {
-        let choice = Choice { name: "cpu".into(), weights: vec![1.0], ..Choice::default() };
+        let choice = BackendChoice { name: "cpu".into(), weights: vec![1.0], ..BackendChoice::default() };
         assert!(open(&choice, &Interrupt::default(), |_| ()).is_err());
-        let choice =
-            Choice { name: "cpu+cpu".into(), threads: 2, weights: vec![1.0, 2.0], ..Choice::default() };
+        let choice = BackendChoice {
+            name: "cpu+cpu".into(),
+            threads: 2,
+            weights: vec![1.0, 2.0],
+            ..BackendChoice::default()
+        };
         assert_eq!(open(&choice, &Interrupt::default(), |_| ()).unwrap().name(), "cpu+cpu");
     }
 }

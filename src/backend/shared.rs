@@ -5,10 +5,10 @@ use crate::error::Result;
 use crate::number::C64;
 
 /// What is summed of the rows of one part.
-pub(super) type Summand<'a> = dyn Fn(&Device, &[&BlockVector]) -> Result<Vec<C64>> + Sync + 'a;
+pub(super) type RowsSummand<'a> = dyn Fn(&Device, &[&BlockVector]) -> Result<Vec<C64>> + Sync + 'a;
 
 /// What changes the rows of one part.
-pub(super) type Change<'a> = dyn Fn(&Device, &[&BlockVector], &mut BlockVector) -> Result<()> + Sync + 'a;
+pub(super) type RowsChange<'a> = dyn Fn(&Device, &[&BlockVector], &mut BlockVector) -> Result<()> + Sync + 'a;
 
 /// A backend whose vectors have their rows in several places, or all in one.
 pub(super) trait SharedRows: Vectors {
@@ -16,10 +16,10 @@ pub(super) trait SharedRows: Vectors {
     fn is_cut(&self, v: &BlockVector) -> Result<bool>;
 
     /// The sum of what `f` makes of the parts' rows of these blocks, those of all where the first has them.
-    fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>>;
+    fn sum(&self, blocks: &[&BlockVector], f: &RowsSummand) -> Result<Vec<C64>>;
 
     /// Changes the parts' rows of `y`, with those of blocks that have them where `y` does.
-    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()>;
+    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &RowsChange) -> Result<()>;
 }
 
 impl<S: SharedRows> Algebra for S {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Random;
 use crate::backend::cpu::{HostBlock, random_entry};
 use crate::backend::cuda::DeviceBlock;
-use crate::backend::ranks::Own;
+use crate::backend::ranks::OwnRows;
 use crate::backend::split::SplitRows;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -200,7 +200,7 @@ pub(in crate::backend) enum Storage {
     Cpu(HostBlock),
     Cuda(DeviceBlock),
     Split(SplitRows),
-    Ranks(Own),
+    Ranks(OwnRows),
 }
 
 /// A block of columns on a device.

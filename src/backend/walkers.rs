@@ -71,7 +71,7 @@ pub enum Radial {
 /// The nearest image in a periodic cell: reduced vectors and their duals, the faces of the Wigner-Seitz cell with half
 /// their squares (none if the reduced cell is a box), and the radius of the largest sphere in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Images {
+pub struct NearestImages {
     /// Short vectors that span the lattice, as rows.
     pub reduced: [[f64; 3]; 3],
     /// Their duals.
@@ -83,7 +83,7 @@ pub struct Images {
 }
 
 /// Products of determinants: a coefficient, and which of either spin; None for a spin without electrons.
-pub type Products = Vec<(C64, [Option<usize>; 2])>;
+pub type DeterminantProducts = Vec<(C64, [Option<usize>; 2])>;
 
 /// A wave function and its walkers.
 #[derive(Clone)]
@@ -97,9 +97,9 @@ pub struct WalkersSpec {
     /// Which orbitals the electrons of both spins fill: a list for each of their determinants.
     pub fillings: [Vec<Vec<usize>>; 2],
     /// The sum of products of determinants.
-    pub products: Products,
+    pub products: DeterminantProducts,
     /// The cell that repeats.
-    pub images: Images,
+    pub images: NearestImages,
     /// Cartesian coordinates to fractions of that cell.
     pub inverse: [[f64; 3]; 3],
     /// Functions of pairs with the same and with opposite spins.
@@ -135,7 +135,7 @@ pub enum Scheme {
 
 /// The first stage of delayed acceptance: the probability g(r) to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Screen {
+pub enum ScreenRule {
     /// `min(1, r)`.
     Metropolis,
     /// `r / (1 + r)`, which is never 1: no rejected move can make the way back impossible.
@@ -168,7 +168,7 @@ pub struct Sweep {
     /// Electrons a group, of delayed acceptance; [`MOST_OF_A_GROUP`] at most.
     pub group: usize,
     /// The first stage of delayed acceptance.
-    pub screen: Screen,
+    pub screen: ScreenRule,
 }
 
 /// What some sweeps of all walkers make.
@@ -201,7 +201,7 @@ pub struct EwaldSums {
 
 /// A repulsion of electrons.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Pairs {
+pub enum PairEnergy {
     /// Every electron with all images of the others, in a neutralising background.
     Ewald(EwaldSums),
     /// `(1 - r/L)^3/r` of the nearest image.
@@ -210,7 +210,7 @@ pub enum Pairs {
 
 /// A periodic potential `sum_G V_G exp(i G . r)`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Waves {
+pub struct PotentialWaves {
     /// Cartesian coordinates to fractions of its cell.
     pub inverse: [[f64; 3]; 3],
     /// One of each pair G, -G, by its numbers, and twice the real and the imaginary part of V_G (once at G = 0).
@@ -221,14 +221,14 @@ pub struct Waves {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EnergySpec {
     /// A potential that every electron feels.
-    pub external: Option<Waves>,
+    pub external: Option<PotentialWaves>,
     /// The repulsion.
-    pub pairs: Option<Pairs>,
+    pub pairs: Option<PairEnergy>,
 }
 
 /// The energies of a walker, in hartree; zero where none was asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Energies {
+pub struct WalkerEnergies {
     /// `-1/2 sum_i (lap_i Psi)/Psi`, its real part.
     pub kinetic: f64,
     /// The energy in the external potential.
@@ -278,7 +278,7 @@ pub trait DeviceWalkers: Send + Sync {
     ///
     /// # Errors
     /// As [`DeviceWalkers::refresh`].
-    fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>>;
+    fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<WalkerEnergies>>;
 
     /// Queues the product `M = Phi A^-1` of the electrons with spin up once more, as a sweep does:
     /// what its floor is measured by.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::{RunOptions, report};
-use crate::backend::{BlockVector, Device, Distribution, Random, Rows};
+use crate::backend::{BlockVector, Device, Random, Rows, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
@@ -248,7 +248,7 @@ fn triad(device: &Device, limit: Duration) -> Result<f64> {
 
 fn random(device: &Device, dtype: DType, rows: usize, columns: usize) -> Result<BlockVector> {
     let mut v = device.zeros(dtype, Rows::all(rows), columns)?;
-    let distribution = if dtype.is_complex() { Distribution::Phase } else { Distribution::Sign };
+    let distribution = if dtype.is_complex() { VectorDistribution::Phase } else { VectorDistribution::Sign };
     device.fill_random(&mut v, Random { seed: 1, stream: Stream::Vectors, first_column: 0, distribution })?;
     Ok(v)
 }

@@ -30,7 +30,7 @@ impl Cite {
         }
     }
 
-    fn works(&self) -> Result<Vec<citations::Work>, Box<Report>> {
+    fn works(&self) -> Result<Vec<citations::CitedWork>, Box<Report>> {
         if self.files.is_empty() {
             return Ok(citations::WORKS.to_vec());
         }

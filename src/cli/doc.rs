@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::output::files::write_bytes;
 use crate::output::{colours, out};
 use crate::script::diagnostics::Report;
-use crate::script::manual::{self, Style};
+use crate::script::manual::{self, TextStyle};
 use crate::script::search::answer;
 use crate::script::{Engine, definitions, reference, registry};
 
@@ -39,7 +39,7 @@ impl Doc {
             let terminal = console::Term::stdout();
             let width =
                 terminal.size_checked().map_or(100, |(_, columns)| usize::from(columns)).clamp(40, 110);
-            let style = Style { colour: colours(&std::io::stdout()), width };
+            let style = TextStyle { colour: colours(&std::io::stdout()), width };
             if let Some(folder) = &self.book {
                 let pages = reference::pages(&entries).into_iter().map(|page| (page.file, page.text));
                 return write(pages.collect(), folder, "pages");

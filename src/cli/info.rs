@@ -15,7 +15,7 @@ use crate::output::progress::seconds;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
 use crate::task::Interrupt;
-use crate::task::batch::{self, Job};
+use crate::task::batch::{self, BatchJob};
 
 /// Arguments of `umklapp info`.
 #[derive(Args)]
@@ -61,7 +61,7 @@ impl Info {
 }
 
 /// What a batch system has given, and what does not fit to it.
-fn of_job(job: &Job, threads: usize) -> Vec<(&'static str, String)> {
+fn of_job(job: &BatchJob, threads: usize) -> Vec<(&'static str, String)> {
     let mut which = format!("{} {}", job.system, job.id);
     if let Some((task, of)) = job.task {
         which += &of.map_or(format!(", task {task}"), |n| format!(", task {task} of an array of {n}"));

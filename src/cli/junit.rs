@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// A script that was run.
-pub(super) struct Case {
+pub(super) struct TestedScript {
     pub name: String,
     pub seconds: f64,
     /// Why it failed.
@@ -11,7 +11,7 @@ pub(super) struct Case {
 }
 
 /// The report of all of them.
-pub(super) fn report(cases: &[Case]) -> String {
+pub(super) fn report(cases: &[TestedScript]) -> String {
     let failed = cases.iter().filter(|case| case.failure.is_some()).count();
     let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_report_is_xml() {
-        let case = |name: &str, why: Option<&str>| Case {
+        let case = |name: &str, why: Option<&str>| TestedScript {
             name: name.into(),
             seconds: 0.25,
             failure: why.map(str::to_string),

@@ -16,11 +16,11 @@ use crate::script::diagnostics::Report;
 #[derive(Args)]
 pub(crate) struct Jupyter {
     #[command(subcommand)]
-    pub(super) action: Action,
+    pub(super) action: JupyterAction,
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Action {
+pub(crate) enum JupyterAction {
     /// Install the kernel for Jupyter
     Install(Install),
     /// Remove the kernel from Jupyter
@@ -64,9 +64,9 @@ pub(crate) struct KernelArgs {
 impl Jupyter {
     pub(super) fn execute(self) -> ExitCode {
         let done = match self.action {
-            Action::Install(install) => install.execute(),
-            Action::Uninstall(place) => place.uninstall(),
-            Action::Kernel(kernel) => kernel.execute(),
+            JupyterAction::Install(install) => install.execute(),
+            JupyterAction::Uninstall(place) => place.uninstall(),
+            JupyterAction::Kernel(kernel) => kernel.execute(),
         };
         done.unwrap_or_else(|e| report(&Report::plain(&e)))
     }

@@ -19,13 +19,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind as UsageKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::backend::{cuda, open};
 use crate::confine;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::number::memory;
 use crate::output::{self, colours, end_alone, files, out, tell};
 use crate::ranks;
@@ -130,7 +130,7 @@ impl Command {
             Command::Test(test) => Some(&mut test.shared),
             Command::Bench(bench) => Some(&mut bench.shared),
             Command::Info(info) => Some(&mut info.shared),
-            Command::Jupyter(jupyter::Jupyter { action: jupyter::Action::Kernel(kernel) }) => {
+            Command::Jupyter(jupyter::Jupyter { action: jupyter::JupyterAction::Kernel(kernel) }) => {
                 Some(&mut kernel.shared)
             }
             Command::Check(_)
@@ -338,7 +338,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
     match own.get_arguments().map(|arg| arg.get_id().as_str()).find(|id| said(id)) {
         Some(option) => {
             let said = format!("`{name}` computes nothing: it has no use for `--{option}`");
-            Err(Arguments::command().error(ErrorKind::ArgumentConflict, said))
+            Err(Arguments::command().error(UsageKind::ArgumentConflict, said))
         }
         None => Ok(arguments),
     }
@@ -408,7 +408,7 @@ fn work() -> ExitCode {
                 if ranks::launch::signs().is_none_or(|signs| signs.rank.is_none_or(|rank| rank == 0)) {
                     show(&Report::plain(&e));
                 }
-                let interrupted = e.kind() == Kind::Interrupted;
+                let interrupted = e.kind() == ErrorKind::Interrupted;
                 return leave(ExitCode::from(if interrupted { signals::code() } else { 1 }));
             }
         }
@@ -489,7 +489,7 @@ pub(crate) fn ended(code: u8) -> ExitCode {
 /// Shows a failure and returns its exit code. Where some ranks have failed and others have not, it ends all of them.
 pub(crate) fn report(report: &Report) -> ExitCode {
     if let Some(world) = ranks::world() {
-        if report.kind == Kind::Interrupted {
+        if report.kind == ErrorKind::Interrupted {
             if ranks::is_cut() {
                 world.abort(1);
             }
@@ -502,5 +502,5 @@ pub(crate) fn report(report: &Report) -> ExitCode {
         }
     }
     show(report);
-    if report.kind == Kind::Interrupted { ExitCode::from(signals::code()) } else { ExitCode::from(1) }
+    if report.kind == ErrorKind::Interrupted { ExitCode::from(signals::code()) } else { ExitCode::from(1) }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{RunOptions, catch_interrupt, ended, report, show};
 use crate::output::out;
-use crate::output::progress::Bar;
+use crate::output::progress::TerminalBar;
 use crate::ranks;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings, arguments, read_script};
@@ -69,7 +69,7 @@ impl Run {
             Ok(engine) => engine,
             Err(e) => return report(&Report::plain(&e)),
         };
-        let bar = Bar::new(self.shared.quiet);
+        let bar = TerminalBar::new(self.shared.quiet);
         engine.session().set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
         engine.session().set_printer(Box::new(out));
         if self.json {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::junit::{self, Case};
+use super::junit::{self, TestedScript};
 use super::{RunOptions, catch_interrupt, report};
 use crate::error::{Error, Result};
 use crate::output::golden::Deviation;
@@ -104,7 +104,7 @@ impl Test {
                     failure = Some(why);
                 }
             }
-            cases.push(Case { name, seconds, failure });
+            cases.push(TestedScript { name, seconds, failure });
         }
         let failed = cases.iter().filter(|case| case.failure.is_some()).count();
         out(&format!("{} passed, {failed} failed", cases.len() - failed));
@@ -122,7 +122,7 @@ impl Test {
             files::write_bytes(file, junit::report(&cases).as_bytes())?;
         }
         // Where nothing can be remembered, `--last-failed` says so.
-        let wrong = |(_, case): &(&PathBuf, &Case)| case.failure.is_some();
+        let wrong = |(_, case): &(&PathBuf, &TestedScript)| case.failure.is_some();
         // What was not run now is as it was.
         let mut names = failed_before().unwrap_or_default();
         for script in scripts {

@@ -9,7 +9,7 @@ use crate::method::{
     Solution, SolveOptions, begin, bicgstab, check_system, conjugate_gradient, finished, in_range, only,
     relative, residual,
 };
-use crate::operator::{EvenOdd, Operator, Wilson};
+use crate::operator::{EvenOdd, Operator, WilsonOperator};
 use crate::task::Task;
 
 /// Most times that conjugate gradients begin anew.
@@ -37,7 +37,7 @@ pub fn solve_even_odd(
     task: &Task,
 ) -> Result<Solution> {
     check_system(d, b, &options)?;
-    let wilson = d.exactly::<Wilson>().filter(|w| !w.spec().gamma5).ok_or_else(|| {
+    let wilson = d.exactly::<WilsonOperator>().filter(|w| !w.spec().gamma5).ok_or_else(|| {
         Error::input(format!("even-odd preconditioning of {}", d.summary()))
             .hint("it works on a Wilson operator itself, without gamma5")
     })?;
@@ -48,7 +48,7 @@ pub fn solve_even_odd(
 /// The solution for right-hand sides whose norms do not overflow.
 fn solved(
     d: &Operator,
-    wilson: &Wilson,
+    wilson: &WilsonOperator,
     b: &BlockVector,
     by: EvenOddMethod,
     options: SolveOptions,
@@ -123,7 +123,7 @@ mod tests {
         let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
         let lattice = Lattice::hypercubic(&[2, 2, 2, 4]).unwrap();
         let u = Links::unit(&lattice).unwrap().reference_field(0.3).unwrap();
-        Wilson::build(&device, u.wilson(0.1, gamma5, Compression::Twelve, false).unwrap()).unwrap()
+        WilsonOperator::build(&device, u.wilson(0.1, gamma5, Compression::Twelve, false).unwrap()).unwrap()
     }
 
     #[test]

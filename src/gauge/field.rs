@@ -16,17 +16,17 @@ const KEPT: usize = 128;
 
 /// Links at 4 place + direction. Copies share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Field {
+pub(super) struct LinkField {
     links: Arc<Vec<Su3>>,
     /// Links of consecutive sites of the whole lattice, by the number of the piece: the same on all ranks,
     /// which read alike.
     read: Arc<Mutex<HashMap<usize, Vec<Su3>>>>,
 }
 
-impl Field {
+impl LinkField {
     /// A field of these links, of which no piece was read yet.
-    pub fn new(links: Vec<Su3>) -> Field {
-        Field { links: Arc::new(links), read: Arc::default() }
+    pub fn new(links: Vec<Su3>) -> LinkField {
+        LinkField { links: Arc::new(links), read: Arc::default() }
     }
 
     /// The links, to change them.
@@ -64,7 +64,7 @@ impl Field {
     }
 }
 
-impl std::ops::Deref for Field {
+impl std::ops::Deref for LinkField {
     type Target = [Su3];
 
     fn deref(&self) -> &[Su3] {
@@ -72,8 +72,8 @@ impl std::ops::Deref for Field {
     }
 }
 
-impl PartialEq for Field {
-    fn eq(&self, other: &Field) -> bool {
+impl PartialEq for LinkField {
+    fn eq(&self, other: &LinkField) -> bool {
         self.links == other.links
     }
 }

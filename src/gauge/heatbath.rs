@@ -30,13 +30,13 @@ pub struct Heatbath {
 const ATTEMPTS: u32 = 64;
 
 /// A generator of uniform numbers for one subgroup of one link in one sweep.
-struct Draws {
+struct HeatbathDraws {
     seed: u64,
     link: u64,
     column: u32,
 }
 
-impl Draws {
+impl HeatbathDraws {
     /// The two numbers in (0, 1) of a draw.
     fn pair(&self, draw: u32) -> (f64, f64) {
         let w = philox::words(self.seed, Stream::Gauge as u32, self.link, self.column.wrapping_add(draw));
@@ -45,7 +45,7 @@ impl Draws {
 }
 
 /// x0 with density sqrt(1 - x0^2) exp(a x0).
-fn heat(a: f64, draws: &Draws) -> f64 {
+fn heat(a: f64, draws: &HeatbathDraws) -> f64 {
     let mut last = 1.0;
     for k in 0..(ATTEMPTS - 1) / 2 {
         let ((r1, r2), (r3, r4)) = (draws.pair(2 * k), draws.pair(2 * k + 1));
@@ -74,7 +74,7 @@ fn heated(u: &Su3, staple: &Su3, beta: f64, seed: u64, link: usize, sweep: usize
         let w = Quaternion::of(&su3::mul_adj(&u, staple), pair).scaled(0.5);
         let k = w.norm();
         let column = (sweep.wrapping_mul(3) + number + 1) as u32;
-        let draws = Draws { seed, link: link as u64, column: column.wrapping_mul(ATTEMPTS) };
+        let draws = HeatbathDraws { seed, link: link as u64, column: column.wrapping_mul(ATTEMPTS) };
         let x0 = heat(2.0 * k * beta / 3.0, &draws);
         // A direction uniform on the sphere.
         let (r1, r2) = draws.pair(ATTEMPTS - 1);

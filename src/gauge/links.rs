@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::field::Field;
+use super::field::LinkField;
 use super::su3::{self, Su3};
 use crate::backend::matrix::Wrap;
 use crate::backend::matrix::su3::check_links;
-use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
+use crate::backend::matrix::wilson::{COMPONENTS, Compression, SiteParity, WilsonSpec};
 use crate::backend::{Grid, Region};
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
@@ -25,7 +25,7 @@ const FILL: usize = 1 << 18;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
     region: Arc<Region>,
-    links: Field,
+    links: LinkField,
     sign: [f64; 4],
     /// Heatbath sweeps that the field has had. The number of a sweep is part of the key of its random numbers.
     sweeps: usize,
@@ -42,7 +42,7 @@ impl Links {
         }
         region.exchange(&mut links, 4, 0..4)?;
         check_links(&region, &links)?;
-        Ok(Links { region, links: Field::new(links), sign: [1.0; 4], sweeps: 0 })
+        Ok(Links { region, links: LinkField::new(links), sign: [1.0; 4], sweeps: 0 })
     }
 
     /// The links that a function of place and direction gives.
@@ -55,7 +55,7 @@ impl Links {
         };
         let mut links: Vec<Su3> = (0..count).into_par_iter().map(link).collect();
         region.exchange(&mut links, 4, 0..4)?;
-        Ok(Links { links: Field::new(links), ..like.clone() })
+        Ok(Links { links: LinkField::new(links), ..like.clone() })
     }
 
     /// The unit field on a lattice of four directions, all of it in this process.
@@ -77,7 +77,7 @@ impl Links {
             Wrap::Phase(p) => p.re,
             Wrap::Open => 1.0,
         });
-        Ok(Links { region, links: Field::new(links), sign, sweeps: 0 })
+        Ok(Links { region, links: LinkField::new(links), sign, sweeps: 0 })
     }
 
     /// The sites whose links this process has.
@@ -190,7 +190,7 @@ impl Links {
         }
         let all = self.region.all(4, &self.links)?;
         let links = (0..4 * region.places()).map(|at| all[4 * region.number(at / 4) + at % 4]).collect();
-        Ok(Links { region: region.clone(), links: Field::new(links), ..self.clone() })
+        Ok(Links { region: region.clone(), links: LinkField::new(links), ..self.clone() })
     }
 
     /// Every link projected onto SU(3) by Gram and Schmidt.
@@ -232,7 +232,7 @@ impl Links {
             diagonal: 4.0 + mass,
             gamma5,
             adjoint: false,
-            sites: Sites::All,
+            sites: SiteParity::All,
             compression,
             single,
         })

@@ -11,44 +11,44 @@ use crate::task::{self, Task};
 
 /// Matrices that are found so many steps on from a place in a direction: where the lattice was cut across it,
 /// they are brought.
-enum Ahead<'a, F: Fn(usize) -> &'a Su3 + Sync> {
+enum StepsAhead<'a, F: Fn(usize) -> &'a Su3 + Sync> {
     Here { u: &'a Links, mu: usize, steps: usize, value: F },
     Brought(Vec<Su3>),
 }
 
-impl<'a, F: Fn(usize) -> &'a Su3 + Sync> Ahead<'a, F> {
+impl<'a, F: Fn(usize) -> &'a Su3 + Sync> StepsAhead<'a, F> {
     fn new(u: &'a Links, mu: usize, steps: usize, value: F) -> Result<Self> {
         Ok(if u.region().is_cut(mu) {
-            Ahead::Brought(u.region().shifted(mu, steps, |x| *value(x))?)
+            StepsAhead::Brought(u.region().shifted(mu, steps, |x| *value(x))?)
         } else {
-            Ahead::Here { u, mu, steps, value }
+            StepsAhead::Here { u, mu, steps, value }
         })
     }
 
     fn at(&self, x: usize) -> &Su3 {
         match self {
-            Ahead::Here { u, mu, steps, value } => value(u.neighbour(x, *mu, *steps as isize)),
-            Ahead::Brought(all) => &all[x],
+            StepsAhead::Here { u, mu, steps, value } => value(u.neighbour(x, *mu, *steps as isize)),
+            StepsAhead::Brought(all) => &all[x],
         }
     }
 }
 
 /// The products of `length` links along a direction, one from every place.
-struct Lines {
+struct LinkProducts {
     mu: usize,
     length: usize,
     products: Vec<Su3>,
 }
 
-impl Lines {
-    fn new(u: &Links, mu: usize) -> Lines {
+impl LinkProducts {
+    fn new(u: &Links, mu: usize) -> LinkProducts {
         let products = (0..u.region().places()).into_par_iter().map(|x| *u.at(x, mu)).collect();
-        Lines { mu, length: 1, products }
+        LinkProducts { mu, length: 1, products }
     }
 
     /// Lines of `length` links.
-    fn of(u: &Links, mu: usize, length: usize, task: &Task) -> Result<Lines> {
-        let mut lines = Lines::new(u, mu);
+    fn of(u: &Links, mu: usize, length: usize, task: &Task) -> Result<LinkProducts> {
+        let mut lines = LinkProducts::new(u, mu);
         while lines.length < length {
             task.check()?;
             lines.grow(u)?;
@@ -59,7 +59,7 @@ impl Lines {
     /// Makes the lines longer by one link.
     fn grow(&mut self, u: &Links) -> Result<()> {
         let (mu, stop) = (self.mu, task::current());
-        let next = Ahead::new(u, mu, self.length, |x| u.at(x, mu))?;
+        let next = StepsAhead::new(u, mu, self.length, |x| u.at(x, mu))?;
         self.products.par_iter_mut().enumerate().filter(|(x, _)| u.region().is_own(*x)).for_each(
             |(x, line)| {
                 stop.heed();
@@ -72,10 +72,10 @@ impl Lines {
 }
 
 /// The mean over sites of Re Tr/3 of the loops between two kinds of lines.
-fn closed(u: &Links, a: &Lines, b: &Lines) -> Result<f64> {
+fn closed(u: &Links, a: &LinkProducts, b: &LinkProducts) -> Result<f64> {
     // Lines that begin where those of the other kind end.
-    let after_a = Ahead::new(u, a.mu, a.length, |x| &b.products[x])?;
-    let after_b = Ahead::new(u, b.mu, b.length, |x| &a.products[x])?;
+    let after_a = StepsAhead::new(u, a.mu, a.length, |x| &b.products[x])?;
+    let after_b = StepsAhead::new(u, b.mu, b.length, |x| &a.products[x])?;
     let each = |x: usize| {
         let there = su3::mul(&a.products[x], after_a.at(x));
         let other = su3::mul(&b.products[x], after_b.at(x));
@@ -113,10 +113,10 @@ pub fn wilson_loop(
     task: &Task,
 ) -> Result<f64> {
     check_sides(u, along, time, r, t)?;
-    let up = Lines::of(u, time, t, task)?;
+    let up = LinkProducts::of(u, time, t, task)?;
     let mut total = 0.0;
     for &mu in along {
-        total += closed(u, &Lines::of(u, mu, r, task)?, &up)?;
+        total += closed(u, &LinkProducts::of(u, mu, r, task)?, &up)?;
     }
     Ok(total / along.len() as f64)
 }
@@ -135,13 +135,13 @@ pub fn wilson_loops(
     check_sides(u, along, time, rmax, tmax)?;
     let mut means = vec![0.0; rmax * tmax];
     let steps = task.start("Wilson loops", tmax * along.len());
-    let mut up = Lines::new(u, time);
+    let mut up = LinkProducts::new(u, time);
     for t in 1..=tmax {
         if t > 1 {
             up.grow(u)?;
         }
         for (k, &mu) in along.iter().enumerate() {
-            let mut lines = Lines::new(u, mu);
+            let mut lines = LinkProducts::new(u, mu);
             for r in 1..=rmax {
                 if r > 1 {
                     lines.grow(u)?;

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::output::files::Data;
+use crate::output::files::FileData;
 use crate::output::plot::Plot;
 
 /// An SVG picture larger than this is left out: browsers take long over so many shapes, and notebooks grow.
@@ -13,10 +13,10 @@ use crate::output::plot::Plot;
 const LARGEST: usize = 2 << 20;
 
 /// A value with its text.
-pub(super) fn of_value(text: &str, data: Option<&Data>) -> Value {
+pub(super) fn of_value(text: &str, data: Option<&FileData>) -> Value {
     let mut bundle = Map::new();
     bundle.insert("text/plain".into(), text.into());
-    if let Some(html) = data.and_then(Data::html) {
+    if let Some(html) = data.and_then(FileData::html) {
         bundle.insert("text/html".into(), html.into());
     }
     bundle.into()

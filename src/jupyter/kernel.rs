@@ -8,17 +8,17 @@ use std::sync::mpsc::Receiver;
 use serde_json::{Value, json};
 
 use super::about::{about, busy, idle};
-use super::message::Request;
-use super::screen::{Notebook, Screen, about as about_mistake};
-use super::sockets::{Task, To, Voice};
-use crate::error::Kind;
+use super::message::FrontendRequest;
+use super::screen::{Notebook, NotebookScreen, about as about_mistake};
+use super::sockets::{KernelTask, To, Voice};
+use crate::error::ErrorKind;
 use crate::repl::scan::{self, Sort};
-use crate::repl::session::{AfterInput, Completeness, Session};
+use crate::repl::session::{AfterInput, Completeness, ReplSession};
 
 /// The session behind a notebook.
 pub(super) struct Served {
-    session: Session,
-    screen: Arc<Screen>,
+    session: ReplSession,
+    screen: Arc<NotebookScreen>,
     notebook: Rc<Notebook>,
     voice: Voice,
     /// Set when the session is to end, with its exit code.
@@ -26,18 +26,23 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub fn new(session: Session, screen: Arc<Screen>, notebook: Rc<Notebook>, voice: Voice) -> Served {
+    pub fn new(
+        session: ReplSession,
+        screen: Arc<NotebookScreen>,
+        notebook: Rc<Notebook>,
+        voice: Voice,
+    ) -> Served {
         Served { session, screen, notebook, voice, leaves: None }
     }
 
     /// Answers until the notebook leaves; gives the exit code.
-    pub fn serve(mut self, requests: &Receiver<Task>) -> u8 {
+    pub fn serve(mut self, requests: &Receiver<KernelTask>) -> u8 {
         let starting = Arc::new(json!({}));
         self.voice.message(To::Everyone, "status", &starting, json!({ "execution_state": "starting" }));
         self.session.start_up();
         self.notebook.mistake.take();
         // What had come when a cell failed.
-        let mut waiting: VecDeque<Task> = VecDeque::new();
+        let mut waiting: VecDeque<KernelTask> = VecDeque::new();
         loop {
             let (task, behind) = match waiting.pop_front() {
                 Some(task) => (task, true),
@@ -47,10 +52,12 @@ impl Served {
                 },
             };
             match task {
-                Task::Leave => return 0,
+                KernelTask::Leave => return 0,
                 // Cells that wait behind one that failed do not run.
-                Task::Answer(request) if behind && request.kind() == "execute_request" => self.abort(request),
-                Task::Answer(request) => self.take(request, || waiting.extend(requests.try_iter())),
+                KernelTask::Answer(request) if behind && request.kind() == "execute_request" => {
+                    self.abort(request)
+                }
+                KernelTask::Answer(request) => self.take(request, || waiting.extend(requests.try_iter())),
             }
             if let Some(code) = self.leaves {
                 return code;
@@ -60,7 +67,7 @@ impl Served {
 
     /// Answers a request between a sign that the kernel works and one that it rests. `failed` is called where the cells
     /// behind it are not to run, before anybody hears of it: what is asked for later was asked knowing that.
-    fn take(&mut self, request: Request, failed: impl FnOnce()) {
+    fn take(&mut self, request: FrontendRequest, failed: impl FnOnce()) {
         let header = Arc::new(request.header.clone());
         self.screen.begin(&header);
         self.screen.tell("status", busy());
@@ -74,7 +81,7 @@ impl Served {
         self.screen.tell("status", idle());
     }
 
-    fn abort(&self, request: Request) {
+    fn abort(&self, request: FrontendRequest) {
         let header = Arc::new(request.header);
         self.screen.begin(&header);
         self.screen.tell("status", busy());
@@ -83,7 +90,7 @@ impl Served {
         self.screen.tell("status", idle());
     }
 
-    fn answer(&mut self, request: &Request) -> Option<(&'static str, Value)> {
+    fn answer(&mut self, request: &FrontendRequest) -> Option<(&'static str, Value)> {
         let asked = &request.content;
         Some(match request.kind() {
             "execute_request" => ("execute_reply", self.execute(asked)),
@@ -132,7 +139,7 @@ impl Served {
                 let mut reply = self.notebook.mistake.take().unwrap_or_else(unknown);
                 reply["status"] = "error".into();
                 reply["execution_count"] = count.into();
-                if kind == Kind::Interrupted {
+                if kind == ErrorKind::Interrupted {
                     reply["evalue"] = "interrupted".into();
                 }
                 return reply;

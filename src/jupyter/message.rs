@@ -16,7 +16,7 @@ const DELIMITER: &[u8] = b"<IDS|MSG>";
 
 /// What a frontend asks.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct FrontendRequest {
     /// Whom to answer.
     pub from: Vec<Bytes>,
     /// Goes back as the parent of all that the request causes.
@@ -24,7 +24,7 @@ pub(super) struct Request {
     pub content: Value,
 }
 
-impl Request {
+impl FrontendRequest {
     pub fn kind(&self) -> &str {
         self.header["msg_type"].as_str().unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl Wire {
     }
 
     /// Reads what came in; none for what is no message or was signed by nobody who knows the key.
-    pub fn read(&self, mut frames: Vec<Bytes>) -> Option<Request> {
+    pub fn read(&self, mut frames: Vec<Bytes>) -> Option<FrontendRequest> {
         let delimiter = frames.iter().position(|frame| frame.as_ref() == DELIMITER)?;
         let rest = frames.split_off(delimiter + 1);
         frames.pop();
@@ -72,7 +72,7 @@ impl Wire {
             mac.verify_slice(&unhex(signature)?).ok()?;
         }
         let object = |bytes: &Bytes| serde_json::from_slice(bytes).ok().filter(Value::is_object);
-        Some(Request { from: frames, header: object(header)?, content: object(content)? })
+        Some(FrontendRequest { from: frames, header: object(header)?, content: object(content)? })
     }
 
     /// The frames of a message to these addresses.

@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use crate::error::{Error, Result};
-use crate::output::progress::Bar;
+use crate::output::progress::TerminalBar;
 use crate::output::{files, tell_to};
-use crate::repl::session::Session;
+use crate::repl::session::ReplSession;
 use crate::script::{Engine, Settings};
-use crate::task::signals::{self, Request};
+use crate::task::signals::{self, SignalRequest};
 use crate::task::{Interrupt, Progress};
 use kernel::Served;
-use screen::{Notebook, Screen};
+use screen::{Notebook, NotebookScreen};
 
 pub use connection::Connection;
 
@@ -36,8 +36,8 @@ pub fn run(connection: &Connection, settings: Settings) -> Result<u8> {
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();
     signals::on(move |request| match request {
-        Request::Stop => flag.raise(),
-        Request::End => {
+        SignalRequest::Stop => flag.raise(),
+        SignalRequest::End => {
             files::atomic::give_up();
             signals::end_now()
         }
@@ -45,7 +45,7 @@ pub fn run(connection: &Connection, settings: Settings) -> Result<u8> {
     end_with_parent()?;
     let (asked, requests) = channel();
     let sockets = sockets::open(connection, interrupt.clone(), asked)?;
-    let screen = Arc::new(Screen::new(sockets.voice()));
+    let screen = Arc::new(NotebookScreen::new(sockets.voice()));
     let told = screen.clone();
     tell_to(move |line| told.stream("stderr", &format!("{line}\n")));
 
@@ -60,10 +60,10 @@ pub fn run(connection: &Connection, settings: Settings) -> Result<u8> {
         Ok(())
     }));
     let shown = screen.clone();
-    let bar = (!quiet).then(|| Bar::lines(move |number, line| shown.progress(number, line)));
+    let bar = (!quiet).then(|| TerminalBar::lines(move |number, line| shown.progress(number, line)));
     session.set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
     let notebook = Rc::new(Notebook::new(screen.clone()));
-    let session = Session::of_notebook(engine, notebook.clone());
+    let session = ReplSession::of_notebook(engine, notebook.clone());
     let code = Served::new(session, screen, notebook, sockets.voice()).serve(&requests);
     sockets.close();
     Ok(code)

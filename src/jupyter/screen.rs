@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::display;
 use super::message::unique;
 use super::sockets::{Said, To, Voice};
-use crate::error::Kind;
-use crate::output::files::Data;
+use crate::error::ErrorKind;
+use crate::output::files::FileData;
 use crate::repl::session::Front;
 use crate::script::diagnostics::Report;
 
 /// Sends what belongs to the request that is being answered; from any thread.
-pub(super) struct Screen {
+pub(super) struct NotebookScreen {
     voice: Voice,
     now: Mutex<Now>,
 }
@@ -27,9 +27,12 @@ struct Now {
     progress: HashMap<u64, String>,
 }
 
-impl Screen {
-    pub fn new(voice: Voice) -> Screen {
-        Screen { voice, now: Mutex::new(Now { header: Arc::new(json!({})), progress: HashMap::new() }) }
+impl NotebookScreen {
+    pub fn new(voice: Voice) -> NotebookScreen {
+        NotebookScreen {
+            voice,
+            now: Mutex::new(Now { header: Arc::new(json!({})), progress: HashMap::new() }),
+        }
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
@@ -72,7 +75,7 @@ impl Screen {
 
 /// The notebook that a session shows its values in.
 pub(super) struct Notebook {
-    screen: Arc<Screen>,
+    screen: Arc<NotebookScreen>,
     /// The number of the cell.
     pub count: Cell<usize>,
     /// Whether nothing is to be shown.
@@ -82,13 +85,13 @@ pub(super) struct Notebook {
 }
 
 impl Notebook {
-    pub fn new(screen: Arc<Screen>) -> Notebook {
+    pub fn new(screen: Arc<NotebookScreen>) -> Notebook {
         Notebook { screen, count: Cell::new(0), silent: Cell::new(false), mistake: RefCell::new(None) }
     }
 }
 
 impl Front for Notebook {
-    fn value(&self, text: &str, data: Option<&Data>) {
+    fn value(&self, text: &str, data: Option<&FileData>) {
         if !self.silent.get() {
             let bundle = display::of_value(text, data);
             self.screen.tell(
@@ -110,7 +113,7 @@ impl Front for Notebook {
 /// A mistake as frontends take it: its kind, its sentence, and the whole report with its caret.
 pub(super) fn about(report: &Report) -> Value {
     let name = match report.kind {
-        Kind::Interrupted => "Interrupted".to_string(),
+        ErrorKind::Interrupted => "Interrupted".to_string(),
         kind => format!("{kind:?}Error"),
     };
     let text = report.render(true);

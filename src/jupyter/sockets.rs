@@ -16,7 +16,7 @@ use zeromq::{
 
 use super::about;
 use super::connection::Connection;
-use super::message::{Request, Wire};
+use super::message::{FrontendRequest, Wire};
 use super::no_thread;
 use crate::error::{Error, Result};
 use crate::output::files;
@@ -32,8 +32,8 @@ const ROOM: usize = 256;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What the kernel's thread is to do.
-pub(super) enum Task {
-    Answer(Request),
+pub(super) enum KernelTask {
+    Answer(FrontendRequest),
     /// The kernel is shut down.
     Leave,
 }
@@ -98,18 +98,23 @@ impl Sockets {
 
 /// Opens the sockets of a connection. Requests go to `asked`, but for those that come while a cell runs: interruptions
 /// raise the flag.
-pub(super) fn open(connection: &Connection, interrupt: Interrupt, asked: Asked<Task>) -> Result<Sockets> {
+pub(super) fn open(
+    connection: &Connection,
+    interrupt: Interrupt,
+    asked: Asked<KernelTask>,
+) -> Result<Sockets> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
     let wire = Arc::new(Wire::new(&connection.key)?);
     let bound = runtime.block_on(bind(connection))?;
     let (sender, said) = channel(ROOM);
-    let control = Control { wire: wire.clone(), voice: sender.clone(), interrupt, asked: asked.clone() };
+    let control =
+        ControlRequest { wire: wire.clone(), voice: sender.clone(), interrupt, asked: asked.clone() };
     let serve = move || serve(&runtime, bound, wire, said, asked, control);
     std::thread::Builder::new().name("jupyter".into()).spawn(serve).map_err(no_thread)?;
     Ok(Sockets { voice: Voice(sender) })
 }
 
-struct Bound {
+struct BoundSockets {
     shell: RouterSocket,
     control: RouterSocket,
     stdin: RouterSocket,
@@ -117,7 +122,7 @@ struct Bound {
     heartbeat: RepSocket,
 }
 
-async fn bind(connection: &Connection) -> Result<Bound> {
+async fn bind(connection: &Connection) -> Result<BoundSockets> {
     async fn at<S: Socket>(address: String) -> Result<S> {
         let mut socket = S::new();
         socket.bind(&address).await.map_err(|e| {
@@ -126,7 +131,7 @@ async fn bind(connection: &Connection) -> Result<Bound> {
         })?;
         Ok(socket)
     }
-    Ok(Bound {
+    Ok(BoundSockets {
         shell: at(connection.address(connection.shell)).await?,
         control: at(connection.address(connection.control)).await?,
         stdin: at(connection.address(connection.stdin)).await?,
@@ -137,11 +142,11 @@ async fn bind(connection: &Connection) -> Result<Bound> {
 
 fn serve(
     runtime: &Runtime,
-    bound: Bound,
+    bound: BoundSockets,
     wire: Arc<Wire>,
     said: Receiver<Said>,
-    asked: Asked<Task>,
-    control: Control,
+    asked: Asked<KernelTask>,
+    control: ControlRequest,
 ) {
     runtime.block_on(async move {
         let (shell_out, shell_in) = bound.shell.split();
@@ -167,24 +172,24 @@ async fn beat(mut socket: RepSocket) {
     }
 }
 
-async fn hear(mut socket: RouterRecvHalf, wire: Arc<Wire>, asked: Asked<Task>) {
+async fn hear(mut socket: RouterRecvHalf, wire: Arc<Wire>, asked: Asked<KernelTask>) {
     while let Ok(message) = socket.recv().await {
         let Some(request) = wire.read(message.into_vec()) else { continue };
-        if asked.send(Task::Answer(request)).is_err() {
+        if asked.send(KernelTask::Answer(request)).is_err() {
             return;
         }
     }
 }
 
 /// What is asked while a cell runs.
-struct Control {
+struct ControlRequest {
     wire: Arc<Wire>,
     voice: Sender<Said>,
     interrupt: Interrupt,
-    asked: Asked<Task>,
+    asked: Asked<KernelTask>,
 }
 
-impl Control {
+impl ControlRequest {
     async fn serve(self, mut socket: RouterRecvHalf) {
         while let Ok(message) = socket.recv().await {
             if let Some(request) = self.wire.read(message.into_vec()) {
@@ -193,7 +198,7 @@ impl Control {
         }
     }
 
-    async fn answer(&self, request: Request) {
+    async fn answer(&self, request: FrontendRequest) {
         let parent = Arc::new(request.header.clone());
         self.say(To::Everyone, "status", &parent, about::busy()).await;
         let (kind, content) = match request.kind() {
@@ -219,7 +224,7 @@ impl Control {
         if leaves {
             self.interrupt.raise();
             // Work that looks at the flag ends in good order.
-            let _ = self.asked.send(Task::Leave);
+            let _ = self.asked.send(KernelTask::Leave);
             sleep(GRACE).await;
             files::atomic::give_up();
             std::process::exit(0);

@@ -6,14 +6,14 @@ use rayon::prelude::*;
 use super::lattice::no_axis;
 use super::model::{HopValue, Model};
 use super::plan::{ModelRows, RowPlan};
-use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
+use crate::backend::matrix::{Csr, Indices, MatrixValues, Stencil, Wrap};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
 use crate::task;
 
 /// Which form an assembly should take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
+pub enum AssemblyForm {
     /// A stencil where the model is one, compressed rows otherwise.
     #[default]
     Auto,
@@ -40,7 +40,7 @@ impl Model {
     ///
     /// # Errors
     /// When the format cannot hold the model, or the matrix or a single vector does not fit into memory.
-    pub fn assemble(&self, format: Format, single: bool) -> Result<Assembled> {
+    pub fn assemble(&self, format: AssemblyForm, single: bool) -> Result<Assembled> {
         self.assemble_along(&[], format, single)
     }
 
@@ -50,14 +50,16 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::assemble`], and for an axis that the lattice does not have.
-    pub fn assemble_along(&self, axes: &[usize], format: Format, single: bool) -> Result<Assembled> {
+    pub fn assemble_along(&self, axes: &[usize], format: AssemblyForm, single: bool) -> Result<Assembled> {
         let rows = self.rows();
         self.check_axes(axes)?;
         let scalar = self.dtype_along(axes, single).bytes();
         memory::ensure(rows as u128 * scalar as u128, &format!("one vector of {rows} rows"))?;
         match format {
-            Format::Auto if self.wants_stencil() => self.stencil_along(axes, single).map(Assembled::Stencil),
-            Format::Stencil => self.stencil_along(axes, single).map(Assembled::Stencil),
+            AssemblyForm::Auto if self.wants_stencil() => {
+                self.stencil_along(axes, single).map(Assembled::Stencil)
+            }
+            AssemblyForm::Stencil => self.stencil_along(axes, single).map(Assembled::Stencil),
             _ => self.rows_along(axes, 0..self.lattice.sites(), single).map(Assembled::Csr),
         }
     }
@@ -115,10 +117,10 @@ impl Model {
 
     fn rows_of_type(&self, dtype: DType, axes: &[usize], sites: std::ops::Range<usize>) -> Result<Csr> {
         match dtype {
-            DType::F32 => self.fill::<f32>(axes, sites, Values::F32),
-            DType::F64 => self.fill::<f64>(axes, sites, Values::F64),
-            DType::C32 => self.fill::<num_complex::Complex<f32>>(axes, sites, Values::C32),
-            DType::C64 => self.fill::<C64>(axes, sites, Values::C64),
+            DType::F32 => self.fill::<f32>(axes, sites, MatrixValues::F32),
+            DType::F64 => self.fill::<f64>(axes, sites, MatrixValues::F64),
+            DType::C32 => self.fill::<num_complex::Complex<f32>>(axes, sites, MatrixValues::C32),
+            DType::C64 => self.fill::<C64>(axes, sites, MatrixValues::C64),
         }
     }
 
@@ -143,7 +145,7 @@ impl Model {
         &self,
         axes: &[usize],
         sites: std::ops::Range<usize>,
-        wrap: fn(Vec<T>) -> Values,
+        wrap: fn(Vec<T>) -> MatrixValues,
     ) -> Result<Csr> {
         let n = self.orbitals;
         let rows = sites.len() * n;

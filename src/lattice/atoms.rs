@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::lattice::{Lattice, Site};
-use super::lines::Lines;
+use super::lattice::{Lattice, LatticeSite};
+use super::lines::FileLines;
 use crate::backend::matrix::Wrap;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::{C64, memory};
 
 /// What kind an atom is: a number, or an element's symbol.
@@ -68,7 +68,7 @@ const STYLES: [(&str, usize, Option<usize>, usize); 6] = [
 /// # Errors
 /// A file that cannot be read, or is none of these; each line that does not fit is named.
 pub fn read_atoms(path: &Path, options: &AtomOptions) -> Result<Atoms> {
-    structure(path, options).map_err(|e| match e.hint_text().is_some() || e.kind() != Kind::File {
+    structure(path, options).map_err(|e| match e.hint_text().is_some() || e.kind() != ErrorKind::File {
         true => e,
         false => e.hint(
             "read are data files and dumps of LAMMPS and XYZ files, told apart by their first line and name",
@@ -77,7 +77,7 @@ pub fn read_atoms(path: &Path, options: &AtomOptions) -> Result<Atoms> {
 }
 
 fn structure(path: &Path, options: &AtomOptions) -> Result<Atoms> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = FileLines::open(path)?;
     let first = lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("a structure"))?;
     let name = path.to_string_lossy().to_lowercase();
     let (atoms, cell) = if first.starts_with("ITEM:") {
@@ -96,7 +96,8 @@ fn structure(path: &Path, options: &AtomOptions) -> Result<Atoms> {
         None => Lattice::points(atoms.iter().map(|atom| atom.position.to_vec()).collect())?,
         Some(cell) => {
             let sites = atoms.iter().enumerate();
-            let sites = sites.map(|(i, atom)| Site { name: i.to_string(), position: atom.position.to_vec() });
+            let sites =
+                sites.map(|(i, atom)| LatticeSite { name: i.to_string(), position: atom.position.to_vec() });
             let vectors = cell.edges.iter().map(|edge| edge.to_vec()).collect();
             Lattice::custom("atoms", vectors, sites.collect(), Vec::new(), vec![1; 3])
                 .map_err(|e| e.context(format!("the box of `{}`", path.display())))?
@@ -111,15 +112,15 @@ fn structure(path: &Path, options: &AtomOptions) -> Result<Atoms> {
     })
 }
 
-type Frame = (Vec<Atom>, Option<SimulationBox>);
+type AtomsFrame = (Vec<Atom>, Option<SimulationBox>);
 
 /// One of the snapshots of a file, whose `first` line was read.
 fn frames(
-    lines: &mut Lines,
+    lines: &mut FileLines,
     first: String,
     wanted: i64,
-    read: fn(&mut Lines, &str) -> Result<Frame>,
-) -> Result<Frame> {
+    read: fn(&mut FileLines, &str) -> Result<AtomsFrame>,
+) -> Result<AtomsFrame> {
     // Those that may be wanted: the last few, or all up to the wanted one.
     let keep = if wanted < 0 { wanted.unsigned_abs() as usize } else { 1 };
     let (mut kept, mut count) = (std::collections::VecDeque::new(), 0i64);
@@ -152,7 +153,7 @@ fn frames(
 }
 
 /// The number of atoms that a file says.
-fn count_of(lines: &Lines, word: &str) -> Result<usize> {
+fn count_of(lines: &FileLines, word: &str) -> Result<usize> {
     let count: usize = lines.number(word, "the number of atoms")?;
     if count == 0 {
         return Err(lines.wrong("says that there are no atoms"));
@@ -162,7 +163,7 @@ fn count_of(lines: &Lines, word: &str) -> Result<usize> {
 }
 
 /// Three coordinates from words.
-fn place(lines: &Lines, words: &[String]) -> Result<[f64; 3]> {
+fn place(lines: &FileLines, words: &[String]) -> Result<[f64; 3]> {
     let mut x = [0.0; 3];
     for (x, word) in x.iter_mut().zip(words) {
         *x = lines.real(word, "a coordinate")?;
@@ -186,7 +187,7 @@ struct DataHeader {
     style: Option<String>,
 }
 
-fn data_header(lines: &mut Lines) -> Result<DataHeader> {
+fn data_header(lines: &mut FileLines) -> Result<DataHeader> {
     let mut bounds: [Option<f64>; 3] = [None; 3];
     let (mut tilts, mut count, mut types) = ([0.0; 3], None, None);
     // The header ends where the first section begins.
@@ -235,7 +236,7 @@ fn data_header(lines: &mut Lines) -> Result<DataHeader> {
     Ok(DataHeader { edges: edges([lx, ly, lz], tilts), count, types, style })
 }
 
-fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
+fn data_file(lines: &mut FileLines, options: &AtomOptions) -> Result<AtomsFrame> {
     let DataHeader { edges, count, types, style } = data_header(lines)?;
     let style = options.style.clone().or(style);
     let known = |name: &str| STYLES.iter().find(|style| style.0 == name).copied();
@@ -298,7 +299,7 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
 }
 
 /// Passes over a section that comes before the atoms: a blank line, entries, a blank line.
-fn skip_section(lines: &mut Lines) -> Result<()> {
+fn skip_section(lines: &mut FileLines) -> Result<()> {
     let mut inside = false;
     while let Some(line) = lines.next()? {
         let empty = line.trim().is_empty();
@@ -310,7 +311,7 @@ fn skip_section(lines: &mut Lines) -> Result<()> {
     Err(lines.ended("the section `Atoms`"))
 }
 
-fn dump_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
+fn dump_frame(lines: &mut FileLines, first: &str) -> Result<AtomsFrame> {
     let (mut count, mut cell) = (None, None);
     let mut head = first.to_string();
     loop {
@@ -343,7 +344,7 @@ fn dump_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
 }
 
 /// The box of a dump and its lower corner. Bounds of a tilted box are those of the box around it.
-fn dump_box(lines: &mut Lines, told: &[&str]) -> Result<(SimulationBox, [f64; 3])> {
+fn dump_box(lines: &mut FileLines, told: &[&str]) -> Result<(SimulationBox, [f64; 3])> {
     let tilted = told.starts_with(&["xy", "xz", "yz"]);
     let ends = if tilted { &told[3..] } else { told };
     if told.first().is_some_and(|word| word.starts_with("abc")) {
@@ -380,7 +381,7 @@ fn dump_box(lines: &mut Lines, told: &[&str]) -> Result<(SimulationBox, [f64; 3]
 }
 
 fn dump_atoms(
-    lines: &mut Lines,
+    lines: &mut FileLines,
     count: usize,
     columns: &[String],
     (cell, low): (&SimulationBox, [f64; 3]),
@@ -468,7 +469,7 @@ fn parts(value: &str) -> impl Iterator<Item = &str> {
     value.split(|c: char| c.is_whitespace() || "[]{},".contains(c)).filter(|part| !part.is_empty())
 }
 
-fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
+fn xyz_frame(lines: &mut FileLines, first: &str) -> Result<AtomsFrame> {
     let count = count_of(lines, first.trim())?;
     let comment =
         lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("the comment of an XYZ file"))?;

@@ -2,15 +2,15 @@
 //! distance for chain, square, triangular and hypercubic; the Bravais vector for honeycomb and kagome; the conventional
 //! cube for bcc, fcc and diamond).
 
-use super::lattice::{Bond, Lattice, Site};
+use super::lattice::{Bond, Lattice, LatticeSite};
 use crate::error::Result;
 
 /// Sites "A", "B", ... at the given positions.
-fn sites(positions: &[&[f64]]) -> Vec<Site> {
+fn sites(positions: &[&[f64]]) -> Vec<LatticeSite> {
     positions
         .iter()
         .enumerate()
-        .map(|(i, p)| Site { name: char::from(b'A' + i as u8).to_string(), position: p.to_vec() })
+        .map(|(i, p)| LatticeSite { name: char::from(b'A' + i as u8).to_string(), position: p.to_vec() })
         .collect()
 }
 

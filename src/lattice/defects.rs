@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::block::OrbitalBlock;
 use super::lattice::Bond;
 use super::model::{Hop, HopValue, Model};
-use super::table::{Builder, Table};
+use super::table::{BlockTable, Builder};
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::number::philox::{self, Stream};
@@ -14,7 +14,7 @@ use crate::task::Task;
 
 /// A site beside a defect's own cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DefectSite {
     /// Displacement in cells from the defect's cell.
     pub shift: Vec<i64>,
     /// Site of that cell.
@@ -25,20 +25,20 @@ pub struct Place {
 #[derive(Debug, Clone, Default)]
 pub struct Defect {
     /// Sites that go.
-    pub remove: Vec<Place>,
+    pub remove: Vec<DefectSite>,
     /// Terms added to those of sites.
-    pub onsite: Vec<(Place, OrbitalBlock)>,
+    pub onsite: Vec<(DefectSite, OrbitalBlock)>,
     /// Hoppings instead of those that are there, from the first place to the second; zeros cut the bond.
-    pub hops: Vec<(Place, Place, OrbitalBlock)>,
+    pub hops: Vec<(DefectSite, DefectSite, OrbitalBlock)>,
     /// Sites that come; of a sublattice that [`Model::with_sublattices`] made.
-    pub add: Vec<Place>,
+    pub add: Vec<DefectSite>,
     /// Sites that move, with what they have, to a site of such a sublattice.
-    pub moves: Vec<(Place, Place)>,
+    pub moves: Vec<(DefectSite, DefectSite)>,
 }
 
 /// Where defects go.
 #[derive(Debug, Clone)]
-pub enum Places {
+pub enum DefectPlaces {
     /// To these cells.
     Cells(Vec<Vec<i64>>),
     /// To each cell with this probability.
@@ -48,7 +48,7 @@ pub enum Places {
 }
 
 /// A defect at a cell: which of several it is, and the sites it names, as numbered before removals.
-struct Placed {
+struct PlacedDefect {
     kind: usize,
     sites: Vec<usize>,
     /// Those that come, and those that others move to.
@@ -56,7 +56,7 @@ struct Placed {
 }
 
 /// What a call draws from: which defect a cell gets, and the number by which it has one.
-struct Draw<'a> {
+struct DefectDraw<'a> {
     kinds: &'a [Defect],
     /// Whether defects may share sites.
     overlap: bool,
@@ -65,7 +65,7 @@ struct Draw<'a> {
     call: u32,
 }
 
-impl Draw<'_> {
+impl DefectDraw<'_> {
     fn words(&self, cell: usize) -> [u32; 4] {
         philox::words(self.seed, Stream::Defects as u32, cell as u64, self.call)
     }
@@ -87,14 +87,14 @@ type Edits = BTreeMap<(Vec<i64>, usize, usize), Vec<(usize, usize, OrbitalBlock)
 
 impl Defect {
     /// All sites that it names, in order: those removed, those that move, those with terms, both ends of hoppings.
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    fn places(&self) -> impl Iterator<Item = &DefectSite> {
         let ends = self.hops.iter().flat_map(|(a, b, _)| [a, b]);
         let gone = self.remove.iter().chain(self.moves.iter().map(|(from, _)| from));
         gone.chain(self.onsite.iter().map(|(place, _)| place)).chain(ends)
     }
 
     /// Sites that were not there before.
-    fn made(&self) -> impl Iterator<Item = &Place> {
+    fn made(&self) -> impl Iterator<Item = &DefectSite> {
         self.add.iter().chain(self.moves.iter().map(|(_, to)| to))
     }
 
@@ -152,7 +152,7 @@ impl Model {
     pub fn defects(
         &mut self,
         kinds: &[Defect],
-        places: &Places,
+        places: &DefectPlaces,
         overlap: bool,
         seed: u64,
         task: &Task,
@@ -164,7 +164,7 @@ impl Model {
         }
         // A site moves once.
         let overlap = overlap && kinds.iter().all(|kind| kind.moves.is_empty());
-        let draw = Draw { kinds: &kinds, overlap, seed, call: self.draws };
+        let draw = DefectDraw { kinds: &kinds, overlap, seed, call: self.draws };
         let placed = self.place_defects(&draw, places, task)?;
         let gone: HashSet<usize> =
             placed.iter().flat_map(|at| &at.sites[..kinds[at.kind].gone()]).copied().collect();
@@ -188,7 +188,7 @@ impl Model {
     }
 
     /// Does what defects say, where the sites that come are there already.
-    fn change(&mut self, kinds: &[Defect], placed: &[Placed], gone: &HashSet<usize>) -> Result<()> {
+    fn change(&mut self, kinds: &[Defect], placed: &[PlacedDefect], gone: &HashSet<usize>) -> Result<()> {
         let lattice = match gone.is_empty() {
             true => None,
             false => Some(self.lattice.without_sites(gone)?),
@@ -209,17 +209,22 @@ impl Model {
     }
 
     /// The defects of a call, in the order in which they are put in.
-    fn place_defects(&self, draw: &Draw, places: &Places, task: &Task) -> Result<Vec<Placed>> {
+    fn place_defects(
+        &self,
+        draw: &DefectDraw,
+        places: &DefectPlaces,
+        task: &Task,
+    ) -> Result<Vec<PlacedDefect>> {
         match *places {
-            Places::Cells(ref cells) => self.defects_in(cells, draw),
-            Places::Fraction(x) if (0.0..=1.0).contains(&x) => {
+            DefectPlaces::Cells(ref cells) => self.defects_in(cells, draw),
+            DefectPlaces::Fraction(x) if (0.0..=1.0).contains(&x) => {
                 self.scattered_defects(x, usize::MAX, draw, task)
             }
-            Places::Fraction(x) => {
+            DefectPlaces::Fraction(x) => {
                 Err(Error::input(format!("a fraction of defects lies between 0 and 1, not at {x}"))
                     .hint("it is the probability that a cell has one; a whole number is how many there are"))
             }
-            Places::Count(n) => {
+            DefectPlaces::Count(n) => {
                 let placed = self.scattered_defects(1.0, n, draw, task)?;
                 if placed.len() < n {
                     return Err(Error::input(format!("{n} defects where {} found room", placed.len()))
@@ -231,7 +236,7 @@ impl Model {
     }
 
     /// One defect in each of these cells.
-    fn defects_in(&self, cells: &[Vec<i64>], draw: &Draw) -> Result<Vec<Placed>> {
+    fn defects_in(&self, cells: &[Vec<i64>], draw: &DefectDraw) -> Result<Vec<PlacedDefect>> {
         let (mut taken, mut seen, mut placed) = (HashSet::new(), HashSet::new(), Vec::new());
         for at in cells {
             let cell = self.lattice.cell_at(at)?;
@@ -249,14 +254,20 @@ impl Model {
                     .hint("take them farther apart, or leave `overlap` at true"));
             }
             taken.extend(sites.iter().copied());
-            placed.push(Placed { kind, sites, made });
+            placed.push(PlacedDefect { kind, sites, made });
         }
         Ok(placed)
     }
 
     /// A defect in each cell whose number is `below`, from the smallest number up, where all its sites are there;
     /// `most` at most.
-    fn scattered_defects(&self, below: f64, most: usize, draw: &Draw, task: &Task) -> Result<Vec<Placed>> {
+    fn scattered_defects(
+        &self,
+        below: f64,
+        most: usize,
+        draw: &DefectDraw,
+        task: &Task,
+    ) -> Result<Vec<PlacedDefect>> {
         let (lattice, all) = (&self.lattice, self.lattice.cell_count());
         memory::ensure((24.0 * below * all as f64) as u128, &format!("defects in {all} cells"))?;
         let mut order = Vec::new();
@@ -289,7 +300,7 @@ impl Model {
                 }
                 taken.extend(&sites);
             }
-            placed.push(Placed { kind, sites, made });
+            placed.push(PlacedDefect { kind, sites, made });
         }
         Ok(placed)
     }
@@ -297,14 +308,15 @@ impl Model {
     /// The sites that a defect at a cell names, if all are there or come with it, and those that come.
     fn sites_of(&self, defect: &Defect, at: &[i64]) -> Option<(Vec<usize>, Vec<usize>)> {
         let basis = self.lattice.basis().len();
-        let one = |place: &Place| Some(self.lattice.land(at, &place.shift, 1)?.cell * basis + place.site);
+        let one =
+            |place: &DefectSite| Some(self.lattice.land(at, &place.shift, 1)?.cell * basis + place.site);
         let made: Vec<usize> = defect.made().map(one).collect::<Option<_>>()?;
         let there =
             |full: usize| (self.lattice.number(full).is_some() || made.contains(&full)).then_some(full);
         Some((defect.places().map(|place| one(place).and_then(there)).collect::<Option<_>>()?, made))
     }
 
-    fn defect_terms(&mut self, kinds: &[Defect], placed: &[Placed]) -> Result<()> {
+    fn defect_terms(&mut self, kinds: &[Defect], placed: &[PlacedDefect]) -> Result<()> {
         let mut terms: HashMap<usize, OrbitalBlock> = HashMap::new();
         for at in placed {
             let kind = &kinds[at.kind];
@@ -325,7 +337,7 @@ impl Model {
         Ok(())
     }
 
-    fn defect_hops(&mut self, kinds: &[Defect], placed: &[Placed]) -> Result<()> {
+    fn defect_hops(&mut self, kinds: &[Defect], placed: &[PlacedDefect]) -> Result<()> {
         let basis = self.lattice.basis().len();
         let mut edits = Edits::new();
         for at in placed {
@@ -356,14 +368,14 @@ impl Model {
         let back = Bond { shift: bond.shift.iter().map(|x| -x).collect(), from: bond.to, to: bond.from };
         let over = |hop: &Hop| !hop.pairing && (hop.bond == *bond || hop.bond == back);
         if !self.hops.iter().any(over) {
-            let value = HopValue::PerCell(Arc::new(Table::absent(cells)));
+            let value = HopValue::PerCell(Arc::new(BlockTable::absent(cells)));
             self.add_hop(Hop { bond: bond.clone(), value, scale: None, pairing: false });
         }
         let mut first = true;
         for hop in Arc::make_mut(&mut self.hops).iter_mut().filter(|hop| over(hop)) {
             let reversed = hop.bond != *bond;
             let before = match &hop.value {
-                HopValue::Uniform(block) => Table::same(block.clone(), cells),
+                HopValue::Uniform(block) => BlockTable::same(block.clone(), cells),
                 HopValue::PerCell(table) => table.as_ref().clone(),
             };
             let mut table = Builder::of(before);

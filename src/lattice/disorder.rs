@@ -6,7 +6,7 @@ use super::block::OrbitalBlock;
 use super::lattice::Lattice;
 use super::model::Model;
 use super::noise::correlated;
-use super::random::{Disorder, Distribution};
+use super::random::{Disorder, DisorderDistribution};
 use super::table::Builder;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -32,14 +32,19 @@ impl Model {
     /// # Errors
     /// When the width is negative or not finite.
     pub fn disorder(&mut self, width: f64, seed: u64) -> Result<()> {
-        self.random_energies(width, seed, Distribution::Uniform)
+        self.random_energies(width, seed, DisorderDistribution::Uniform)
     }
 
     /// The same with `width` times numbers of any distribution.
     ///
     /// # Errors
     /// As [`Model::disorder`].
-    pub fn random_energies(&mut self, width: f64, seed: u64, distribution: Distribution) -> Result<()> {
+    pub fn random_energies(
+        &mut self,
+        width: f64,
+        seed: u64,
+        distribution: DisorderDistribution,
+    ) -> Result<()> {
         check_width(width)?;
         if width > 0.0 {
             let draw = self.next_draw();
@@ -78,7 +83,7 @@ impl Model {
             }
         }
         let draw = self.next_draw();
-        let noise = |point: usize| Distribution::Gaussian.number(seed, Stream::Disorder, point, draw);
+        let noise = |point: usize| DisorderDistribution::Gaussian.number(seed, Stream::Disorder, point, draw);
         let all = correlated(&lattice, length, noise, task)?;
         let energy = |site| width * all[self.lattice.full(site)];
         let energies = (0..self.lattice.sites()).map(energy).collect();
@@ -94,7 +99,7 @@ impl Model {
         &mut self,
         width: f64,
         seed: u64,
-        distribution: Distribution,
+        distribution: DisorderDistribution,
         task: &Task,
     ) -> Result<()> {
         check_width(width)?;

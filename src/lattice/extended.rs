@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::block::OrbitalBlock;
-use super::lattice::{Bond, Lattice, Renumbering, Site};
+use super::lattice::{Bond, Lattice, LatticeSite, Renumbering};
 use super::model::{Hop, HopValue, Model};
-use super::table::{Builder, Table};
+use super::table::{BlockTable, Builder};
 use crate::error::{Error, Result};
 use crate::number::memory;
 
@@ -15,7 +15,7 @@ impl Lattice {
     ///
     /// # Errors
     /// Positions that do not fit, more sites than can be numbered.
-    pub(super) fn with_sublattices(&self, more: Vec<Site>) -> Result<Lattice> {
+    pub(super) fn with_sublattices(&self, more: Vec<LatticeSite>) -> Result<Lattice> {
         if let Some(site) = more.iter().find(|s| s.position.len() != self.space()) {
             return Err(Error::input(format!(
                 "a site at {:?} in a space of {} dimensions",
@@ -64,7 +64,7 @@ impl Model {
     ///
     /// # Errors
     /// Those of the lattice, and a strained model.
-    pub fn with_sublattices(&self, more: Vec<(Site, Option<usize>)>) -> Result<Model> {
+    pub fn with_sublattices(&self, more: Vec<(LatticeSite, Option<usize>)>) -> Result<Model> {
         self.unstrained("a site is added")?;
         let mut model = self.clone();
         for (_, like) in &more {
@@ -135,7 +135,7 @@ impl Model {
             }
         }
         for ((index, from, to), list) in copies {
-            let mut table = Builder::of(Table::absent(self.lattice.cell_count()));
+            let mut table = Builder::of(BlockTable::absent(self.lattice.cell_count()));
             for (cell, block) in list {
                 table.set(cell, Some(block))?;
             }

@@ -8,12 +8,12 @@ use crate::error::Result;
 
 /// The vector potential of a model, and the phases of its boundaries.
 #[derive(Debug, Clone)]
-pub struct Potential<'a> {
+pub struct VectorPotential<'a> {
     lattice: &'a Lattice,
     fluxes: &'a [Flux],
 }
 
-impl Potential<'_> {
+impl VectorPotential<'_> {
     /// The phase, in radians, that an electron gains on the straight way between two Cartesian places.
     pub fn on_the_way(&self, from: &[f64], to: &[f64]) -> f64 {
         self.angle(from, to, &[0; MAX_DIMENSION])
@@ -64,7 +64,7 @@ impl Model {
     }
 
     /// The vector potential.
-    pub fn potential(&self) -> Potential<'_> {
-        Potential { lattice: &self.lattice, fluxes: &self.fluxes }
+    pub fn potential(&self) -> VectorPotential<'_> {
+        VectorPotential { lattice: &self.lattice, fluxes: &self.fluxes }
     }
 }

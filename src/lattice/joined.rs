@@ -9,7 +9,7 @@ use crate::number::{C64, memory};
 use crate::task;
 
 /// One bond of a lattice.
-struct Joined {
+struct JoinedBond {
     /// The number of the bond of the cell.
     bond: usize,
     /// The cell that it leaves, and its coordinates.
@@ -34,7 +34,7 @@ pub struct BondElement {
 
 impl Lattice {
     /// Every nearest-neighbour bond once, by the site that it leaves and its number in the cell.
-    fn each_joined(&self, visit: &mut dyn FnMut(&Joined) -> Result<()>) -> Result<()> {
+    fn each_joined(&self, visit: &mut dyn FnMut(&JoinedBond) -> Result<()>) -> Result<()> {
         let basis = self.basis().len();
         for from in 0..self.sites() {
             if from.is_multiple_of(1024) {
@@ -46,7 +46,7 @@ impl Lattice {
                 if let Some(landing) = self.land(&at, &bond.shift, 1)
                     && let Some(to) = self.number(landing.cell * basis + bond.to)
                 {
-                    visit(&Joined { bond: k, cell, at, from, to, landing })?;
+                    visit(&JoinedBond { bond: k, cell, at, from, to, landing })?;
                 }
             }
         }

@@ -19,7 +19,7 @@ pub(super) const CHUNK: usize = 65536;
 
 /// A site of the unit cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Site {
+pub struct LatticeSite {
     /// Name of its sublattice: "A", "B", ...
     pub name: String,
     /// Position in the cell, Cartesian, in lattice constants.
@@ -27,13 +27,13 @@ pub struct Site {
 }
 
 /// A displacement in cells. There may be millions of them, and most are short.
-pub type Shift = SmallVec<[i64; 3]>;
+pub type CellShift = SmallVec<[i64; 3]>;
 
 /// A bond from site `from` of a cell to site `to` of the cell displaced by `shift`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bond {
     /// Displacement in cells, one entry a direction.
-    pub shift: Shift,
+    pub shift: CellShift,
     /// Site of the cell that the bond leaves.
     pub from: usize,
     /// Site of the displaced cell that the bond reaches.
@@ -48,7 +48,7 @@ pub struct Lattice {
     pub(super) vectors: Arc<Vec<Vec<f64>>>,
     /// Rows that turn a Cartesian vector into cell coordinates (the pseudo-inverse of the vectors).
     pub(super) inverse: Arc<Vec<Vec<f64>>>,
-    pub(super) basis: Arc<Vec<Site>>,
+    pub(super) basis: Arc<Vec<LatticeSite>>,
     pub(super) cells: Vec<usize>,
     pub(super) wrap: Vec<Wrap>,
     pub(super) bonds: Arc<Vec<Bond>>,
@@ -93,7 +93,7 @@ impl Lattice {
     pub fn custom(
         name: impl Into<String>,
         vectors: Vec<Vec<f64>>,
-        basis: Vec<Site>,
+        basis: Vec<LatticeSite>,
         bonds: Vec<Bond>,
         cells: Vec<usize>,
     ) -> Result<Self> {
@@ -195,7 +195,7 @@ impl Lattice {
     }
 
     /// The sites of a unit cell.
-    pub fn basis(&self) -> &[Site] {
+    pub fn basis(&self) -> &[LatticeSite] {
         &self.basis
     }
 
@@ -241,8 +241,10 @@ impl Lattice {
     pub fn site(&self, at: &[i64], s: usize) -> Result<usize> {
         let cell = self.cell_at(at)?;
         self.need_sublattice(s)?;
-        self.number(cell * self.basis.len() + s)
-            .ok_or_else(|| Error::input(format!("site {s} of cell {at:?} was removed from the lattice")))
+        self.number(cell * self.basis.len() + s).ok_or_else(|| {
+            Error::input(format!("site {s} of cell {at:?} was removed from the lattice"))
+                .hint("choose one that is left")
+        })
     }
 
     /// The number of the cell at the given coordinates; the first direction's count fastest.
@@ -381,7 +383,8 @@ impl Lattice {
 
     /// Whether both have the same sites at the same places; bonds and boundaries may differ.
     pub(super) fn same_sites(&self, other: &Lattice) -> bool {
-        let places = |basis: &[Site]| basis.iter().map(|site| site.position.clone()).collect::<Vec<_>>();
+        let places =
+            |basis: &[LatticeSite]| basis.iter().map(|site| site.position.clone()).collect::<Vec<_>>();
         let kept = match (&self.kept, &other.kept) {
             (None, None) => true,
             (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a.full == b.full,

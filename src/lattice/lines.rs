@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::number::memory;
 
 /// The lines of a file, counted from 1.
-pub(super) struct Lines {
+pub(super) struct FileLines {
     path: PathBuf,
     reader: BufReader<File>,
     number: usize,
@@ -25,8 +25,8 @@ pub const CHECK: &str = "% crc32: ";
 /// Most bytes of a line.
 const LONGEST: u64 = 16 << 20;
 
-impl Lines {
-    pub fn open(path: &Path) -> Result<Lines> {
+impl FileLines {
+    pub fn open(path: &Path) -> Result<FileLines> {
         let failed = |e: std::io::Error| {
             let why = match e.kind() {
                 std::io::ErrorKind::NotFound => "there is no such file".to_string(),
@@ -37,7 +37,7 @@ impl Lines {
         let file = memory::open(path).map_err(failed)?;
         let sum = crc32fast::Hasher::new();
         let reader = BufReader::new(file);
-        Ok(Lines { path: path.into(), reader, number: 0, text: String::new(), sum, told: None })
+        Ok(FileLines { path: path.into(), reader, number: 0, text: String::new(), sum, told: None })
     }
 
     /// The next line, or none at the end of the file.

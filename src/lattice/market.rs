@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::lines::Lines;
+use super::lines::FileLines;
 use super::sparse::from_triplets;
 use crate::backend::matrix::Csr;
 use crate::error::{Error, Result};
@@ -11,14 +11,14 @@ use crate::number::{C64, memory};
 use crate::task::Task;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Field {
+enum MarketField {
     Real,
     Complex,
     Pattern,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Symmetry {
+enum MarketSymmetry {
     General,
     Symmetric,
     Skew,
@@ -31,25 +31,25 @@ enum Symmetry {
 /// When the file is missing, truncated or malformed (the line is named), the matrix does not fit into memory, or the
 /// work is interrupted.
 pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = FileLines::open(path)?;
     let (array, field, symmetry) = header(&mut lines)?;
     let sizes = sizes(&mut lines, if array { 2 } else { 3 })?;
-    let stored = Stored { array, field, symmetry, rows: sizes[0], cols: sizes[1] };
+    let stored = MarketStorage { array, field, symmetry, rows: sizes[0], cols: sizes[1] };
     let (rows, cols) = (stored.rows, stored.cols);
     if rows == 0 || cols == 0 {
         return Err(lines.wrong("says that the matrix has no rows or columns"));
     }
-    if symmetry != Symmetry::General && rows != cols {
+    if symmetry != MarketSymmetry::General && rows != cols {
         return Err(lines.wrong(format!("gives a symmetric matrix {rows} rows and {cols} columns")));
     }
     let count = if array { stored.of_array() } else { Some(sizes[2]) };
     let count = count.ok_or_else(|| Error::memory(format!("a matrix of {rows} x {cols}")))?;
-    let mirrored = if symmetry == Symmetry::General { 1 } else { 2 };
+    let mirrored = if symmetry == MarketSymmetry::General { 1 } else { 2 };
     memory::ensure(
         64 * mirrored * count as u128 + 16 * rows as u128,
         &format!("a matrix of {count} entries"),
     )?;
-    let mut entries = Entries::default();
+    let mut entries = MarketEntries::default();
     let steps = task.start("matrix market", count);
     let mut place = (stored.below(0), 0);
     // On which side of the diagonal a symmetric matrix has its entries.
@@ -70,10 +70,10 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
         entries.push(i, j, value);
         if i != j {
             match symmetry {
-                Symmetry::General => {}
-                Symmetry::Symmetric => entries.push(j, i, value),
-                Symmetry::Skew => entries.push(j, i, -value),
-                Symmetry::Hermitian => entries.push(j, i, value.conj()),
+                MarketSymmetry::General => {}
+                MarketSymmetry::Symmetric => entries.push(j, i, value),
+                MarketSymmetry::Skew => entries.push(j, i, -value),
+                MarketSymmetry::Hermitian => entries.push(j, i, value.conj()),
             }
         }
     }
@@ -88,21 +88,21 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
 
 /// How a file stores its matrix. Arrays are stored by columns; of symmetric matrices only the part on and below the
 /// diagonal.
-struct Stored {
+struct MarketStorage {
     array: bool,
-    field: Field,
-    symmetry: Symmetry,
+    field: MarketField,
+    symmetry: MarketSymmetry,
     rows: usize,
     cols: usize,
 }
 
-impl Stored {
+impl MarketStorage {
     /// Numbers of an array; none beyond all memory.
     fn of_array(&self) -> Option<usize> {
         let n = self.rows;
         match self.symmetry {
-            Symmetry::General => n.checked_mul(self.cols),
-            Symmetry::Skew => n.checked_mul(n - 1).map(|x| x / 2),
+            MarketSymmetry::General => n.checked_mul(self.cols),
+            MarketSymmetry::Skew => n.checked_mul(n - 1).map(|x| x / 2),
             _ => n.checked_mul(n + 1).map(|x| x / 2),
         }
     }
@@ -110,8 +110,8 @@ impl Stored {
     /// The first row of a column of an array.
     fn below(&self, column: usize) -> usize {
         match self.symmetry {
-            Symmetry::General => 0,
-            Symmetry::Skew => column + 1,
+            MarketSymmetry::General => 0,
+            MarketSymmetry::Skew => column + 1,
             _ => column,
         }
     }
@@ -126,7 +126,7 @@ impl Stored {
     }
 
     /// Row and column from a line.
-    fn indices(&self, lines: &Lines, words: &[String]) -> Result<(usize, usize)> {
+    fn indices(&self, lines: &FileLines, words: &[String]) -> Result<(usize, usize)> {
         let index = |word: &str, what: &str, size: usize| -> Result<usize> {
             let at: usize = lines.number(word, what)?;
             if at == 0 || at > size {
@@ -138,12 +138,12 @@ impl Stored {
     }
 
     /// The value from a line.
-    fn value(&self, lines: &Lines, words: &[String]) -> Result<C64> {
+    fn value(&self, lines: &FileLines, words: &[String]) -> Result<C64> {
         let numbers = if self.array { words } else { words.get(2..).unwrap_or_default() };
         let wanted = match self.field {
-            Field::Pattern => 0,
-            Field::Real => 1,
-            Field::Complex => 2,
+            MarketField::Pattern => 0,
+            MarketField::Real => 1,
+            MarketField::Complex => 2,
         };
         if numbers.len() != wanted || (!self.array && words.len() < 2) {
             let all = wanted + if self.array { 0 } else { 2 };
@@ -162,21 +162,21 @@ impl Stored {
     /// Refuses an entry that the symmetry does not allow.
     fn check(
         &self,
-        lines: &Lines,
+        lines: &FileLines,
         (i, j, value): (usize, usize, C64),
         lower: &mut Option<bool>,
     ) -> Result<()> {
         let strange = match self.symmetry {
-            Symmetry::General | Symmetry::Symmetric => false,
-            Symmetry::Hermitian => i == j && value.im != 0.0,
-            Symmetry::Skew => i == j && value != C64::ZERO,
+            MarketSymmetry::General | MarketSymmetry::Symmetric => false,
+            MarketSymmetry::Hermitian => i == j && value.im != 0.0,
+            MarketSymmetry::Skew => i == j && value != C64::ZERO,
         };
         if strange {
             return Err(lines
                 .wrong("has a value on the diagonal that this symmetry does not allow")
                 .hint("a Hermitian matrix has real numbers there, a skew-symmetric one zeros"));
         }
-        if self.symmetry != Symmetry::General && i != j && *lower.get_or_insert(i > j) != (i > j) {
+        if self.symmetry != MarketSymmetry::General && i != j && *lower.get_or_insert(i > j) != (i > j) {
             return Err(lines
                 .wrong("stands on the other side of the diagonal than those before")
                 .hint("a symmetric matrix has the entries of one side in its file"));
@@ -186,13 +186,13 @@ impl Stored {
 }
 
 #[derive(Default)]
-struct Entries {
+struct MarketEntries {
     rows: Vec<usize>,
     cols: Vec<usize>,
     values: Vec<C64>,
 }
 
-impl Entries {
+impl MarketEntries {
     fn push(&mut self, i: usize, j: usize, value: C64) {
         self.rows.push(i);
         self.cols.push(j);
@@ -201,7 +201,7 @@ impl Entries {
 }
 
 /// Layout (whether an array), kind of entries and symmetry from the first line.
-fn header(lines: &mut Lines) -> Result<(bool, Field, Symmetry)> {
+fn header(lines: &mut FileLines) -> Result<(bool, MarketField, MarketSymmetry)> {
     let words: Vec<String> = lines.words("a header")?.iter().map(|w| w.to_lowercase()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let [banner, object, layout, field, symmetry] = words[..] else {
@@ -220,23 +220,23 @@ fn header(lines: &mut Lines) -> Result<(bool, Field, Symmetry)> {
         _ => return Err(lines.wrong(format!("names the layout `{layout}`; there are coordinate and array"))),
     };
     let field = match field {
-        "real" | "integer" | "double" => Field::Real,
-        "complex" => Field::Complex,
-        "pattern" if !array => Field::Pattern,
+        "real" | "integer" | "double" => MarketField::Real,
+        "complex" => MarketField::Complex,
+        "pattern" if !array => MarketField::Pattern,
         _ => return Err(lines.wrong(format!("names the entries `{field}`, which this layout does not have"))),
     };
     let symmetry = match symmetry {
-        "general" => Symmetry::General,
-        "symmetric" => Symmetry::Symmetric,
-        "skew-symmetric" => Symmetry::Skew,
-        "hermitian" => Symmetry::Hermitian,
+        "general" => MarketSymmetry::General,
+        "symmetric" => MarketSymmetry::Symmetric,
+        "skew-symmetric" => MarketSymmetry::Skew,
+        "hermitian" => MarketSymmetry::Hermitian,
         _ => return Err(lines.wrong(format!("names the symmetry `{symmetry}`, which there is not"))),
     };
     Ok((array, field, symmetry))
 }
 
 /// The numbers of the line of sizes, behind the comments.
-fn sizes(lines: &mut Lines, count: usize) -> Result<Vec<usize>> {
+fn sizes(lines: &mut FileLines, count: usize) -> Result<Vec<usize>> {
     let words = loop {
         let words = lines.words("the line of sizes")?;
         if !words.is_empty() && !words[0].starts_with('%') {

@@ -46,21 +46,21 @@ mod wannier;
 #[cfg(test)]
 mod tests;
 
-pub use assemble::{Assembled, Format};
+pub use assemble::{Assembled, AssemblyForm};
 pub use atoms::{AtomOptions, Atoms, Species, read_atoms};
 pub use bloch::Bloch;
 pub use block::OrbitalBlock;
-pub use defects::{Defect, Place, Places};
-pub use field::Potential;
+pub use defects::{Defect, DefectPlaces, DefectSite};
+pub use field::VectorPotential;
 pub use geometry::Geometry;
 pub use joined::BondElement;
-pub use lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site, no_axis};
+pub use lattice::{Bond, CellShift, Lattice, LatticeSite, MAX_DIMENSION, no_axis};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
-pub use nambu::{Holes, Pair};
+pub use nambu::{Holes, PairedParticles};
 pub use points::{HopAlong, HopTerm};
-pub use random::Distribution;
+pub use random::DisorderDistribution;
 pub use unrolled::Beyond;
 pub use wannier::{
     Centres, WannierInput, WannierOptions, read_wannier_input, read_wannier90, read_wannier90_position,

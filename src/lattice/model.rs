@@ -12,7 +12,7 @@ use super::lattice::{Bond, Lattice, check_bond};
 use super::nambu::{Holes, charge, twice};
 use super::random::Disorder;
 use super::strained::Strained;
-use super::table::{Builder, Table};
+use super::table::{BlockTable, Builder};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -32,7 +32,7 @@ pub struct Model {
     /// On-site block of each sublattice.
     pub(super) uniform: Vec<OrbitalBlock>,
     /// On-site blocks that differ from site to site.
-    pub(super) local: Vec<Arc<Table>>,
+    pub(super) local: Vec<Arc<BlockTable>>,
     /// On-site energies, one a site each.
     pub(super) energies: Vec<Arc<Vec<f64>>>,
     /// Energies of spin up and, with the other sign, spin down, one a site each.
@@ -68,7 +68,7 @@ pub struct Hop {
 pub(super) enum HopValue {
     Uniform(OrbitalBlock),
     /// One block for each cell the hopping leaves.
-    PerCell(Arc<Table>),
+    PerCell(Arc<BlockTable>),
 }
 
 impl Hop {
@@ -413,7 +413,7 @@ impl Model {
         what: &str,
         make: &dyn Fn(&OrbitalBlock) -> OrbitalBlock,
         task: &Task,
-    ) -> Result<Table> {
+    ) -> Result<BlockTable> {
         let (lat, particles) = (&self.lattice, self.particles());
         let mut table = Builder::default();
         memory::ensure(4 * lat.cell_count() as u128, &format!("a hopping in {} cells", lat.cell_count()))?;

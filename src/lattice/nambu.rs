@@ -12,7 +12,7 @@ use crate::number::C64;
 
 /// Which particles form pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pair {
+pub enum PairedParticles {
     /// Opposite spins, `D_ij = D_ji`.
     Singlet,
     /// Opposite spins, `D_ij = -D_ji`.
@@ -30,18 +30,18 @@ pub enum Holes {
     Own,
 }
 
-impl Pair {
+impl PairedParticles {
     /// What the hole rows of a model with such pairs belong to.
     pub fn holes(self) -> Holes {
         match self {
-            Pair::Singlet | Pair::Triplet => Holes::OtherSpin,
-            Pair::Spinless => Holes::Own,
+            PairedParticles::Singlet | PairedParticles::Triplet => Holes::OtherSpin,
+            PairedParticles::Spinless => Holes::Own,
         }
     }
 
     /// The sign of `D_ji` against `D_ij`.
     fn sign(self) -> f64 {
-        if self == Pair::Singlet { 1.0 } else { -1.0 }
+        if self == PairedParticles::Singlet { 1.0 } else { -1.0 }
     }
 
     /// The block of a pair on two sites, `block_ab` for orbital a on the site arrived at and b on that left.
@@ -59,13 +59,15 @@ impl Pair {
         let off = |k: usize| (block.get(k / n, k % n) - self.sign() * block.get(k % n, k / n)).norm();
         if (0..n * n).any(|k| off(k) > 1e-10 * largest) {
             return Err(match self {
-                Pair::Singlet => Error::input("the pairing of a singlet on one site is not symmetric")
-                    .hint("the matrix equals its transpose; a triplet takes the antisymmetric part"),
-                Pair::Triplet | Pair::Spinless if n == 1 => {
+                PairedParticles::Singlet => {
+                    Error::input("the pairing of a singlet on one site is not symmetric")
+                        .hint("the matrix equals its transpose; a triplet takes the antisymmetric part")
+                }
+                PairedParticles::Triplet | PairedParticles::Spinless if n == 1 => {
                     Error::input("an orbital pairs with itself only in a singlet")
                         .hint("give the pairing over a bond")
                 }
-                Pair::Triplet | Pair::Spinless => {
+                PairedParticles::Triplet | PairedParticles::Spinless => {
                     Error::input("the pairing of a triplet or without spin is not antisymmetric on one site")
                         .hint("the matrix equals minus its transpose")
                 }

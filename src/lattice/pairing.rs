@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::block::OrbitalBlock;
 use super::lattice::Bond;
 use super::model::{Hop, HopValue, Model, OfBond, OfPosition};
-use super::nambu::{Holes, Pair, charge, field, twice};
-use super::table::Table;
+use super::nambu::{Holes, PairedParticles, charge, field, twice};
+use super::table::BlockTable;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -43,7 +43,7 @@ impl Model {
         });
         let blocks = tables.chain(hops).sum::<usize>() as u128;
         memory::ensure(64 * (n * n) as u128 * blocks, "the terms of electrons and holes")?;
-        let both = |table: &Arc<Table>| Arc::new(table.each(charge));
+        let both = |table: &Arc<BlockTable>| Arc::new(table.each(charge));
         self.uniform.iter_mut().for_each(|block| *block = charge(block));
         self.local.iter_mut().for_each(|table| *table = both(table));
         for hop in Arc::make_mut(&mut self.hops) {
@@ -64,7 +64,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::with_holes`]; a block of another size, not finite, or without the symmetry of the pair.
-    pub fn pair(&mut self, block: &OrbitalBlock, kind: Pair) -> Result<()> {
+    pub fn pair(&mut self, block: &OrbitalBlock, kind: PairedParticles) -> Result<()> {
         block.check(self.particles(), "the pairing")?;
         // A pairing of nothing is good for holes alone.
         let pair = kind.on_site(block)?;
@@ -77,7 +77,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::pair`], those of the function, interruption.
-    pub fn pair_with(&mut self, term: &mut OfPosition<'_>, kind: Pair, task: &Task) -> Result<()> {
+    pub fn pair_with(&mut self, term: &mut OfPosition<'_>, kind: PairedParticles, task: &Task) -> Result<()> {
         let mut next = self.clone();
         next.with_holes(kind.holes())?;
         next.local_with(term, "the pairing", &|block| kind.on_site(block), task)?;
@@ -89,7 +89,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::pair`], and for a number of values that is not that of the sites.
-    pub fn pair_each(&mut self, values: &[C64], kind: Pair) -> Result<()> {
+    pub fn pair_each(&mut self, values: &[C64], kind: PairedParticles) -> Result<()> {
         let (sites, n) = (self.lattice.sites(), self.particles());
         if values.len() != sites {
             return Err(Error::input(format!("{} pairings for {sites} sites", values.len()))
@@ -120,7 +120,7 @@ impl Model {
         from: usize,
         to: usize,
         block: &OrbitalBlock,
-        kind: Pair,
+        kind: PairedParticles,
     ) -> Result<()> {
         let bond = self.paired_bond(shift, from, to)?;
         self.untwisted(shift)?;
@@ -141,7 +141,7 @@ impl Model {
         from: usize,
         to: usize,
         term: &mut OfBond<'_>,
-        kind: Pair,
+        kind: PairedParticles,
         task: &Task,
     ) -> Result<()> {
         self.untwisted(shift)?;
@@ -167,7 +167,8 @@ impl Model {
         let twisted = |(wrap, x): (&Wrap, &i64)| *x != 0 && matches!(wrap, Wrap::Phase(p) if p.im != 0.0);
         if self.lattice.wrap().iter().zip(shift).any(twisted) {
             return Err(Error::input("a pairing over a boundary with a complex phase").hint(
-                "pairs need periodic, antiperiodic or open boundaries. Another phase is a flux, which acts twice on pairs: put it into the hoppings and the pairing. A momentum is not a flux; give it when the matrix is made",
+                "pairs need periodic, antiperiodic or open boundaries. Another phase is a flux, which acts twice on pairs: put it \
+                 into the hoppings and the pairing. A momentum is not a flux; give it when the matrix is made",
             ));
         }
         Ok(())

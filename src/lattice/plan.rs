@@ -1,6 +1,6 @@
 //! The rows of a model's matrix, one site at a time, from what its hoppings and energies have in common.
 
-use super::lattice::{MAX_DIMENSION, Shift};
+use super::lattice::{CellShift, MAX_DIMENSION};
 use super::model::{Hop, HopValue, Model};
 use super::nambu::phase_of;
 use crate::backend::matrix::merge;
@@ -199,7 +199,7 @@ impl Seen {
                 next[row] = (place + 1, last);
                 if !axes.is_empty() {
                     let sign = if adjoint { 1 } else { -1 };
-                    let shift: Shift = hop.bond.shift.iter().map(|x| sign * x).collect();
+                    let shift: CellShift = hop.bond.shift.iter().map(|x| sign * x).collect();
                     let reach = model.lattice.reach(&shift, (row, column), axes);
                     reaches[place * axes.len()..].iter_mut().zip(reach).for_each(|(to, x)| *to = x);
                 }

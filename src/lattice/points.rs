@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::block::OrbitalBlock;
-use super::lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site, check_bond};
+use super::lattice::{Bond, CellShift, Lattice, LatticeSite, MAX_DIMENSION, check_bond};
 use super::model::{Model, OfBond};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ impl Lattice {
         let side = |x: usize| Some(extent(x)).filter(|w| *w > 0.0).unwrap_or(1.0);
         let vectors = (0..d).map(|x| (0..d).map(|y| if x == y { side(x) } else { 0.0 }).collect()).collect();
         let sites = positions.iter().enumerate();
-        let sites = sites.map(|(i, p)| Site { name: i.to_string(), position: p.clone() }).collect();
+        let sites = sites.map(|(i, p)| LatticeSite { name: i.to_string(), position: p.clone() }).collect();
         Lattice::custom("points", vectors, sites, Vec::new(), vec![1; d])?.boundary(&[Wrap::Open])
     }
 
@@ -87,7 +87,7 @@ impl Lattice {
     }
 
     /// The bonds that leave a site of the cell for those of the cell displaced by `shift`.
-    fn bonds_of(&self, from: usize, shift: &Shift, cutoff: f64, grid: &CubeGrid) -> Result<Vec<Bond>> {
+    fn bonds_of(&self, from: usize, shift: &CellShift, cutoff: f64, grid: &CubeGrid) -> Result<Vec<Bond>> {
         let basis = self.basis();
         let site = &basis[from];
         let here = shift.iter().all(|x| *x == 0);
@@ -125,8 +125,8 @@ impl Lattice {
     }
 
     /// Displacements in cells that bonds of this length may have, only one of each and its opposite.
-    fn shifts_within(&self, cutoff: f64) -> Result<Vec<Shift>> {
-        let mut all: Vec<Shift> = vec![Shift::new()];
+    fn shifts_within(&self, cutoff: f64) -> Result<Vec<CellShift>> {
+        let mut all: Vec<CellShift> = vec![CellShift::new()];
         for d in 0..self.dimension() {
             let along: Vec<f64> =
                 self.basis().iter().map(|site| self.cell_coordinates(&site.position)[d]).collect();
@@ -260,7 +260,7 @@ struct CubeGrid {
     side: f64,
     space: usize,
     /// The cubes with sites, ascending.
-    cubes: Vec<Shift>,
+    cubes: Vec<CellShift>,
     /// Where the sites of each begin, and the end.
     starts: Vec<usize>,
     sites: Vec<usize>,
@@ -269,7 +269,7 @@ struct CubeGrid {
 }
 
 impl CubeGrid {
-    fn new(sites: &[Site], side: f64) -> CubeGrid {
+    fn new(sites: &[LatticeSite], side: f64) -> CubeGrid {
         let space = sites.first().map_or(0, |site| site.position.len());
         let mut grid = CubeGrid {
             side,
@@ -279,7 +279,7 @@ impl CubeGrid {
             sites: Vec::with_capacity(sites.len()),
             places: Vec::with_capacity(space * sites.len()),
         };
-        let mut order: Vec<(Shift, usize)> =
+        let mut order: Vec<(CellShift, usize)> =
             sites.iter().enumerate().map(|(i, site)| (grid.cube(&site.position), i)).collect();
         order.par_sort_unstable();
         for (cube, i) in order {
@@ -294,7 +294,7 @@ impl CubeGrid {
         grid
     }
 
-    fn cube(&self, place: &[f64]) -> Shift {
+    fn cube(&self, place: &[f64]) -> CellShift {
         place.iter().map(|x| (x / self.side).floor() as i64).collect()
     }
 
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     fn count(vectors: Vec<Vec<f64>>, places: &[[f64; 2]], cutoff: f64) -> usize {
-        let site = |(i, p): (usize, &[f64; 2])| Site { name: format!("s{i}"), position: p.to_vec() };
+        let site = |(i, p): (usize, &[f64; 2])| LatticeSite { name: format!("s{i}"), position: p.to_vec() };
         let sites = places.iter().enumerate().map(site).collect();
         let lattice = Lattice::custom("test", vectors, sites, Vec::new(), vec![4, 4]).unwrap();
         lattice.bonds_within(cutoff, &Task::default()).unwrap().len()

@@ -4,7 +4,7 @@ use crate::number::philox::{self, Stream};
 
 /// How random numbers are distributed, about zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Distribution {
+pub enum DisorderDistribution {
     /// Evenly in [-1/2, 1/2].
     #[default]
     Uniform,
@@ -14,16 +14,16 @@ pub enum Distribution {
     Binary,
 }
 
-impl Distribution {
+impl DisorderDistribution {
     /// Number `index` of a stream; each draw has numbers of its own.
     #[inline]
     pub(super) fn number(self, seed: u64, stream: Stream, index: usize, draw: u32) -> f64 {
         let w = philox::words(seed, stream as u32, index as u64, draw);
         match self {
-            Distribution::Uniform => philox::unit(w[0], w[1]) - 0.5,
-            Distribution::Gaussian => philox::normals(w).0,
-            Distribution::Binary if w[1] >> 31 == 0 => -0.5,
-            Distribution::Binary => 0.5,
+            DisorderDistribution::Uniform => philox::unit(w[0], w[1]) - 0.5,
+            DisorderDistribution::Gaussian => philox::normals(w).0,
+            DisorderDistribution::Binary if w[1] >> 31 == 0 => -0.5,
+            DisorderDistribution::Binary => 0.5,
         }
     }
 }
@@ -35,7 +35,7 @@ pub(super) struct Disorder {
     pub seed: u64,
     /// How many disorders were drawn before: each has random numbers of its own.
     pub draw: u32,
-    pub distribution: Distribution,
+    pub distribution: DisorderDistribution,
 }
 
 impl Disorder {

@@ -2,7 +2,7 @@
 
 use sprs::{CsMatI, TriMatI};
 
-use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::matrix::{Csr, Indices, MatrixValues};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -49,8 +49,8 @@ pub fn compressed_rows(matrix: CsMatI<C64, usize>, dtype: DType) -> Csr {
     let (row_start, columns, values) = matrix.into_raw_storage();
     let columns = Indices::of(cols, columns.into_iter().map(|c| c as u64).collect());
     let values = match dtype {
-        DType::C64 => Values::C64(values),
-        other => Values::C64(values).convert(other),
+        DType::C64 => MatrixValues::C64(values),
+        other => MatrixValues::C64(values).convert(other),
     };
     Csr { rows, cols, row_start, columns, values }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::block::OrbitalBlock;
 use super::model::{HopValue, Model};
 use super::random::Disorder;
-use super::table::Table;
+use super::table::BlockTable;
 use crate::backend::matrix::{OnSite, Stencil, StencilTerm, Wrap};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -198,7 +198,7 @@ fn off_diagonal(block: &OrbitalBlock) -> OrbitalBlock {
     minus
 }
 
-fn same_off_diagonal(table: &Table) -> bool {
+fn same_off_diagonal(table: &BlockTable) -> bool {
     let Some(first) = table.blocks().first() else {
         return true;
     };

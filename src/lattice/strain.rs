@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::lattice::{Arrival, Bond, Lattice, MAX_DIMENSION};
 use super::model::Model;
 use super::strained::{Strained, content};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory;
 use crate::task::{self, Task};
 
@@ -82,7 +82,7 @@ impl Model {
         memory::ensure(8 * numbers, &format!("the strain of {} sites", lattice.sites()))?;
         let volume = match volume(&lattice, map, task) {
             // The map may fail at corners, which can lie beyond all sites.
-            Err(e) if e.kind() != Kind::Interrupted => None,
+            Err(e) if e.kind() != ErrorKind::Interrupted => None,
             volume => volume?,
         };
         let mut strained = Strained {
@@ -299,7 +299,8 @@ fn scale_bonds(
                 return Err(Error::input(format!(
                     "the strained hopping is not a finite number ({}) at a bond length of {}",
                     factors[k], there[k]
-                )));
+                ))
+                .hint("the law has to hold at every length that a bond takes on"));
             }
             if there.len() == new.len() {
                 scale.iter_mut().zip(factors).for_each(|(scale, f)| *scale *= f);

@@ -11,12 +11,12 @@ const ABSENT: u32 = u32::MAX;
 
 /// One block a place.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
+pub(super) struct BlockTable {
     blocks: Vec<OrbitalBlock>,
     index: Vec<u32>,
 }
 
-impl Table {
+impl BlockTable {
     /// The block at a place, if there is one.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&OrbitalBlock> {
@@ -29,18 +29,18 @@ impl Table {
     }
 
     /// The table of what a function makes of each block.
-    pub fn each(&self, f: impl Fn(&OrbitalBlock) -> OrbitalBlock) -> Table {
-        Table { blocks: self.blocks.iter().map(f).collect(), index: self.index.clone() }
+    pub fn each(&self, f: impl Fn(&OrbitalBlock) -> OrbitalBlock) -> BlockTable {
+        BlockTable { blocks: self.blocks.iter().map(f).collect(), index: self.index.clone() }
     }
 
     /// The same block at each of so many places.
-    pub fn same(block: OrbitalBlock, places: usize) -> Table {
-        Table { blocks: vec![block], index: vec![0; places] }
+    pub fn same(block: OrbitalBlock, places: usize) -> BlockTable {
+        BlockTable { blocks: vec![block], index: vec![0; places] }
     }
 
     /// No block at any of so many places.
-    pub fn absent(places: usize) -> Table {
-        Table { blocks: Vec::new(), index: vec![ABSENT; places] }
+    pub fn absent(places: usize) -> BlockTable {
+        BlockTable { blocks: Vec::new(), index: vec![ABSENT; places] }
     }
 
     /// Keeps only the given places, in their order.
@@ -52,13 +52,13 @@ impl Table {
 /// Collects a table place by place.
 #[derive(Default)]
 pub(super) struct Builder {
-    table: Table,
+    table: BlockTable,
     seen: HashMap<Vec<u64>, u32>,
 }
 
 impl Builder {
     /// Goes on from a table.
-    pub fn of(table: Table) -> Builder {
+    pub fn of(table: BlockTable) -> Builder {
         let seen = (0..).zip(&table.blocks).map(|(i, block)| (key(block), i)).collect();
         Builder { table, seen }
     }
@@ -91,7 +91,7 @@ impl Builder {
         Ok(at)
     }
 
-    pub fn finish(self) -> Table {
+    pub fn finish(self) -> BlockTable {
         self.table
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::backend::matrix::{Csr, Wrap};
-use crate::error::Kind;
+use crate::error::ErrorKind;
 use crate::number::C64;
 use crate::task::Task;
 
@@ -270,8 +270,8 @@ fn removal_renumbers() {
 #[test]
 fn bad_input_is_a_sentence() {
     let huge = Lattice::cubic(10_000, 10_000, 10_000).unwrap();
-    let e = nearest(huge).assemble(Format::Auto, false).unwrap_err();
-    assert_eq!(e.kind(), Kind::Memory);
+    let e = nearest(huge).assemble(AssemblyForm::Auto, false).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Memory);
     assert!(Lattice::cubic(usize::MAX, 2, 2).is_err());
     assert!(Lattice::cubic(1 << 40, 1 << 40, 1 << 40).is_err());
     assert!(Lattice::chain(0).is_err());

@@ -66,7 +66,7 @@ pub struct Orbital {
     number: usize,
 }
 
-type Tensor = [[f64; 3]; 3];
+type CartesianTensor = [[f64; 3]; 3];
 
 /// Angular momentum of a shell.
 fn momentum(shell: usize) -> usize {
@@ -92,7 +92,7 @@ impl Orbital {
     }
 
     /// Its components in axes, the rows of `axes`, by angular momentum along the third: `[..][sin or cos]`.
-    fn along(self, axes: &Tensor) -> [[f64; 2]; 3] {
+    fn along(self, axes: &CartesianTensor) -> [[f64; 2]; 3] {
         match momentum(self.shell) {
             0 => [[1.0, 0.0], [0.0; 2], [0.0; 2]],
             1 => {
@@ -120,7 +120,7 @@ impl Orbital {
 }
 
 /// A d orbital as a symmetric matrix without trace.
-fn tensor(number: usize) -> Tensor {
+fn tensor(number: usize) -> CartesianTensor {
     let half = 0.5f64.sqrt();
     let mut q = [[0.0; 3]; 3];
     let mut pair = |i: usize, j: usize| {
@@ -141,7 +141,7 @@ fn tensor(number: usize) -> Tensor {
 }
 
 /// Axes of which the third points along a vector.
-fn axes_of(vector: [f64; 3]) -> Result<Tensor> {
+fn axes_of(vector: [f64; 3]) -> Result<CartesianTensor> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     if !(length > 0.0 && length.is_finite()) {
         return Err(Error::input(format!("a bond along {vector:?}")).hint(

@@ -7,16 +7,16 @@ use crate::output::folders;
 use crate::repl::complete::{self, Names, Proposals};
 use crate::repl::scan::{self, Sort};
 use crate::script::lex::{self, Token, TokenKind};
-use crate::script::manual::{self, Style};
-use crate::script::registry::{self, Entry, Form};
+use crate::script::manual::{self, TextStyle};
+use crate::script::registry::{self, CallForm, RegisteredFunction};
 use crate::script::{Engine, stdlib};
 
 /// How wide pages are where an editor shows them.
-const STYLE: Style = Style { colour: false, width: 80 };
+const STYLE: TextStyle = TextStyle { colour: false, width: 80 };
 
 /// What is known of the language.
 pub(super) struct Answers {
-    entries: Vec<Entry>,
+    entries: Vec<RegisteredFunction>,
 }
 
 /// The mistakes of a script.
@@ -86,7 +86,7 @@ impl Answers {
         };
         let range = place::range(text, start..byte);
         let options = complete::options_at(&names, &text[..byte]);
-        let item = |proposal: complete::Proposal| {
+        let item = |proposal: complete::CompletionProposal| {
             let (sort, entry) = scan::sort(&self.entries, &proposal);
             let option = options.iter().find(|o| sort == Sort::Option && o.key == proposal.shown);
             let meaning = option.map(|option| option.meaning.clone());
@@ -102,7 +102,7 @@ impl Answers {
             lsp::CompletionItem {
                 label: proposal.shown,
                 kind: Some(kind),
-                detail: option.map(|option| option.summary()).or(entry.map(Entry::signature)),
+                detail: option.map(|option| option.summary()).or(entry.map(RegisteredFunction::signature)),
                 documentation: meaning.filter(|text| !text.is_empty()).map(lsp::Documentation::String),
                 text_edit: Some(lsp::CompletionTextEdit::Edit(lsp::TextEdit {
                     range,
@@ -117,12 +117,13 @@ impl Answers {
     /// The signature of the call that a byte lies in, with the argument that is being written.
     pub fn signature(&self, text: &str, byte: usize) -> Option<lsp::SignatureHelp> {
         let (path, argument) = scan::call_at(text, byte)?;
-        let ways: Vec<&Entry> = self
+        let ways: Vec<&RegisteredFunction> = self
             .entries
             .iter()
-            .filter(|e| e.form != Form::Property && e.path() == path && !e.doc.is_empty())
+            .filter(|e| e.form != CallForm::Property && e.path() == path && !e.doc.is_empty())
             .collect();
-        let fit = |e: &&Entry| e.parameters.len() - usize::from(e.form == Form::Method) > argument;
+        let fit =
+            |e: &&RegisteredFunction| e.parameters.len() - usize::from(e.form == CallForm::Method) > argument;
         let active = ways.iter().position(fit).or_else(|| ways.len().checked_sub(1))?;
         let signatures = ways
             .iter()
@@ -136,7 +137,7 @@ impl Answers {
                 parameters: Some(
                     e.parameters
                         .iter()
-                        .skip(usize::from(e.form == Form::Method))
+                        .skip(usize::from(e.form == CallForm::Method))
                         .map(|p| lsp::ParameterInformation {
                             label: lsp::ParameterLabel::Simple(p.name.clone()),
                             documentation: None,

@@ -25,16 +25,16 @@ pub type Sector = Vec<(String, f64)>;
 
 /// The states of a sector. Copies are cheap.
 #[derive(Debug, Clone)]
-pub struct Basis {
+pub struct SectorBasis {
     sites: Sites,
     sector: Vec<(String, i32)>,
-    levels: Arc<Vec<Level>>,
+    levels: Arc<Vec<DiagramLevel>>,
     dim: usize,
 }
 
 /// The diagram at one site.
 #[derive(Debug)]
-pub(super) struct Level {
+pub(super) struct DiagramLevel {
     /// States of the site.
     pub dim: usize,
     /// Node after the site, for each node before it and each state.
@@ -43,7 +43,7 @@ pub(super) struct Level {
     before: Vec<u64>,
 }
 
-impl Level {
+impl DiagramLevel {
     /// Nodes before the site.
     pub fn nodes(&self) -> usize {
         self.next.len() / self.dim.max(1)
@@ -148,12 +148,12 @@ impl Charges {
     }
 }
 
-impl Basis {
+impl SectorBasis {
     /// The states with the given charges; all states if none are named.
     ///
     /// # Errors
     /// For charges that the sites do not have, a sector without states, or one too large to number.
-    pub fn new(sites: &Sites, sector: &Sector) -> Result<Basis> {
+    pub fn new(sites: &Sites, sector: &Sector) -> Result<SectorBasis> {
         let sector = sites.target(sector)?;
         let (n, charges) = (sites.count(), Charges::new(sites, &sector));
         let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
@@ -164,7 +164,7 @@ impl Basis {
         let mut levels = Vec::with_capacity(n);
         for i in (0..n).rev() {
             let size = nodes[i].len() * dims[i];
-            let mut level = Level { dim: dims[i], next: vec![NONE; size], before: vec![0; size] };
+            let mut level = DiagramLevel { dim: dims[i], next: vec![NONE; size], before: vec![0; size] };
             let mut here = HashMap::with_capacity(nodes[i].len());
             for (q, &node) in &nodes[i] {
                 task::poll()?;
@@ -186,7 +186,8 @@ impl Basis {
         }
         levels.reverse();
         let dim = ways.values().sum::<f64>();
-        let mut basis = Basis { sites: sites.clone(), sector, levels: Arc::new(levels), dim: dim as usize };
+        let mut basis =
+            SectorBasis { sites: sites.clone(), sector, levels: Arc::new(levels), dim: dim as usize };
         if dim == 0.0 {
             return Err(Error::input(format!("no state of {sites} has {}", basis.charges()))
                 .hint(format!("{} here", charges.ranges(&basis.sector))));
@@ -219,7 +220,7 @@ impl Basis {
     }
 
     /// The diagram, a level for each site.
-    pub(super) fn levels(&self) -> &[Level] {
+    pub(super) fn levels(&self) -> &[DiagramLevel] {
         &self.levels
     }
 
@@ -244,7 +245,8 @@ impl Basis {
         let (mut node, mut number) = (0, 0);
         for (level, &state) in self.levels.iter().zip(states) {
             if state as usize >= level.dim {
-                return Err(Error::input(format!("local state {state} of a site with {}", level.dim)));
+                return Err(Error::input(format!("local state {state} of a site with {}", level.dim))
+                    .hint("states of a site are counted from 0"));
             }
             number += level.before(node, state);
             node = level.next(node, state);
@@ -256,13 +258,13 @@ impl Basis {
     }
 }
 
-impl fmt::Display for Basis {
+impl fmt::Display for SectorBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Basis of {} states: {}", self.dim, self.label())
     }
 }
 
-impl Basis {
+impl SectorBasis {
     /// The sites and the sector in a few words.
     pub fn label(&self) -> String {
         let sector = if self.sector.is_empty() { "all states".into() } else { self.charges() };
@@ -272,7 +274,7 @@ impl Basis {
 
 /// A state of a basis and its path through the diagram; steps to the next one.
 pub(super) struct BasisPath<'a> {
-    levels: &'a [Level],
+    levels: &'a [DiagramLevel],
     /// Local states.
     pub states: Vec<u8>,
     /// Node before each site.
@@ -283,7 +285,7 @@ pub(super) struct BasisPath<'a> {
 
 impl<'a> BasisPath<'a> {
     /// At state `number`, which exists.
-    pub fn at(basis: &'a Basis, number: usize) -> BasisPath<'a> {
+    pub fn at(basis: &'a SectorBasis, number: usize) -> BasisPath<'a> {
         let levels = basis.levels();
         let n = levels.len();
         let mut walk =

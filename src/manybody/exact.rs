@@ -1,7 +1,7 @@
 //! The matrix of an operator sum in a sector: rows are generated from local matrices, columns are numbered by the
 //! basis.
 
-use super::basis::{Basis, BasisPath};
+use super::basis::{BasisPath, SectorBasis};
 use super::local::{LocalEntry, LocalTerms, groups};
 use super::opsum::OpSum;
 use super::rows::{self, RowSource, tidy};
@@ -9,7 +9,7 @@ use crate::backend::Device;
 use crate::backend::matrix::Csr;
 use crate::error::Result;
 use crate::number::C64;
-use crate::operator::{Format, Operator, Stored};
+use crate::operator::{MatrixFormat, Operator, StoredMatrix};
 use crate::task::Task;
 
 /// The operator of a sum in a basis, on a device.
@@ -19,27 +19,27 @@ use crate::task::Task;
 pub fn operator(
     device: &Device,
     sum: &OpSum,
-    basis: &Basis,
-    format: Format,
+    basis: &SectorBasis,
+    format: MatrixFormat,
     single: bool,
     task: &Task,
 ) -> Result<Operator> {
     let csr = matrix(sum, basis, single, task)?;
-    Ok(Stored::from_csr(device, csr, format)?.labelled(basis.label()))
+    Ok(StoredMatrix::from_csr(device, csr, format)?.labelled(basis.label()))
 }
 
 /// The matrix of a sum in a basis; real where all elements are.
 ///
 /// # Errors
 /// For names and sites that do not exist, terms that change a number that the basis conserves, memory, interruption.
-pub fn matrix(sum: &OpSum, basis: &Basis, single: bool, task: &Task) -> Result<Csr> {
+pub fn matrix(sum: &OpSum, basis: &SectorBasis, single: bool, task: &Task) -> Result<Csr> {
     rows::matrix(&PlainRows::new(sum, basis)?, single, task)
 }
 
 /// Generates the rows of a sum in a basis of product states.
 pub(super) struct PlainRows {
     groups: Vec<LocalTerms>,
-    basis: Basis,
+    basis: SectorBasis,
     /// Whether each state of each site is odd.
     odd: Vec<Vec<bool>>,
 }
@@ -47,7 +47,7 @@ pub(super) struct PlainRows {
 impl PlainRows {
     /// # Errors
     /// For names and sites that do not exist, terms that change a number that the basis conserves.
-    pub fn new(sum: &OpSum, basis: &Basis) -> Result<PlainRows> {
+    pub fn new(sum: &OpSum, basis: &SectorBasis) -> Result<PlainRows> {
         let odd =
             basis.sites().iter().map(|site| (0..site.dim()).map(|s| site.is_odd(s)).collect()).collect();
         Ok(PlainRows { groups: groups(sum, basis)?, basis: basis.clone(), odd })

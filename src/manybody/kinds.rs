@@ -12,7 +12,8 @@ impl Site {
     /// For an unknown name, bosons without `nmax`, or `nmax` for what is no boson.
     pub fn named(name: &str, nmax: Option<usize>) -> Result<Site> {
         if nmax.is_some() && name != BOSON {
-            return Err(Error::input(format!("option `nmax` is for bosons, and these sites are `{name}`")));
+            return Err(Error::input(format!("option `nmax` is for bosons, and these sites are `{name}`"))
+                .hint("leave it out"));
         }
         if let Some(spin) = name.strip_prefix("S=") {
             return Site::spin(name, spin);
@@ -212,7 +213,8 @@ impl Site {
     /// Bosons, up to `nmax` a site.
     fn boson(nmax: usize) -> Result<Site> {
         if nmax == 0 {
-            return Err(Error::input("option `nmax` is 0, which leaves no bosons"));
+            return Err(Error::input("option `nmax` is 0, which leaves no bosons")
+                .hint("a site holds one boson at least"));
         }
         let n = |k: usize| k as f64;
         let lower: Vec<_> = (1..=nmax.min(256)).map(|k| (k - 1, k, n(k).sqrt())).collect();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::basis::Basis;
+use super::basis::SectorBasis;
 use super::opsum::{OpSum, ROUNDING, changes};
-use super::product::Product;
+use super::product::SiteProduct;
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -36,25 +36,25 @@ pub(super) struct LocalEntry {
 }
 
 /// The elements of terms by row and column, and the moduli that went into each.
-pub(super) type Elements = BTreeMap<(usize, usize), (C64, f64)>;
+pub(super) type TermElements = BTreeMap<(usize, usize), (C64, f64)>;
 
 /// The elements of all terms, by the sites that these act on and the sites of their strings of signs.
-pub(super) type Collected = BTreeMap<(Vec<usize>, Vec<usize>), Elements>;
+pub(super) type Collected = BTreeMap<(Vec<usize>, Vec<usize>), TermElements>;
 
 /// The local matrices of a sum, which conserve what the basis conserves.
-pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<LocalTerms>> {
+pub(super) fn groups(sum: &OpSum, basis: &SectorBasis) -> Result<Vec<LocalTerms>> {
     sum.fits("a system of", basis.sites().count())?;
     let terms = sum.terms_on(basis.sites().count());
     let products =
-        terms.iter().map(|term| Product::new(term, basis.sites()).map(Product::without_identities));
+        terms.iter().map(|term| SiteProduct::new(term, basis.sites()).map(SiteProduct::without_identities));
     let collected = collect(products, basis)?;
     let changed =
         |(support, string): &(Vec<usize>, Vec<usize>), place, name: &str, change| -> Result<Error> {
             let mut guilty = Vec::new();
             for term in terms.iter() {
-                let product = Product::new(term, basis.sites())?.without_identities();
+                let product = SiteProduct::new(term, basis.sites())?.without_identities();
                 if product.string == *string && product.factors.iter().map(|f| &f.0).eq(support) {
-                    let mut elements = Elements::new();
+                    let mut elements = TermElements::new();
                     expand(&product, basis, usize::MAX, &mut elements);
                     if elements.get(&place).is_some_and(|(z, _)| *z != C64::ZERO) {
                         guilty.push(term);
@@ -63,7 +63,7 @@ pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<LocalTerms>> {
             }
             Ok(changes(&guilty, name, change))
         };
-    let conserved = |on: &Key, place, change: &[(&str, i32)]| match change.first() {
+    let conserved = |on: &TermSites, place, change: &[(&str, i32)]| match change.first() {
         Some((name, change)) => Err(changed(on, place, name, *change)?),
         None => Ok(true),
     };
@@ -71,10 +71,13 @@ pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<LocalTerms>> {
 }
 
 /// Sites that terms act on, and those of their string of signs.
-type Key = (Vec<usize>, Vec<usize>);
+type TermSites = (Vec<usize>, Vec<usize>);
 
 /// The local matrices of products, those with the same sites added up.
-pub(super) fn collect(products: impl Iterator<Item = Result<Product>>, basis: &Basis) -> Result<Collected> {
+pub(super) fn collect(
+    products: impl Iterator<Item = Result<SiteProduct>>,
+    basis: &SectorBasis,
+) -> Result<Collected> {
     let mut collected = Collected::new();
     for product in products {
         let product = product?;
@@ -91,16 +94,16 @@ pub(super) fn collect(products: impl Iterator<Item = Result<Product>>, basis: &B
     Ok(collected)
 }
 
-fn local_dim(basis: &Basis, site: usize) -> usize {
+fn local_dim(basis: &SectorBasis, site: usize) -> usize {
     basis.levels()[site].dim
 }
 
-fn joint_dim(basis: &Basis, support: &[usize]) -> Option<usize> {
+fn joint_dim(basis: &SectorBasis, support: &[usize]) -> Option<usize> {
     support.iter().try_fold(1usize, |n, &site| n.checked_mul(local_dim(basis, site)))
 }
 
 /// Adds the elements of a product to the joint matrix of its sites, the last site the fastest.
-fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut Elements) {
+fn expand(product: &SiteProduct, basis: &SectorBasis, joint: usize, into: &mut TermElements) {
     let mut elements = vec![(0usize, 0usize, product.coefficient)];
     for (site, matrix) in &product.factors {
         let dim = local_dim(basis, *site);
@@ -129,10 +132,10 @@ fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut Elements) {
 /// The local matrix of collected elements. `keep` is told of each element how it changes the fixed charges, and says
 /// whether it stays.
 pub(super) fn group(
-    on: Key,
-    collected: &Elements,
-    basis: &Basis,
-    keep: &dyn Fn(&Key, (usize, usize), &[(&str, i32)]) -> Result<bool>,
+    on: TermSites,
+    collected: &TermElements,
+    basis: &SectorBasis,
+    keep: &dyn Fn(&TermSites, (usize, usize), &[(&str, i32)]) -> Result<bool>,
 ) -> Result<LocalTerms> {
     let support = &on.0;
     let dims: Vec<usize> = support.iter().map(|&site| local_dim(basis, site)).collect();

@@ -22,10 +22,10 @@ mod testing;
 mod tests;
 mod wigner;
 
-pub use basis::{Basis, Sector};
+pub use basis::{Sector, SectorBasis};
 pub use exact::{matrix, operator};
 pub use fcidump::{Molecule, read_fcidump};
-pub use opsum::{Meant, OpSum, Tail, Term, unfit};
-pub use product::Product;
+pub use opsum::{Meant, OpSum, OperatorTerm, Tail, unfit};
+pub use product::SiteProduct;
 pub use site::{Charge, LocalOperator, Site};
 pub use sites::Sites;

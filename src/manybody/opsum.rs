@@ -16,7 +16,7 @@ pub(super) const ROUNDING: f64 = 1e-13;
 
 /// A coefficient times a product of operators, the rightmost acting first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Term {
+pub struct OperatorTerm {
     pub coefficient: C64,
     /// Names of the operators, and their sites.
     pub factors: Vec<(String, usize)>,
@@ -40,7 +40,7 @@ pub struct Tail {
 
 /// What cells are compared by: operators with their sites from the cell's first one on, and the bits of the ratio by
 /// which a coupling decays.
-type Key = (Vec<(String, usize)>, Option<[u64; 2]>);
+type CellKey = (Vec<(String, usize)>, Option<[u64; 2]>);
 
 fn first(factors: &[(String, usize)]) -> usize {
     factors.iter().map(|f| f.1).min().unwrap_or(0)
@@ -62,17 +62,19 @@ impl Tail {
     }
 
     /// The terms on a finite chain.
-    fn on(&self, sites: usize) -> impl Iterator<Item = Term> {
+    fn on(&self, sites: usize) -> impl Iterator<Item = OperatorTerm> {
         let last = sites.saturating_sub(self.site + 1) / self.step;
-        (1..=last)
-            .map(|k| Term { coefficient: self.coefficient * self.ratio.powu(k as u32), factors: self.at(k) })
+        (1..=last).map(|k| OperatorTerm {
+            coefficient: self.coefficient * self.ratio.powu(k as u32),
+            factors: self.at(k),
+        })
     }
 }
 
 /// A sum of terms. Nothing is known of the sites yet: names are checked when the sum meets them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpSum {
-    terms: Vec<Term>,
+    terms: Vec<OperatorTerm>,
     tails: Vec<Tail>,
     meant: Option<Meant>,
     order: Option<Vec<usize>>,
@@ -85,7 +87,7 @@ pub fn unfit(meant: usize, what: &str, sites: usize) -> Error {
 }
 
 /// The error for terms on the same sites that change a conserved number by half of `twice`.
-pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
+pub(super) fn changes(terms: &[&OperatorTerm], name: &str, twice: i32) -> Error {
     let amount = f64::from(twice) / 2.0;
     let who = match terms {
         [] => "the sum changes".into(),
@@ -117,7 +119,7 @@ impl OpSum {
     /// # Errors
     /// When the coefficient is not finite.
     pub fn add(&mut self, coefficient: impl Into<C64>, factors: Vec<(String, usize)>) -> Result<()> {
-        let term = Term { coefficient: coefficient.into(), factors };
+        let term = OperatorTerm { coefficient: coefficient.into(), factors };
         if !(term.coefficient.re.is_finite() && term.coefficient.im.is_finite()) {
             return Err(Error::input(format!("the coefficient of the term `{term}` is not a finite number")));
         }
@@ -161,7 +163,7 @@ impl OpSum {
 
     /// The adjoint sum: coefficients conjugated, factors in reverse order and adjoint.
     pub fn dagger(&self) -> OpSum {
-        let adjoint = |term: &Term| Term {
+        let adjoint = |term: &OperatorTerm| OperatorTerm {
             coefficient: term.coefficient.conj(),
             factors: term.factors.iter().rev().map(|(name, site)| (adjoint_name(name), *site)).collect(),
         };
@@ -231,7 +233,7 @@ impl OpSum {
                     order.len()
                 ))
             })?;
-            sum.terms.push(Term { coefficient: term.coefficient, factors });
+            sum.terms.push(OperatorTerm { coefficient: term.coefficient, factors });
         }
         Ok(sum)
     }
@@ -257,11 +259,11 @@ impl OpSum {
                     "its part per cell is not known: leave it out, and add its part to the energy per site",
                 ));
         }
-        let all: Vec<(Key, C64)> = self.repeatable().collect();
+        let all: Vec<(CellKey, C64)> = self.repeatable().collect();
         let reach = self.terms.iter().map(|t| last(&t.factors) - first(&t.factors)).max().unwrap_or(0);
         let known = all.iter().map(|((at, decay), _)| if decay.is_some() { first(at) } else { last(at) });
         let sites = self.meant.as_ref().map_or(known.max().unwrap_or(0) + 1, |m| m.sites);
-        let spans = |t: &&Term| reach > 1 && last(&t.factors) + 1 - first(&t.factors) == sites;
+        let spans = |t: &&OperatorTerm| reach > 1 && last(&t.factors) + 1 - first(&t.factors) == sites;
         if let Some(term) = self.terms.iter().find(spans) {
             return Err(Error::input(format!(
                 "the term `{term}` reaches from end to end of the sum's {sites} sites"
@@ -275,7 +277,7 @@ impl OpSum {
             .hint(format!("make it for {} sites or more, with open ends", (2 * n).max(n + reach))));
         }
         // What each cell has, as far as the chain's end does not cut it off there.
-        let mut cells: Vec<BTreeMap<Key, C64>> = vec![BTreeMap::new(); sites.div_ceil(n)];
+        let mut cells: Vec<BTreeMap<CellKey, C64>> = vec![BTreeMap::new(); sites.div_ceil(n)];
         for ((factors, decay), coefficient) in all {
             let at = first(&factors) / n;
             let moved = factors.into_iter().map(|(name, site)| (name, site - at * n)).collect();
@@ -285,26 +287,26 @@ impl OpSum {
         }
         let cells = &cells;
         for (at, other) in cells.iter().enumerate().skip(1) {
-            let inside = |key: &Key| last(&key.0) + at * n < sites;
-            let differs = |x: &BTreeMap<Key, C64>, y: &BTreeMap<Key, C64>| {
+            let inside = |key: &CellKey| last(&key.0) + at * n < sites;
+            let differs = |x: &BTreeMap<CellKey, C64>, y: &BTreeMap<CellKey, C64>| {
                 x.iter()
                     .filter(|(key, _)| inside(key))
                     .find(|(key, z)| (*z - y.get(key).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
-                    .map(|(key, z)| Term { coefficient: *z, factors: key.0.clone() })
+                    .map(|(key, z)| OperatorTerm { coefficient: *z, factors: key.0.clone() })
             };
             if let Some(term) = differs(&cells[0], other).or_else(|| differs(other, &cells[0])) {
                 return Err(Error::input(format!("the term `{term}` does not repeat every {n} sites"))
                     .hint("a chain with open ends repeats; a longer cell may be needed"));
             }
         }
-        let own = |t: &&Term| !t.factors.is_empty() && first(&t.factors) < n;
+        let own = |t: &&OperatorTerm| !t.factors.is_empty() && first(&t.factors) < n;
         let terms = self.terms.iter().filter(own).cloned().collect();
         let tails = self.tails.iter().filter(|t| t.site < n).cloned().collect();
         Ok(OpSum { terms, tails, meant: None, order: None })
     }
 
     /// Its terms, and of its decaying ones the first pairs.
-    fn repeatable(&self) -> impl Iterator<Item = (Key, C64)> {
+    fn repeatable(&self) -> impl Iterator<Item = (CellKey, C64)> {
         let terms = self.terms.iter().filter(|t| !t.factors.is_empty());
         let terms = terms.map(|t| ((t.factors.clone(), None), t.coefficient));
         let ratio = |t: &Tail| [t.ratio.re.to_bits(), t.ratio.im.to_bits()];
@@ -315,7 +317,7 @@ impl OpSum {
     pub fn repeated(&self, n: usize, times: usize) -> OpSum {
         let mut all = OpSum::default();
         for cell in 0..times {
-            let term = |t: &Term| Term {
+            let term = |t: &OperatorTerm| OperatorTerm {
                 coefficient: t.coefficient,
                 factors: t.factors.iter().map(|(name, site)| (name.clone(), site + cell * n)).collect(),
             };
@@ -326,7 +328,7 @@ impl OpSum {
     }
 
     /// The terms in the order of their adding, without the couplings that decay.
-    pub fn terms(&self) -> &[Term] {
+    pub fn terms(&self) -> &[OperatorTerm] {
         &self.terms
     }
 
@@ -339,7 +341,7 @@ impl OpSum {
     /// product differ.
     pub fn apart(&self, other: &OpSum, sites: usize) -> f64 {
         let (mine, others) = (self.terms_on(sites), other.terms_on(sites));
-        let same = |(a, b): (&Term, &Term)| a.factors == b.factors;
+        let same = |(a, b): (&OperatorTerm, &OperatorTerm)| a.factors == b.factors;
         if mine.len() == others.len() && mine.iter().zip(others.iter()).all(same) {
             return mine.iter().zip(others.iter()).map(|(a, b)| (a.coefficient - b.coefficient).norm()).sum();
         }
@@ -353,7 +355,7 @@ impl OpSum {
     }
 
     /// All terms on a chain of so many sites, where a decaying coupling ends with the chain.
-    pub fn terms_on(&self, sites: usize) -> Cow<'_, [Term]> {
+    pub fn terms_on(&self, sites: usize) -> Cow<'_, [OperatorTerm]> {
         if self.tails.is_empty() {
             return Cow::Borrowed(&self.terms);
         }
@@ -386,7 +388,7 @@ pub fn places(order: &[usize]) -> Result<Vec<usize>> {
 impl From<C64> for OpSum {
     /// A multiple of the identity.
     fn from(coefficient: C64) -> OpSum {
-        OpSum { terms: vec![Term { coefficient, factors: Vec::new() }], ..OpSum::default() }
+        OpSum { terms: vec![OperatorTerm { coefficient, factors: Vec::new() }], ..OpSum::default() }
     }
 }
 
@@ -416,7 +418,7 @@ impl Mul<C64> for OpSum {
     }
 }
 
-impl fmt::Display for Term {
+impl fmt::Display for OperatorTerm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let z = self.coefficient;
         f.write_str(&if z.im == 0.0 { real(z.re, 10) } else { format!("({})", complex(z, 10)) })?;

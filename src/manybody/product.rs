@@ -1,6 +1,6 @@
 //! A term as one matrix per site, in the order of the sites and with the signs of fermions included.
 
-use super::opsum::Term;
+use super::opsum::OperatorTerm;
 use super::site::LocalOperator;
 use super::sites::Sites;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::number::C64;
 /// A fermionic operator on site i carries the sign operator "F" on every site below i. On sites with an operator the
 /// strings are multiplied into its matrix; `string` lists the other sites that carry "F".
 #[derive(Debug, Clone)]
-pub struct Product {
+pub struct SiteProduct {
     pub coefficient: C64,
     /// Sites in ascending order with their matrices, row by row.
     pub factors: Vec<(usize, Vec<C64>)>,
@@ -19,19 +19,19 @@ pub struct Product {
     pub string: Vec<usize>,
 }
 
-impl Product {
+impl SiteProduct {
     /// A term in site order.
     ///
     /// # Errors
     /// For sites beyond the chain and operators that a site does not have.
-    pub fn new(term: &Term, sites: &Sites) -> Result<Product> {
+    pub fn new(term: &OperatorTerm, sites: &Sites) -> Result<SiteProduct> {
         let context = |e: Error| e.context(format!("the term `{term}`"));
         let mut operators = Vec::with_capacity(term.factors.len());
         for (name, at) in &term.factors {
             let site = sites.site(*at).map_err(context)?;
             operators.push((site.operator(name).map_err(context)?, *at));
         }
-        Product::of(term.coefficient, &operators, sites)
+        SiteProduct::of(term.coefficient, &operators, sites)
     }
 
     /// The product of operators on sites, the last acting first, in site order.
@@ -42,7 +42,7 @@ impl Product {
         coefficient: C64,
         operators: &[(&LocalOperator, usize)],
         sites: &Sites,
-    ) -> Result<Product> {
+    ) -> Result<SiteProduct> {
         let mut support: Vec<usize> = operators.iter().map(|o| o.1).collect();
         support.sort_unstable();
         support.dedup();
@@ -72,12 +72,12 @@ impl Product {
             }
         }
         string.sort_unstable();
-        Ok(Product { coefficient, factors, string })
+        Ok(SiteProduct { coefficient, factors, string })
     }
 
     /// The same product with multiples of the identity moved into its coefficient, so that equal terms have the same
     /// sites.
-    pub(super) fn without_identities(mut self) -> Product {
+    pub(super) fn without_identities(mut self) -> SiteProduct {
         let coefficient = &mut self.coefficient;
         self.factors.retain(|(_, matrix)| {
             let dim = matrix.len().isqrt();

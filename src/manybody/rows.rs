@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::backend::matrix::{Csr, Indices, Values, merge};
+use crate::backend::matrix::{Csr, Indices, MatrixValues, merge};
 use crate::error::Result;
 use crate::number::{C64, DType, Scalar, memory};
 use crate::task::{Steps, Task};
@@ -51,10 +51,10 @@ pub(super) trait RowSource: Send + Sync {
 /// Memory, interruption.
 pub(super) fn matrix(source: &dyn RowSource, single: bool, task: &Task) -> Result<Csr> {
     match DType::of(single, source.complex()) {
-        DType::F32 => assemble::<f32>(source, Values::F32, task),
-        DType::F64 => assemble::<f64>(source, Values::F64, task),
-        DType::C32 => assemble::<num_complex::Complex<f32>>(source, Values::C32, task),
-        DType::C64 => assemble::<C64>(source, Values::C64, task),
+        DType::F32 => assemble::<f32>(source, MatrixValues::F32, task),
+        DType::F64 => assemble::<f64>(source, MatrixValues::F64, task),
+        DType::C32 => assemble::<num_complex::Complex<f32>>(source, MatrixValues::C32, task),
+        DType::C64 => assemble::<C64>(source, MatrixValues::C64, task),
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn tidy(row: &mut Vec<(u64, C64)>) {
     row.retain(|e| e.1 != C64::ZERO);
 }
 
-fn assemble<T: Scalar>(source: &dyn RowSource, wrap: fn(Vec<T>) -> Values, task: &Task) -> Result<Csr> {
+fn assemble<T: Scalar>(source: &dyn RowSource, wrap: fn(Vec<T>) -> MatrixValues, task: &Task) -> Result<Csr> {
     let (rows, cols) = source.shape();
     memory::ensure(16 * rows as u128, &format!("a sparse matrix of {rows} rows"))?;
     let steps = task.start("matrix elements", 2 * rows);

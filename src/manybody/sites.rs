@@ -35,7 +35,8 @@ impl Sites {
                 let name = &charge.name;
                 return Err(Error::input(format!(
                     "the charge `{name}` counts modulo different numbers on these sites"
-                )));
+                ))
+                .hint("count it modulo one number on all of them, or give it two names"));
             }
         }
         Ok(sites)

@@ -12,7 +12,7 @@ use crate::backend::cpu::Cpu;
 use crate::backend::matrix::Csr;
 use crate::method::{DavidsonOptions, davidson};
 use crate::number::C64;
-use crate::operator::Format;
+use crate::operator::MatrixFormat;
 use crate::task::{Interrupt, Task};
 
 fn bosons(n: usize, nmax: usize) -> Sites {
@@ -32,7 +32,8 @@ fn one(name: &str, i: usize) -> OpSum {
 }
 
 fn built(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)]) -> Csr {
-    let csr = matrix(h, &Basis::new(sites, &sector(numbers)).unwrap(), false, &Task::default()).unwrap();
+    let csr =
+        matrix(h, &SectorBasis::new(sites, &sector(numbers)).unwrap(), false, &Task::default()).unwrap();
     csr.validate().unwrap();
     for row in 0..csr.rows {
         let range = csr.row_start[row]..csr.row_start[row + 1];
@@ -55,8 +56,8 @@ fn spectrum(csr: &Csr) -> Vec<f64> {
 
 fn lowest(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)], count: usize) -> Vec<f64> {
     let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
-    let basis = Basis::new(sites, &sector(numbers)).unwrap();
-    let op = operator(&device, h, &basis, Format::Auto, false, &Task::default()).unwrap();
+    let basis = SectorBasis::new(sites, &sector(numbers)).unwrap();
+    let op = operator(&device, h, &basis, MatrixFormat::Auto, false, &Task::default()).unwrap();
     let mut options = DavidsonOptions::new(count);
     options.tolerance = Some(1e-8);
     let found = davidson(&op, options, &Task::default()).unwrap();
@@ -253,7 +254,8 @@ fn products_multiply_in_the_order_written() {
 
 #[test]
 fn dimensions_of_sectors() {
-    let dim = |sites: &Sites, numbers: &[(&str, f64)]| Basis::new(sites, &sector(numbers)).unwrap().dim();
+    let dim =
+        |sites: &Sites, numbers: &[(&str, f64)]| SectorBasis::new(sites, &sector(numbers)).unwrap().dim();
     let binomial = |n: u128, k: u128| (1..=k).fold(1u128, |b, i| b * (n - k + i) / i) as usize;
     for n in 1..=16usize {
         for up in 0..=n {
@@ -281,7 +283,7 @@ fn states_are_numbered_in_order() {
         (bosons(4, 3), vec![("N", 5.0)]),
         (chain("Fermion", 6), vec![]),
     ] {
-        let basis = Basis::new(&sites, &sector(&numbers)).unwrap();
+        let basis = SectorBasis::new(&sites, &sector(&numbers)).unwrap();
         let states: Vec<_> = (0..basis.dim()).map(|k| basis.state(k).unwrap()).collect();
         assert!(states.windows(2).all(|w| w[0] < w[1]), "lexicographic");
         assert!(states.iter().enumerate().all(|(k, s)| basis.number(s).unwrap() == Some(k)));
@@ -291,7 +293,7 @@ fn states_are_numbered_in_order() {
             walk.step();
         }
     }
-    let basis = Basis::new(&chain("S=1/2", 2), &sector(&[("Sz", 0.0)])).unwrap();
+    let basis = SectorBasis::new(&chain("S=1/2", 2), &sector(&[("Sz", 0.0)])).unwrap();
     assert_eq!(basis.number(&[0, 0]).unwrap(), None);
 }
 
@@ -313,8 +315,8 @@ fn sectors_together_are_the_full_space() {
 fn wrong_input_is_one_sentence() {
     let sites = chain("S=1/2", 4);
     let fails = |h: &OpSum, numbers: &[(&str, f64)]| {
-        let built =
-            Basis::new(&sites, &sector(numbers)).and_then(|basis| matrix(h, &basis, false, &Task::default()));
+        let built = SectorBasis::new(&sites, &sector(numbers))
+            .and_then(|basis| matrix(h, &basis, false, &Task::default()));
         let e = built.unwrap_err();
         (e.message().to_string(), e.hint_text().unwrap_or_default().to_string())
     };
@@ -347,7 +349,7 @@ fn wrong_input_is_one_sentence() {
         fails(&sz, &[("N", 1.0)]),
         ("no conserved number `N` on 4 S=1/2 sites".into(), "a sector can name Sz, SzParity".into())
     );
-    let e = Basis::new(&chain("Electron", 60), &Sector::new()).unwrap_err();
+    let e = SectorBasis::new(&chain("Electron", 60), &Sector::new()).unwrap_err();
     assert_eq!(e.message(), "60 Electron sites have 1.3e36 states, too many for a vector");
     let e = Site::named("Spin", None).unwrap_err();
     assert!(e.message().contains("no kind of site `Spin`"));
@@ -383,11 +385,11 @@ proptest! {
         h.add(C64::new(re, -im), reversed).unwrap();
         let sites = chain("Electron", 4);
         let numbers = sector(&[("Nup", 2.0), ("Ndn", 1.0)]);
-        let basis = Basis::new(&sites, &numbers).unwrap();
+        let basis = SectorBasis::new(&sites, &numbers).unwrap();
         let part = dense(&matrix(&h, &basis, false, &Task::default()).unwrap());
         prop_assert!(distance(&part, &part.adjoint().to_owned()) < 1e-13);
         let whole = full(&h, &sites);
-        let all = Basis::new(&sites, &Sector::new()).unwrap();
+        let all = SectorBasis::new(&sites, &Sector::new()).unwrap();
         for i in 0..basis.dim() {
             for j in 0..basis.dim() {
                 let place = |k: usize| all.number(&basis.state(k).unwrap()).unwrap().unwrap();

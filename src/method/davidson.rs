@@ -7,11 +7,11 @@
 //! amplifies a lower state more than a higher one and removes none. A search from given vectors is followed by a
 //! second look, from random vectors orthogonal to what was found.
 
-use crate::backend::{BlockVector, Distribution, Random};
+use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::method::fixed::{first, fixed, joint, width};
-use crate::method::olsen::{Diagonal, basis_states, olsen};
-use crate::method::subspace::{Subspace, orthonormal};
+use crate::method::olsen::{KnownDiagonal, basis_states, olsen};
+use crate::method::subspace::{SearchSubspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
 use crate::number::C64;
 use crate::number::philox::Stream;
@@ -86,7 +86,7 @@ impl DavidsonOptions<'_> {
 
 /// Why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum SearchEnded {
     /// The pairs are known as well as was asked for.
     Converged,
     /// Iterations or products are used up.
@@ -95,19 +95,21 @@ pub enum Ended {
     Stalled,
 }
 
-impl Ended {
+impl SearchEnded {
     /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
-            Ended::Converged => "converged",
-            Ended::Limit => "limit",
-            Ended::Stalled => "stalled",
+            SearchEnded::Converged => "converged",
+            SearchEnded::Limit => "limit",
+            SearchEnded::Stalled => "stalled",
         }
     }
 
     /// The reason of this name.
-    pub fn named(name: &str) -> Option<Ended> {
-        [Ended::Converged, Ended::Limit, Ended::Stalled].into_iter().find(|e| e.name() == name)
+    pub fn named(name: &str) -> Option<SearchEnded> {
+        [SearchEnded::Converged, SearchEnded::Limit, SearchEnded::Stalled]
+            .into_iter()
+            .find(|e| e.name() == name)
     }
 }
 
@@ -126,14 +128,14 @@ pub struct Eigen {
     pub iterations: usize,
     /// Products with single vectors.
     pub products: usize,
-    pub ended: Ended,
+    pub ended: SearchEnded,
 }
 
 impl Eigen {
     /// Whether every residual is below the tolerance and no lower state was missed, as far as a search that overlaps
     /// with every state can tell.
     pub fn converged(&self) -> bool {
-        self.ended == Ended::Converged
+        self.ended == SearchEnded::Converged
     }
 
     /// The largest residual norm.
@@ -173,7 +175,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
     let trusted = options.trust_start && start.is_some();
     let doubtful = !trusted && (start.is_some() || own);
     let diagonal = match options.preconditioner {
-        Preconditioner::Diagonal => Diagonal::of(h, if trusted { count + 1 } else { 0 })?,
+        Preconditioner::Diagonal => KnownDiagonal::of(h, if trusted { count + 1 } else { 0 })?,
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);
@@ -207,7 +209,7 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         found = search.run(count, Some(start), avoid.as_ref(), None)?;
     }
     let free = h.dim() - avoided;
-    if found.ended == Ended::Limit && free <= LARGE && search.products > 4 * free {
+    if found.ended == SearchEnded::Limit && free <= LARGE && search.products > 4 * free {
         search.whole = true;
         found = search.run(count, None, avoid.as_ref(), None)?;
     }
@@ -224,7 +226,7 @@ struct DavidsonSearch<'a, 'b> {
     unit: f64,
     /// Largest residual that counts as converged.
     tolerance: f64,
-    diagonal: Option<Diagonal>,
+    diagonal: Option<KnownDiagonal>,
     /// Whether the start is to be improved and no more.
     trusted: bool,
     /// Whether to diagonalise the whole space.
@@ -252,9 +254,9 @@ impl DavidsonSearch<'_, '_> {
     }
 
     /// Adds random columns to a space; returns how many new directions they gave.
-    fn random(&mut self, space: &mut Subspace, columns: usize) -> Result<usize> {
+    fn random(&mut self, space: &mut SearchSubspace, columns: usize) -> Result<usize> {
         let mut t = self.h.zeros(columns)?;
-        let distribution = Distribution::Gaussian;
+        let distribution = VectorDistribution::Gaussian;
         let (seed, stream) = (self.options.seed, Stream::Start);
         self.h
             .device()
@@ -268,7 +270,7 @@ impl DavidsonSearch<'_, '_> {
         &mut self,
         count: usize,
         block: usize,
-        space: &mut Subspace,
+        space: &mut SearchSubspace,
         start: Option<BlockVector>,
     ) -> Result<()> {
         let avoided = space.avoided();
@@ -316,10 +318,10 @@ impl DavidsonSearch<'_, '_> {
         let max_basis = self.options.max_basis.max(count + block + 1).min(free);
         let keep = (count + block.max(max_basis / 3)).min(max_basis.saturating_sub(block)).max(count);
         let tolerance = self.tolerance;
-        let mut space = Subspace::new(h, avoid.cloned(), block)?;
+        let mut space = SearchSubspace::new(h, avoid.cloned(), block)?;
         self.begin(count, block, &mut space, start)?;
         let mut before = self.products;
-        let mut stall = Stall::new(h.dtype().epsilon());
+        let mut stall = ExpansionStall::new(h.dtype().epsilon());
         // The residual when products were last made anew.
         let mut anew = f64::INFINITY;
         let mut clear = false;
@@ -343,9 +345,9 @@ impl DavidsonSearch<'_, '_> {
                 None => found == count && worst <= tolerance,
             };
             let ended = if converged || (space.dim() >= free && found == count) {
-                Some(Ended::Converged)
+                Some(SearchEnded::Converged)
             } else if self.iterations >= self.options.max_iterations || space.dim() >= free {
-                Some(Ended::Limit)
+                Some(SearchEnded::Limit)
             } else if stall.of(worst, &theta) {
                 if worst < 0.5 * anew && stall.is_coarse(worst) {
                     // The stored products carry the rounding of many restarts, so they are made anew before the search
@@ -353,12 +355,12 @@ impl DavidsonSearch<'_, '_> {
                     anew = worst;
                     let best = space.vectors(&s, &targets)?;
                     before += space.products;
-                    space = Subspace::new(h, avoid.cloned(), block)?;
+                    space = SearchSubspace::new(h, avoid.cloned(), block)?;
                     space.extend(best)?;
-                    stall = Stall::new(h.dtype().epsilon());
+                    stall = ExpansionStall::new(h.dtype().epsilon());
                     continue;
                 }
-                Some(Ended::Stalled)
+                Some(SearchEnded::Stalled)
             } else {
                 None
             };
@@ -434,7 +436,7 @@ impl DavidsonSearch<'_, '_> {
 }
 
 /// Detects the limit of rounding: many expansions without progress, and a residual that products cannot resolve.
-struct Stall {
+struct ExpansionStall {
     expansions: usize,
     /// The residual when it last fell by a tenth or more.
     last: f64,
@@ -443,9 +445,9 @@ struct Stall {
     precision: f64,
 }
 
-impl Stall {
-    fn new(precision: f64) -> Stall {
-        Stall { expansions: 0, last: f64::INFINITY, norm: 0.0, precision }
+impl ExpansionStall {
+    fn new(precision: f64) -> ExpansionStall {
+        ExpansionStall { expansions: 0, last: f64::INFINITY, norm: 0.0, precision }
     }
 
     fn of(&mut self, residual: f64, theta: &[f64]) -> bool {
@@ -482,8 +484,8 @@ mod tests {
 
     use super::*;
     use crate::backend::cpu::Cpu;
-    use crate::backend::matrix::{Csr, Indices, Values};
-    use crate::operator::{Format, Stored};
+    use crate::backend::matrix::{Csr, Indices, MatrixValues};
+    use crate::operator::{MatrixFormat, StoredMatrix};
     use crate::task::Interrupt;
 
     fn chain(n: usize) -> Operator {
@@ -510,9 +512,14 @@ mod tests {
             row_start.push(columns.len());
         }
         let n = n + isolated.len();
-        let csr =
-            Csr { rows: n, cols: n, row_start, columns: Indices::U32(columns), values: Values::F64(values) };
-        Stored::from_csr(&device, csr, Format::Csr).expect("a chain")
+        let csr = Csr {
+            rows: n,
+            cols: n,
+            row_start,
+            columns: Indices::U32(columns),
+            values: MatrixValues::F64(values),
+        };
+        StoredMatrix::from_csr(&device, csr, MatrixFormat::Csr).expect("a chain")
     }
 
     #[test]
@@ -558,7 +565,7 @@ mod tests {
         let mut options = DavidsonOptions::new(1);
         options.tolerance = Some(1e-18);
         let eigen = davidson(&chain(101), options, &Task::default()).expect("an eigenpair");
-        assert!(eigen.ended == Ended::Stalled && eigen.iterations < 400, "{:?}", eigen.ended);
+        assert!(eigen.ended == SearchEnded::Stalled && eigen.iterations < 400, "{:?}", eigen.ended);
         assert!(eigen.residuals[0] < 1e-12, "{:?}", eigen.residuals);
     }
 

@@ -3,7 +3,7 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::moments::ALIKE;
-use crate::method::saved::Saved;
+use crate::method::saved::SavedTable;
 use crate::method::{Averaged, Provenance, Window};
 use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::{Operator, TAKE_SIZES};
@@ -122,7 +122,7 @@ impl Polynomials {
 }
 
 /// What the moments of one random vector are made of: mu_mn = factor <l|T_m B T_n|r>.
-struct Sides<'a> {
+struct MomentSides<'a> {
     h: &'a Operator,
     window: Window,
     /// The operator B.
@@ -132,7 +132,7 @@ struct Sides<'a> {
     factor: C64,
 }
 
-impl Sides<'_> {
+impl MomentSides<'_> {
     /// The moments, row-major in m. Orders of the right side are kept as many as the plan says, and for each such pass
     /// the left side begins anew. `advance` is called after each batch.
     fn moments(
@@ -287,7 +287,7 @@ impl DoubleMoments {
                 return Err(Error::numeric("a starting vector is zero"));
             }
             let left = acted.apply(&right)?;
-            let sides = Sides { h, window, between, left, right, factor: factor / norm };
+            let sides = MomentSides { h, window, between, left, right, factor: factor / norm };
             columns.push(sides.moments(count, &plan, &mut room, &mut || {
                 done += 1;
                 progress.advance(done)
@@ -354,7 +354,7 @@ impl DoubleMoments {
     /// # Errors
     /// Those of the table.
     pub fn to_table(&self) -> Result<Table> {
-        let table = Saved::columns(self.columns.iter().cloned().map(Series::Complex))?
+        let table = SavedTable::columns(self.columns.iter().cloned().map(Series::Complex))?
             .with_report("center", self.window.center)
             .with_report("half_width", self.window.half_width)
             .with_report("dimension", self.dim)
@@ -373,7 +373,7 @@ impl DoubleMoments {
     /// When the table is of something else.
     pub fn from_table(table: &Table) -> Result<Self> {
         let value = |key: &str| table.report().get(key);
-        let saved = Saved { table, what: "two-dimensional moments" };
+        let saved = SavedTable { table, what: "two-dimensional moments" };
         let window = saved.window()?;
         let label = value("label").and_then(serde_json::Value::as_str).unwrap_or_default();
         let columns = table

@@ -29,15 +29,15 @@ const FLOOR: f64 = 1e-9;
 const MOST_TERMS: usize = 1 << 16;
 
 /// A function's values at the Chebyshev points, whose number is a power of two.
-struct Samples {
+struct ChebyshevValues {
     values: Vec<C64>,
 }
 
-impl Samples {
-    fn of(window: Window, points: usize, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<Samples> {
+impl ChebyshevValues {
+    fn of(window: Window, points: usize, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<ChebyshevValues> {
         let step = std::f64::consts::PI / points as f64;
         let value = |j: usize| checked(window.energy((step * (j as f64 + 0.5)).cos()), f);
-        Ok(Samples { values: (0..points).map(value).collect::<Result<_>>()? })
+        Ok(ChebyshevValues { values: (0..points).map(value).collect::<Result<_>>()? })
     }
 
     /// The first coefficients, by Gauss-Chebyshev quadrature. This cosine transform follows from a Fourier transform
@@ -113,12 +113,12 @@ impl Expansion {
                 .hint("take one at least, and 2^24 at most"));
         }
         let mut points = (2 * terms).max(LOOKS / 2).next_power_of_two();
-        let mut samples = Samples::of(window, points, &mut f)?;
+        let mut samples = ChebyshevValues::of(window, points, &mut f)?;
         let mut coefficients = samples.coefficients(terms);
         // The series of a function with a jump never settles: then as many points as allowed are used.
         while points < MOST_TERMS {
             points *= 2;
-            samples = Samples::of(window, points, &mut f)?;
+            samples = ChebyshevValues::of(window, points, &mut f)?;
             let finer = samples.coefficients(terms);
             let off = coefficients.iter().zip(&finer).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
             coefficients = finer;
@@ -147,7 +147,7 @@ impl Expansion {
         let mut looks = None;
         let mut terms = 32;
         while terms <= MOST_TERMS {
-            let all = Samples::of(window, 2 * terms, &mut f)?.coefficients(terms);
+            let all = ChebyshevValues::of(window, 2 * terms, &mut f)?.coefficients(terms);
             if let Some(floor) = settled(&all, tolerance) {
                 let last = all.iter().rposition(|c| c.norm() > floor).unwrap_or(0);
                 let series = Expansion { window, coefficients: all[..=last].to_vec() };

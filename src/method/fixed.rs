@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Eigen;
-use crate::backend::{BlockVector, Distribution, Random};
+use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::Result;
 use crate::number::linalg::unitary_factor;
 use crate::number::philox::Stream;
@@ -65,8 +65,12 @@ pub(super) fn fixed(h: &Operator, mut found: Eigen, count: usize) -> Result<Eige
         return Ok(found);
     }
     let mut random = h.zeros(most)?;
-    let drawn =
-        Random { seed: 0, stream: Stream::Levels, first_column: 0, distribution: Distribution::Gaussian };
+    let drawn = Random {
+        seed: 0,
+        stream: Stream::Levels,
+        first_column: 0,
+        distribution: VectorDistribution::Gaussian,
+    };
     device.fill_random(&mut random, drawn)?;
     // A row for each vector found.
     let common = device.gram(&found.vectors, &random)?;

@@ -207,9 +207,9 @@ mod tests {
 
     use super::*;
     use crate::backend::cpu::Cpu;
-    use crate::backend::matrix::{Csr, Indices, Values};
+    use crate::backend::matrix::{Csr, Indices, MatrixValues};
     use crate::backend::{Device, Rows};
-    use crate::operator::{Format, Stored};
+    use crate::operator::{MatrixFormat, StoredMatrix};
     use crate::task::Interrupt;
 
     /// A chain of `n` sites with hopping one: its levels are 2 cos(pi k / (n + 1)).
@@ -220,9 +220,9 @@ mod tests {
             columns.extend([i.wrapping_sub(1), i + 1].iter().filter(|j| **j < n).map(|j| *j as u32));
             row_start.push(columns.len());
         }
-        let values = Values::F64(vec![1.0; columns.len()]);
+        let values = MatrixValues::F64(vec![1.0; columns.len()]);
         let csr = Csr { rows: n, cols: n, row_start, columns: Indices::U32(columns), values };
-        let h = Stored::from_csr(&device, csr, Format::Csr).unwrap();
+        let h = StoredMatrix::from_csr(&device, csr, MatrixFormat::Csr).unwrap();
         (device, h)
     }
 

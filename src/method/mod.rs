@@ -49,7 +49,7 @@ pub use bands::{
     chern_number, hilbert, occupied, polarizability, wannier_centres, wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;
-pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
+pub use davidson::{DavidsonOptions, Eigen, Preconditioner, SearchEnded, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};
 pub use evolve::{Evolved, evolve, steps_over};
 pub use expansion::{Expansion, clenshaw, polynomial};
@@ -63,7 +63,7 @@ pub use minmax::MinMax;
 pub use moments::Moments;
 pub use optical::OpticalConditions;
 pub use plane_wave::{geometry, k_path, momenta_fit, plane_waves};
-pub use record::{Averaged, Draw, Provenance};
+pub use record::{Averaged, Provenance, VectorDraw};
 pub use recorded::RecordedClenshaw;
 pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{
@@ -71,7 +71,7 @@ pub use solve::{
 };
 pub(crate) use solve::{begin, finished, gradient_steps, relative, residual, shifted_steps};
 pub(crate) use subspace::{Diagonalised, hermitian_eigen, orthonormal, orthonormal_columns, rayleigh_ritz};
-pub use transport::{Contact, Escape, Lead, Particle, Sample, SelfEnergyAt};
+pub use transport::{Contact, Escape, Lead, Particle, SelfEnergyAt, TransportSample};
 pub use units::unit_of;
 pub use window::Window;
 pub use zolotarev::Zolotarev;

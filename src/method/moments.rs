@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::saved::Saved;
+use crate::method::saved::SavedTable;
 use crate::method::{Averaged, DampingKernel, Provenance, Window, unit_of};
 use crate::number::{Series, Table, student};
 
@@ -88,7 +88,7 @@ impl Moments {
 
     /// One column per vector. The report holds the rest of what [`Moments::from_table`] needs.
     pub fn to_table(&self) -> Result<Table> {
-        let table = Saved::columns(self.columns.iter().cloned().map(Series::Real))?
+        let table = SavedTable::columns(self.columns.iter().cloned().map(Series::Real))?
             .with_report("lower", self.window.lower())
             .with_report("upper", self.window.upper())
             .with_report("center", self.window.center)
@@ -104,7 +104,7 @@ impl Moments {
     /// # Errors
     /// When the table is of something else.
     pub fn from_table(table: &Table) -> Result<Moments> {
-        let saved = Saved { table, what: "moments" };
+        let saved = SavedTable { table, what: "moments" };
         let window = saved.window()?;
         let columns: Result<Vec<Vec<f64>>> =
             table.columns().map(|(name, data)| Ok(data.numbers(name)?.as_real(name)?.to_vec())).collect();

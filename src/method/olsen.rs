@@ -8,7 +8,7 @@ use crate::number::C64;
 use crate::operator::{DiagonalOnDevice, Operator};
 
 /// What is known of an operator's diagonal.
-pub(super) struct Diagonal {
+pub(super) struct KnownDiagonal {
     /// On the device.
     pub(super) entries: BlockVector,
     pub(super) lowest: f64,
@@ -18,13 +18,13 @@ pub(super) struct Diagonal {
     pub(super) states: Vec<usize>,
 }
 
-impl Diagonal {
+impl KnownDiagonal {
     /// The diagonal of an operator that knows it, with the rows of its `lowest` lowest entries.
-    pub(super) fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
+    pub(super) fn of(h: &Operator, lowest: usize) -> Result<Option<KnownDiagonal>> {
         if lowest == 0
             && let Some(DiagonalOnDevice { entries, lowest, spread }) = h.diagonal_on_device()?
         {
-            return Ok(Some(Diagonal { entries, lowest, spread, states: Vec::new() }));
+            return Ok(Some(KnownDiagonal { entries, lowest, spread, states: Vec::new() }));
         }
         let Some(diagonal) = h.diagonal() else { return Ok(None) };
         let mut states: Vec<usize> = Vec::with_capacity(lowest + 1);
@@ -43,7 +43,7 @@ impl Diagonal {
         let spread = summed(&diagonal, |x| (x - mean).powi(2) / n).sqrt();
         let least = diagonal.par_iter().map(|x| x.re).reduce(|| f64::INFINITY, f64::min);
         let entries = h.device().upload(h.dtype().to_real(), h.rows(), 1, &diagonal)?;
-        Ok(Some(Diagonal { entries, lowest: least, spread, states }))
+        Ok(Some(KnownDiagonal { entries, lowest: least, spread, states }))
     }
 
     /// The smallest denominator |shift - D_i| of a correction.

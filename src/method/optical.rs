@@ -133,7 +133,8 @@ impl DoubleMoments {
         let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
         let w: Vec<f64> =
             (0..count * count).map(|i| mu[i].re * weight(i / count) * weight(i % count)).collect();
-        let own: Vec<Own> = omega.iter().map(|omega| Own::new(window, *omega, count, at)).collect();
+        let own: Vec<OwnPanels> =
+            omega.iter().map(|omega| OwnPanels::new(window, *omega, count, at)).collect();
         let rule = gauss_legendre();
         let through = Interpolation::new(&rule);
         // The scaled energy after absorption and what stands beside the series there, zero outside the window.
@@ -249,15 +250,15 @@ fn steps(window: Window, edge: f64, temperature: f64) -> impl Iterator<Item = f6
 }
 
 /// Where the panels of one frequency end besides those of all.
-struct Own {
+struct OwnPanels {
     /// The angle at which y enters the window.
     entry: f64,
     /// Ascending, the entry first.
     ends: Vec<f64>,
 }
 
-impl Own {
-    fn new(window: Window, omega: f64, count: usize, at: &OpticalConditions) -> Own {
+impl OwnPanels {
+    fn new(window: Window, omega: f64, count: usize, at: &OpticalConditions) -> OwnPanels {
         let entry = angle(window, window.upper() - omega);
         // T_n(y) turns with the root of the distance from the entry, faster than T_n(x) as long as that is small.
         let root = |k: usize| 4.0 * k as f64 / count as f64;
@@ -269,7 +270,7 @@ impl Own {
         }
         ends.sort_unstable_by(f64::total_cmp);
         ends.dedup();
-        Own { entry, ends }
+        OwnPanels { entry, ends }
     }
 
     /// The ends from the lower end of a panel to below its upper one.

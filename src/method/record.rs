@@ -10,7 +10,7 @@ use crate::operator::{Fingerprint, Operator};
 
 /// Random vectors of one seed, or unit vectors: number `first`, `first + step`, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Draw {
+pub struct VectorDraw {
     /// None for unit vectors, whose number is that of the row.
     seed: Option<u64>,
     first: u64,
@@ -18,15 +18,15 @@ pub struct Draw {
     count: u64,
 }
 
-impl Draw {
+impl VectorDraw {
     /// Random vector number `number` of a seed.
     pub fn random(seed: u64, number: u64) -> Self {
-        Draw { seed: Some(seed), first: number, step: 1, count: 1 }
+        VectorDraw { seed: Some(seed), first: number, step: 1, count: 1 }
     }
 
     /// The unit vector of a row.
     pub fn unit(row: usize) -> Self {
-        Draw { seed: None, first: row as u64, step: 1, count: 1 }
+        VectorDraw { seed: None, first: row as u64, step: 1, count: 1 }
     }
 
     fn has(&self, number: u64) -> bool {
@@ -34,16 +34,16 @@ impl Draw {
         number >= self.first && past.is_multiple_of(self.step) && past / self.step < self.count
     }
 
-    fn shares(&self, other: &Draw) -> bool {
+    fn shares(&self, other: &VectorDraw) -> bool {
         let (few, many) = if self.count <= other.count { (self, other) } else { (other, self) };
         few.seed == many.seed && (0..few.count).any(|k| many.has(few.first + k * few.step))
     }
 
     /// With one more vector, where it is the next one.
-    fn followed_by(&self, next: &Draw) -> Option<Draw> {
+    fn followed_by(&self, next: &VectorDraw) -> Option<VectorDraw> {
         let past = next.first.checked_sub(self.first).filter(|past| *past > 0)?;
         let step = if self.count == 1 { past } else { self.step };
-        (self.seed == next.seed && next.count == 1 && past == step * self.count).then_some(Draw {
+        (self.seed == next.seed && next.count == 1 && past == step * self.count).then_some(VectorDraw {
             step,
             count: self.count + 1,
             ..*self
@@ -57,7 +57,7 @@ pub struct Provenance {
     /// Fingerprints of the Hamiltonian and of the operators between the polynomials.
     operators: Vec<Fingerprint>,
     /// For each vector of the moments those that it is an average over; none where they are not known.
-    vectors: Vec<Vec<Draw>>,
+    vectors: Vec<Vec<VectorDraw>>,
 }
 
 impl Provenance {
@@ -66,14 +66,14 @@ impl Provenance {
     ///
     /// # Errors
     /// Those of a product.
-    pub fn of(operators: &[&Operator], vectors: &[Draw]) -> Result<Self> {
+    pub fn of(operators: &[&Operator], vectors: &[VectorDraw]) -> Result<Self> {
         let prints: Option<Vec<Fingerprint>> =
             operators.iter().map(|a| a.fingerprint()).collect::<Result<_>>()?;
         let vectors = vectors.iter().map(|draw| vec![*draw]).collect();
         Ok(Provenance { operators: prints.unwrap_or_default(), vectors })
     }
 
-    fn draws(&self, vector: usize) -> &[Draw] {
+    fn draws(&self, vector: usize) -> &[VectorDraw] {
         self.vectors.get(vector).map_or(&[], Vec::as_slice)
     }
 
@@ -133,7 +133,7 @@ impl Provenance {
     pub fn mixed(&self, other: &Provenance, weight: f64) -> Provenance {
         let known = self.operators.len() == other.operators.len();
         let operators = self.operators.iter().zip(&other.operators).filter(|_| known);
-        let together = |(a, b): (&Vec<Draw>, &Vec<Draw>)| {
+        let together = |(a, b): (&Vec<VectorDraw>, &Vec<VectorDraw>)| {
             let mut all = a.clone();
             for draw in b {
                 match all.pop() {
@@ -162,7 +162,7 @@ impl Provenance {
     pub fn to_json(&self) -> Value {
         let operators: Vec<[f64; 4]> = self.operators.iter().map(Fingerprint::numbers).collect();
         // Seeds have 64 bits, more than a number has in many readers of JSON.
-        let draw = |d: &Draw| json!([d.seed.map(|seed| seed.to_string()), d.first, d.step, d.count]);
+        let draw = |d: &VectorDraw| json!([d.seed.map(|seed| seed.to_string()), d.first, d.step, d.count]);
         let vectors: Vec<Vec<Value>> =
             self.vectors.iter().map(|all| all.iter().map(draw).collect()).collect();
         json!({ "operators": operators, "vectors": vectors })
@@ -191,7 +191,7 @@ impl Provenance {
                 Value::Null => None,
                 seed => Some(seed.as_str()?.parse().ok()?),
             };
-            let draw = Draw { seed, first: at(1)?, step: at(2)?, count: at(3)? };
+            let draw = VectorDraw { seed, first: at(1)?, step: at(2)?, count: at(3)? };
             // Numbers of vectors have 32 bits.
             let small = [draw.first, draw.step, draw.count].iter().all(|n| *n <= 1 << 32);
             (small && draw.step > 0).then_some(draw)
@@ -321,21 +321,35 @@ mod tests {
     fn progressions_share_what_sets_of_numbers_do() {
         for code in 0..4000_u64 {
             let digit = |k: u32, n: u64| code / 6_u64.pow(k) % n;
-            let a = Draw { seed: Some(1), first: digit(0, 6), step: 1 + digit(1, 3), count: 1 + digit(2, 4) };
-            let b = Draw { seed: Some(1), first: digit(3, 5), step: 1 + digit(4, 4), count: 1 + digit(1, 5) };
-            let set = |d: &Draw| (0..d.count).map(|k| d.first + k * d.step).collect::<Vec<_>>();
+            let a = VectorDraw {
+                seed: Some(1),
+                first: digit(0, 6),
+                step: 1 + digit(1, 3),
+                count: 1 + digit(2, 4),
+            };
+            let b = VectorDraw {
+                seed: Some(1),
+                first: digit(3, 5),
+                step: 1 + digit(4, 4),
+                count: 1 + digit(1, 5),
+            };
+            let set = |d: &VectorDraw| (0..d.count).map(|k| d.first + k * d.step).collect::<Vec<_>>();
             let both = set(&a).iter().any(|n| set(&b).contains(n));
             assert_eq!(a.shares(&b), both, "{a:?} {b:?}");
-            assert!(!a.shares(&Draw { seed: Some(2), ..b }) && !a.shares(&Draw { seed: None, ..b }));
+            assert!(
+                !a.shares(&VectorDraw { seed: Some(2), ..b }) && !a.shares(&VectorDraw { seed: None, ..b })
+            );
         }
     }
 
     #[test]
     fn numbers_in_steps_are_one_progression() {
-        let of =
-            |number| Provenance { vectors: vec![vec![Draw::random(7, number)]], ..Provenance::default() };
+        let of = |number| Provenance {
+            vectors: vec![vec![VectorDraw::random(7, number)]],
+            ..Provenance::default()
+        };
         let record = [9, 13, 17].into_iter().fold(of(5), |all, n| all.mixed(&of(n), 0.5));
-        assert_eq!(record.vectors, [[Draw { seed: Some(7), first: 5, step: 4, count: 4 }]]);
+        assert_eq!(record.vectors, [[VectorDraw { seed: Some(7), first: 5, step: 4, count: 4 }]]);
         let odd = record.mixed(&of(20), 0.5);
         assert_eq!(odd.vectors[0].len(), 2, "20 is not the next one");
         assert!(

@@ -3,12 +3,12 @@
 //! CPC 93 (1996) 33); or subspace iteration with a Chebyshev filter, which needs fewer steps where products come in
 //! blocks (Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219 (2006) 172).
 
-use crate::backend::{BlockVector, Device, Distribution, Random, Update};
+use crate::backend::{BlockVector, Device, Random, Update, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::method::fixed::{fixed, joint, width};
 use crate::method::subspace::{orthonormal, rayleigh_ritz};
 use crate::method::units::{Units, countable, positive};
-use crate::method::{Eigen, Ended, Window};
+use crate::method::{Eigen, SearchEnded, Window};
 use crate::number::C64;
 use crate::number::philox::Stream;
 use crate::operator::{Operator, not_finite};
@@ -101,7 +101,7 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         // Where values are so uneven that no polynomial tells the last of them from what lies above, the search ends by
         // gradients.
         RitzMethod::Chebyshev => match filters(&mut span, options, task)? {
-            Ended::Stalled => gradients(&mut span, options, task)?,
+            SearchEnded::Stalled => gradients(&mut span, options, task)?,
             ended => ended,
         },
     };
@@ -145,7 +145,7 @@ struct RitzVectors {
 impl RitzVectors {
     /// A span of `width` vectors: those given, and random ones for the rest.
     fn new(a: &Operator, x: Option<BlockVector>, width: usize, options: &RitzOptions) -> Result<RitzVectors> {
-        let distribution = Distribution::Gaussian;
+        let distribution = VectorDistribution::Gaussian;
         let mut random = Random { seed: options.seed, stream: Stream::Start, first_column: 0, distribution };
         let x = match x {
             Some(x) => x,
@@ -220,19 +220,19 @@ impl RitzVectors {
 }
 
 /// Detects residuals that rounding keeps from falling: many sweeps have not lowered them.
-struct Stall {
+struct SweepStall {
     sweeps: usize,
     /// The residual when it last fell by a tenth or more.
     last: f64,
 }
 
-impl Default for Stall {
+impl Default for SweepStall {
     fn default() -> Self {
-        Stall { sweeps: 0, last: f64::INFINITY }
+        SweepStall { sweeps: 0, last: f64::INFINITY }
     }
 }
 
-impl Stall {
+impl SweepStall {
     fn of(&mut self, residual: f64) -> bool {
         // A slow search has not stalled: its fall is judged over many sweeps.
         self.sweeps += 1;
@@ -244,25 +244,25 @@ impl Stall {
 }
 
 /// Conjugate gradients for one vector after the other, in cycles.
-fn gradients(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<Ended> {
+fn gradients(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<SearchEnded> {
     let progress = task.start("Ritz functional", options.max_products);
-    let mut stall = Stall::default();
+    let mut stall = SweepStall::default();
     let mut looks = 0;
     loop {
         let worst = options.worst(&span.residuals);
         let tolerance = span.goal();
         if worst <= tolerance {
             if looks >= LOOKS || !look_below(span, options, task)? {
-                return Ok(Ended::Converged);
+                return Ok(SearchEnded::Converged);
             }
             looks += 1;
             continue;
         }
         if stall.of(worst) {
-            return Ok(Ended::Stalled);
+            return Ok(SearchEnded::Stalled);
         }
         if span.products >= options.max_products {
-            return Ok(Ended::Limit);
+            return Ok(SearchEnded::Limit);
         }
         let mut moved = false;
         for k in 0..options.sure.min(span.x.columns()) {
@@ -279,7 +279,11 @@ fn gradients(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Resu
         let after = options.worst(&span.residuals);
         if !moved && after >= before && after > span.goal() {
             // At the limit of rounding no step lowers the functional.
-            return Ok(if span.products >= options.max_products { Ended::Limit } else { Ended::Stalled });
+            return Ok(if span.products >= options.max_products {
+                SearchEnded::Limit
+            } else {
+                SearchEnded::Stalled
+            });
         }
     }
 }
@@ -401,24 +405,24 @@ fn descend(span: &mut RitzVectors, k: usize, goal: f64, options: &RitzOptions, t
 
 /// Subspace iteration with a Chebyshev filter: each sweep damps the spectrum above the largest Ritz value of the
 /// span.
-fn filters(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<Ended> {
+fn filters(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result<SearchEnded> {
     let a = span.a.clone();
     let device = a.device().clone();
     let mut upper = Window::lanczos(&a, 40, 0.02, options.seed, &task.quiet())?.upper();
     let progress = task.start("Chebyshev filter", options.max_products);
-    let mut stall = Stall::default();
+    let mut stall = SweepStall::default();
     let width = span.x.columns();
     let growth: f64 = if a.dtype().is_single() { 1e3 } else { 1e6 };
     loop {
         let worst = options.worst(&span.residuals);
         if worst <= span.goal() || width == a.dim() {
-            return Ok(Ended::Converged);
+            return Ok(SearchEnded::Converged);
         }
         if stall.of(worst) {
-            return Ok(Ended::Stalled);
+            return Ok(SearchEnded::Stalled);
         }
         if span.products >= options.max_products {
-            return Ok(Ended::Limit);
+            return Ok(SearchEnded::Limit);
         }
         progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         let (lowest, highest) = (span.values[0], span.values[span.values.len() - 1]);
@@ -447,7 +451,7 @@ fn filters(span: &mut RitzVectors, options: &RitzOptions, task: &Task) -> Result
         let gap = ((top - wanted) / (upper - top)).max(1e-5).sqrt();
         let (center, half) = (0.5 * (upper + top), 0.5 * (upper - top));
         if !(half > 0.0) {
-            return Ok(Ended::Stalled);
+            return Ok(SearchEnded::Stalled);
         }
         // The growth is limited, since a vector that grows too much hides the others in its rounding. Converged
         // vectors are projected out again.
@@ -486,16 +490,16 @@ mod tests {
 
     use super::*;
     use crate::backend::cpu::Cpu;
-    use crate::backend::matrix::{Csr, Indices, Values};
-    use crate::operator::{Format, Stored};
+    use crate::backend::matrix::{Csr, Indices, MatrixValues};
+    use crate::operator::{MatrixFormat, StoredMatrix};
     use crate::task::Interrupt;
 
     /// A ring of n sites: 2 - 2 cos k.
     fn ring(n: usize) -> Operator {
-        stored(n, Values::F64)
+        stored(n, MatrixValues::F64)
     }
 
-    fn stored<T: From<i8>>(n: usize, kept: impl Fn(Vec<T>) -> Values) -> Operator {
+    fn stored<T: From<i8>>(n: usize, kept: impl Fn(Vec<T>) -> MatrixValues) -> Operator {
         let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
         let (mut row_start, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in 0..n {
@@ -508,13 +512,13 @@ mod tests {
             row_start.push(columns.len());
         }
         let csr = Csr { rows: n, cols: n, row_start, columns: Indices::U32(columns), values: kept(values) };
-        Stored::from_csr(&device, csr, Format::Csr).unwrap()
+        StoredMatrix::from_csr(&device, csr, MatrixFormat::Csr).unwrap()
     }
 
     /// The tolerance is below rounding: the search ends long before its limit of products.
     #[test]
     fn both_ways_end_where_rounding_rules() {
-        let h = stored(64, Values::F32);
+        let h = stored(64, MatrixValues::F32);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
             let options = RitzOptions { tolerance: Some(1e-12), ..RitzOptions::new(3, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();

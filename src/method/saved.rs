@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 use crate::number::{Series, Table};
 
 /// A table that may be one of moments.
-pub(super) struct Saved<'a> {
+pub(super) struct SavedTable<'a> {
     pub table: &'a Table,
     /// What it should be of, in words.
     pub what: &'a str,
 }
 
-impl Saved<'_> {
+impl SavedTable<'_> {
     /// A column for each vector.
     pub fn columns(vectors: impl Iterator<Item = Series>) -> Result<Table> {
         Table::from_columns(vectors.enumerate().map(|(i, vector)| (format!("vector_{i}"), vector)))

@@ -11,7 +11,7 @@ const WIDE: usize = 32;
 
 /// The basis. Columns are ordered as the blocks were added. Blocks of one column each are processed together, in few
 /// passes over memory, as sweeps of DMRG need it.
-pub(super) struct Subspace {
+pub(super) struct SearchSubspace {
     h: Operator,
     basis: Vec<BlockVector>,
     images: Vec<BlockVector>,
@@ -24,7 +24,7 @@ pub(super) struct Subspace {
     pub products: usize,
 }
 
-impl Subspace {
+impl SearchSubspace {
     /// An empty basis that will grow by blocks of `width` columns at most.
     pub fn new(h: &Operator, avoid: Option<BlockVector>, width: usize) -> Result<Self> {
         let avoid = match avoid {
@@ -32,7 +32,7 @@ impl Subspace {
             avoid => avoid.into_iter().collect(),
         };
         let (basis, images, projected) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Subspace { h: h.clone(), basis, images, projected, dim: 0, avoid, products: 0 })
+        Ok(SearchSubspace { h: h.clone(), basis, images, projected, dim: 0, avoid, products: 0 })
     }
 
     pub fn dim(&self) -> usize {

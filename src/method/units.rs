@@ -2,7 +2,7 @@
 //! 1e-19 (joules) every residual would be below a tolerance of 1e-9, and squares of residuals would underflow.
 
 use super::Eigen;
-use crate::backend::{Distribution, Random};
+use crate::backend::{Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::philox::Stream;
@@ -110,8 +110,12 @@ fn with_unit(h: &Operator, unit: f64) -> Operator {
 
 /// |H x| for a random x of length one.
 fn measured(h: &Operator) -> Result<f64> {
-    let random =
-        Random { seed: 0, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
+    let random = Random {
+        seed: 0,
+        stream: Stream::Start,
+        first_column: 0,
+        distribution: VectorDistribution::Gaussian,
+    };
     let mut x = h.zeros(1)?;
     h.device().fill_random(&mut x, random)?;
     let mut y = h.zeros(1)?;

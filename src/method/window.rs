@@ -4,7 +4,7 @@ use std::fmt;
 
 use faer::Mat;
 
-use crate::backend::{BlockVector, Distribution, Random};
+use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType, hermitian};
@@ -155,18 +155,18 @@ const WIDER: &str = "use a wider window, or one that Lanczos' method finds";
 const LOOK: usize = 24;
 
 /// Both ends of a spectrum by Lanczos' method.
-struct Limits {
+struct SpectrumEnds {
     /// The extreme Ritz values, which lie inside.
     reached: (f64, f64),
     /// These minus and plus their residual norms.
     safe: (f64, f64),
 }
 
-fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<Limits> {
+fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<SpectrumEnds> {
     let device = h.device();
     let steps = steps.clamp(2, h.dim().max(2));
     let random =
-        Random { seed, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
+        Random { seed, stream: Stream::Start, first_column: 0, distribution: VectorDistribution::Gaussian };
     let mut v = h.zeros(1)?;
     device.fill_random(&mut v, random)?;
     let mut before = h.zeros(1)?;
@@ -206,7 +206,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
     let reached = (values[0], values[n - 1]);
     let off = |k: usize| residual * vectors[(n - 1, k)].abs();
     let safe = (reached.0 - off(0), reached.1 + off(n - 1));
-    Ok(Limits { reached, safe })
+    Ok(SpectrumEnds { reached, safe })
 }
 
 /// Eigenvalues of the tridiagonal matrix that Lanczos' method makes, ascending, and its eigenvectors as columns.

@@ -108,7 +108,7 @@ pub fn add_transposed_times<S: Amplitude>(a: &[S], b: &[S], c: &mut [S], k: usiz
 }
 
 /// What an LU decomposition gives: `ln |det|`, the phase of det, and the transposed inverse, row-major.
-pub struct Inverse<S> {
+pub struct SlaterInverse<S> {
     /// `ln |det A|`.
     pub log: f64,
     /// `det A / |det A|`.
@@ -167,7 +167,7 @@ pub(super) fn no_orbital() -> Error {
 ///
 /// # Errors
 /// When the matrix is singular to working precision or an entry is not finite.
-pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
+pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<SlaterInverse<S>> {
     if a.iter().any(|x| !x.finite()) {
         return Err(no_orbital());
     }
@@ -178,7 +178,7 @@ pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
     task::apart(move || inverse_of(&own, n))
 }
 
-fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
+fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<SlaterInverse<S>> {
     let singular = || Error::numeric(format!("the {n} x {n} Slater matrix is singular"));
     let lu = MatRef::from_row_major_slice(a, n, n).partial_piv_lu();
     let pivots = (0..n).map(|i| lu.U().get(i, i).modulus());
@@ -197,7 +197,7 @@ fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
     if transposed.iter().any(|x| !x.finite()) {
         return Err(singular());
     }
-    Ok(Inverse { log, phase, transposed })
+    Ok(SlaterInverse { log, phase, transposed })
 }
 
 /// Solves `a x = b` for the rows of `b` (n x m, row-major), `a` n x n.

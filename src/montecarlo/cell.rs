@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::vectors::{cross, dot, length};
-use crate::backend::walkers::Images;
+use crate::backend::walkers::NearestImages;
 use crate::error::{Error, Result};
 
 /// A parallelepiped that repeats in three directions; lengths in bohr.
@@ -12,7 +12,7 @@ pub struct SimulationCell {
     vectors: [[f64; 3]; 3],
     reciprocal: [[f64; 3]; 3],
     volume: f64,
-    images: Images,
+    images: NearestImages,
 }
 
 /// Most cells in Ewald's sum over images; only vectors whose lengths differ by some factor of 10^4 need more.
@@ -109,7 +109,7 @@ impl SimulationCell {
             vectors,
             reciprocal,
             volume,
-            images: Images {
+            images: NearestImages {
                 reduced,
                 dual,
                 faces: if box_like { Vec::new() } else { faces },
@@ -166,7 +166,7 @@ impl SimulationCell {
     }
 
     /// The data for the search of the nearest image.
-    pub fn images(&self) -> &Images {
+    pub fn images(&self) -> &NearestImages {
         &self.images
     }
 
@@ -177,7 +177,7 @@ impl SimulationCell {
 
     /// The shortest vector that differs from this one by a lattice vector.
     pub fn minimum_image(&self, vector: [f64; 3]) -> [f64; 3] {
-        let Images { reduced, dual, faces, radius } = &self.images;
+        let NearestImages { reduced, dual, faces, radius } = &self.images;
         let n = dual.map(|d| nearest_whole(dot(d, vector)));
         let shift = combine(n, reduced);
         let mut inside = [vector[0] - shift[0], vector[1] - shift[1], vector[2] - shift[2]];

@@ -33,15 +33,15 @@ pub struct Ion {
 
 /// A periodic potential as a Fourier sum `V(r) = sum_G V_G exp(i G . r)`.
 #[derive(Debug, Clone)]
-pub struct Potential {
+pub struct CrystalPotential {
     cell: SimulationCell,
     /// One of each pair G, -G; the other has the complex conjugate.
     terms: Vec<([i32; 3], C64)>,
 }
 
-impl Potential {
-    pub fn zero(cell: &SimulationCell) -> Potential {
-        Potential { cell: cell.clone(), terms: Vec::new() }
+impl CrystalPotential {
+    pub fn zero(cell: &SimulationCell) -> CrystalPotential {
+        CrystalPotential { cell: cell.clone(), terms: Vec::new() }
     }
 
     /// From `V_G` at the reciprocal vectors with `|G|^2 <= most`.
@@ -49,7 +49,7 @@ impl Potential {
         cell: &SimulationCell,
         most: f64,
         mut v: impl FnMut([f64; 3]) -> Result<C64>,
-    ) -> Result<Potential> {
+    ) -> Result<CrystalPotential> {
         let mut terms = Vec::new();
         for n in within(cell, [0.0; 3], most).into_iter().filter(upper) {
             let z = v(wave_vector(cell, n.map(f64::from)))?;
@@ -61,7 +61,7 @@ impl Potential {
                 terms.push((n, z));
             }
         }
-        Ok(Potential { cell: cell.clone(), terms })
+        Ok(CrystalPotential { cell: cell.clone(), terms })
     }
 
     /// `V_G` at G = sum n_a b_a.
@@ -111,7 +111,7 @@ pub struct Crystal {
     cell: SimulationCell,
     ions: Arc<Vec<Ion>>,
     electrons: usize,
-    potential: Arc<Potential>,
+    potential: Arc<CrystalPotential>,
 }
 
 impl Crystal {
@@ -125,7 +125,7 @@ impl Crystal {
         repeat: [usize; 3],
         basis: &[Ion],
         electrons: usize,
-        potential: Potential,
+        potential: CrystalPotential,
     ) -> Result<Crystal> {
         let cells = repeat.iter().try_fold(1usize, |n, &r| n.checked_mul(r)).unwrap_or(usize::MAX);
         if cells == 0 || cells > MOST_CELLS {
@@ -184,7 +184,7 @@ impl Crystal {
         let unit = 2.0 * std::f64::consts::PI / a;
         let [s3, s8, s11] = row.symmetric;
         let [a3, a4, a11] = row.antisymmetric;
-        let potential = Potential::from_fourier(&primitive, 11.5 * unit * unit, |g| {
+        let potential = CrystalPotential::from_fourier(&primitive, 11.5 * unit * unit, |g| {
             let (s, t) = match (square(g) / (unit * unit)).round() as i64 {
                 3 => (s3, a3),
                 4 => (0.0, a4),
@@ -214,7 +214,7 @@ impl Crystal {
         }
         let edge = rs * (4.0 * std::f64::consts::PI * electrons as f64 / 3.0).cbrt();
         let cell = SimulationCell::cubic(edge)?;
-        let none = Potential::zero(&cell);
+        let none = CrystalPotential::zero(&cell);
         Crystal::new("electron gas", cell, [1; 3], &[], electrons, none)
     }
 
@@ -246,7 +246,7 @@ impl Crystal {
     }
 
     /// The potential on an electron, a Fourier sum over the primitive cell's reciprocal lattice.
-    pub fn potential(&self) -> &Potential {
+    pub fn potential(&self) -> &CrystalPotential {
         &self.potential
     }
 

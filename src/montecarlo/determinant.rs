@@ -197,7 +197,7 @@ fn singular(n: usize) -> Error {
 
 /// Rows and columns of a matrix that change together.
 #[derive(Debug, Clone, Default)]
-pub struct Change<S> {
+pub struct RowColumnChange<S> {
     /// Numbers of the rows.
     pub rows: Vec<usize>,
     /// Their new entries in the columns that stay, row after row; entries in columns that change do not matter.
@@ -219,7 +219,7 @@ const SOUND: f64 = 1e-4;
 /// columns of R, x and the unit rows of C. No step divides by the factors of single rows, which may vanish.
 impl<S: Amplitude> Determinant<S> {
     /// `A^-1 y` for the new columns, each n numbers.
-    fn images(&self, change: &Change<S>) -> Vec<S> {
+    fn images(&self, change: &RowColumnChange<S>) -> Vec<S> {
         let n = self.n;
         let mut images = vec![S::default(); change.in_columns.len()];
         for (y, image) in change.in_columns.chunks_exact(n).zip(images.chunks_exact_mut(n)) {
@@ -231,7 +231,7 @@ impl<S: Amplitude> Determinant<S> {
     }
 
     /// The matrix W, given `A^-1 y`.
-    fn complement(&self, change: &Change<S>, images: &[S]) -> Vec<S> {
+    fn complement(&self, change: &RowColumnChange<S>, images: &[S]) -> Vec<S> {
         let (n, kr, kc) = (self.n, change.rows.len(), change.columns.len());
         let k = kr + kc;
         let mut w = vec![S::default(); k * k];
@@ -250,7 +250,7 @@ impl<S: Amplitude> Determinant<S> {
     }
 
     /// The factor by which the determinant changes; no updates may be gathered.
-    pub fn change_ratio(&self, change: &Change<S>) -> S {
+    pub fn change_ratio(&self, change: &RowColumnChange<S>) -> S {
         debug_assert!(self.u.is_empty());
         let n = self.n;
         if let ([], [column]) = (change.rows.as_slice(), change.columns.as_slice()) {
@@ -282,7 +282,7 @@ impl<S: Amplitude> Determinant<S> {
     ///
     /// # Errors
     /// When the new matrix is singular; nothing has changed then.
-    pub fn apply(&mut self, change: &Change<S>) -> Result<()> {
+    pub fn apply(&mut self, change: &RowColumnChange<S>) -> Result<()> {
         self.flush();
         let (n, kr, kc) = (self.n, change.rows.len(), change.columns.len());
         let k = kr + kc;
@@ -472,7 +472,7 @@ mod tests {
             }
             let twin = Determinant::new(new, n, 1).unwrap();
             let expected = twin.phase / det.phase * S::real((twin.log - det.log).exp());
-            let change = Change { rows, in_rows, columns, in_columns, corner };
+            let change = RowColumnChange { rows, in_rows, columns, in_columns, corner };
             let ratio = det.change_ratio(&change);
             assert!(
                 (ratio - expected).modulus() < 1e-10 * expected.modulus(),
@@ -495,7 +495,7 @@ mod tests {
         changes::<C64>();
         let mut det = Determinant::new(random::<f64>(16, 1), 4, 1).unwrap();
         let (before, same) = (det.rows.clone(), det.row(0).to_vec());
-        let change = Change { rows: vec![2], in_rows: same, ..Change::default() };
+        let change = RowColumnChange { rows: vec![2], in_rows: same, ..RowColumnChange::default() };
         assert!(det.change_ratio(&change).abs() < 1e-13 && det.apply(&change).is_err());
         assert_eq!(det.rows, before);
     }

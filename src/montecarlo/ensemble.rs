@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::scheme::Draws;
+use super::scheme::SweepDraws;
 use crate::backend::walkers::Swept;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory;
-use crate::ranks::{self, Told};
+use crate::ranks::{self, Broadcast};
 use crate::task::{self, Interrupt};
 
 /// The inverse matrices are computed anew after so many sweeps.
@@ -21,7 +21,7 @@ const FRESH: u64 = 32;
 /// A wave function as walkers sample it.
 pub trait System: Send + Sync + Sized {
     /// Positions of the electrons.
-    type Places: Clone + Send + Sync + Told;
+    type Places: Clone + Send + Sync + Broadcast;
     /// Positions, and the determinants and inverse matrices there.
     type State: Clone + Send + Sync;
     type Start: Sync;
@@ -70,7 +70,7 @@ pub trait System: Send + Sync + Sized {
         &self,
         state: &mut Self::State,
         sweep: &Self::Sweep,
-        draws: &Draws,
+        draws: &SweepDraws,
         interrupt: &Interrupt,
     ) -> Result<usize>;
     /// The shares of the ranks, by which walkers are given to them; none if they are equal.
@@ -124,7 +124,7 @@ pub struct Ensemble<C: System> {
 
 /// What a file holds of walkers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Saved<P> {
+pub struct SavedWalkers<P> {
     /// Key of the random numbers.
     pub seed: u64,
     pub sweep: u64,
@@ -138,7 +138,7 @@ impl<C: System> Ensemble<C> {
     /// # Errors
     /// When the wave function vanishes wherever a walker is put.
     pub fn new(psi: Arc<C>, count: usize, seed: u64, start: &C::Start) -> Result<Ensemble<C>> {
-        if psi.count() >= Draws::MOST {
+        if psi.count() >= SweepDraws::MOST {
             return Err(Error::input(format!("{} electrons", psi.count())).hint("there can be two million"));
         }
         if count == 0 || count > 1 << 24 {
@@ -152,7 +152,7 @@ impl<C: System> Ensemble<C> {
                 let found = stop.during(|| psi.state(psi.random(start, seed, walker, attempt)));
                 match found.and_then(|state| psi.good_start(&state).map(|()| state)) {
                     Ok(state) => return Ok(state),
-                    Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+                    Err(e) if e.kind() == ErrorKind::Interrupted => return Err(e),
                     Err(e) => last = Some(e),
                 }
             }
@@ -184,7 +184,7 @@ impl<C: System> Ensemble<C> {
     ///
     /// # Errors
     /// When there are none, their places are not of as many electrons, or the wave function vanishes there.
-    pub fn restored(psi: Arc<C>, saved: Saved<C::Places>) -> Result<Ensemble<C>> {
+    pub fn restored(psi: Arc<C>, saved: SavedWalkers<C::Places>) -> Result<Ensemble<C>> {
         if saved.places.is_empty() {
             return Err(Error::input("no walkers where some were saved"));
         }
@@ -209,10 +209,10 @@ impl<C: System> Ensemble<C> {
     ///
     /// # Errors
     /// When a walker sits on a node.
-    pub fn save(&mut self) -> Result<Saved<C::Places>> {
+    pub fn save(&mut self) -> Result<SavedWalkers<C::Places>> {
         self.refresh()?;
         let places = self.places()?;
-        Ok(Saved { seed: self.seed, sweep: self.sweep, places })
+        Ok(SavedWalkers { seed: self.seed, sweep: self.sweep, places })
     }
 
     pub fn psi(&self) -> &Arc<C> {
@@ -244,7 +244,7 @@ impl<C: System> Ensemble<C> {
     ///
     /// # Errors
     /// When a walker sits on a node, those of `f`, and when the user stops the work.
-    pub fn each<R: Told + Send>(
+    pub fn each<R: Broadcast + Send>(
         &mut self,
         f: impl Fn(usize, &C::State) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
@@ -371,7 +371,7 @@ impl<C: System> Ensemble<C> {
             let (mut moved, mut off) = (0, 0.0);
             for number in from..from + count {
                 interrupt.check()?;
-                let draws = Draws { seed, walker: first + k as u32, sweep: number };
+                let draws = SweepDraws { seed, walker: first + k as u32, sweep: number };
                 moved += psi.sweep(walker, sweep, &draws, interrupt)? as u64;
                 if (number + 1).is_multiple_of(FRESH) {
                     off = f64::max(off, psi.refresh(walker)?);

@@ -10,11 +10,11 @@ use super::resident::OnDevice;
 use super::vectors::{length, minus};
 use super::walkers::Walkers;
 use super::wavefunction::{Configuration, SlaterJastrow};
-use super::{Ewald, Potential, SimulationCell};
-use crate::backend::walkers::{Energies, EnergySpec, Pairs, Waves};
+use super::{CrystalPotential, Ewald, SimulationCell};
+use crate::backend::walkers::{EnergySpec, PairEnergy, PotentialWaves, WalkerEnergies};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::ranks::{self, Told};
+use crate::ranks::{self, Broadcast};
 
 /// A potential that every electron feels.
 pub trait External: Send + Sync {
@@ -37,7 +37,7 @@ pub trait External: Send + Sync {
     }
 
     /// Its Fourier sum for a backend, if it is one.
-    fn waves(&self) -> Option<Waves> {
+    fn waves(&self) -> Option<PotentialWaves> {
         None
     }
 }
@@ -64,12 +64,12 @@ pub trait Repulsion: Send + Sync {
     }
 
     /// Its form for a backend whose electrons live in this cell; none if backends do not know it.
-    fn spec(&self, _cell: &SimulationCell) -> Option<Pairs> {
+    fn spec(&self, _cell: &SimulationCell) -> Option<PairEnergy> {
         None
     }
 }
 
-impl External for Potential {
+impl External for CrystalPotential {
     fn at(&self, point: [f64; 3]) -> f64 {
         self.sum(&[point])
     }
@@ -79,15 +79,18 @@ impl External for Potential {
     }
 
     fn cell(&self) -> Option<&SimulationCell> {
-        Some(Potential::cell(self))
+        Some(CrystalPotential::cell(self))
     }
 
-    fn waves(&self) -> Option<Waves> {
+    fn waves(&self) -> Option<PotentialWaves> {
         let term = |(n, v): &([i32; 3], C64)| {
             let twice = if n == &[0; 3] { 1.0 } else { 2.0 };
             (*n, [twice * v.re, twice * v.im])
         };
-        Some(Waves { inverse: self.cell().inverse(), terms: self.terms().iter().map(term).collect() })
+        Some(PotentialWaves {
+            inverse: self.cell().inverse(),
+            terms: self.terms().iter().map(term).collect(),
+        })
     }
 }
 
@@ -116,8 +119,8 @@ impl Repulsion for Periodic {
         Some(self.sums.cell())
     }
 
-    fn spec(&self, cell: &SimulationCell) -> Option<Pairs> {
-        (self.sums.cell() == cell).then(|| Pairs::Ewald(self.sums.sums()))
+    fn spec(&self, cell: &SimulationCell) -> Option<PairEnergy> {
+        (self.sums.cell() == cell).then(|| PairEnergy::Ewald(self.sums.sums()))
     }
 }
 
@@ -223,8 +226,8 @@ impl Repulsion for Truncated {
         Some(&self.cell)
     }
 
-    fn spec(&self, cell: &SimulationCell) -> Option<Pairs> {
-        (self.cell == *cell).then_some(Pairs::Truncated)
+    fn spec(&self, cell: &SimulationCell) -> Option<PairEnergy> {
+        (self.cell == *cell).then_some(PairEnergy::Truncated)
     }
 }
 
@@ -252,7 +255,7 @@ pub struct LocalEnergy {
     pub interaction: f64,
 }
 
-impl Told for LocalEnergy {
+impl Broadcast for LocalEnergy {
     fn bytes(&self) -> Vec<u8> {
         [self.kinetic, self.external, self.interaction].bytes()
     }
@@ -386,7 +389,7 @@ impl Hamiltonian {
             ..self.clone()
         };
         let energies = resident.energies(&EnergySpec { external, pairs })?;
-        let one = |(energies, positions): (&Energies, &Vec<[f64; 3]>)| {
+        let one = |(energies, positions): (&WalkerEnergies, &Vec<[f64; 3]>)| {
             let (external, interaction) = rest.potential(positions);
             LocalEnergy {
                 kinetic: energies.kinetic,

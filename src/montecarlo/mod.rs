@@ -25,14 +25,14 @@ mod wavefunction;
 mod waves;
 
 pub use cell::SimulationCell;
-pub use crystal::{Crystal, Ion, Potential};
+pub use crystal::{Crystal, CrystalPotential, Ion};
 pub use elementary::{Exponentials, Oscillator};
-pub use ensemble::{Ensemble, Saved, System};
+pub use ensemble::{Ensemble, SavedWalkers, System};
 pub use ewald::Ewald;
 pub use hamiltonian::{
     Coulomb, External, Hamiltonian, Ions, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
 };
 pub use orbitals::{Derivatives, Orbitals};
-pub use scheme::{Proposal, Scheme, Screen, Sweep};
-pub use walkers::{Start, Walkers};
-pub use wavefunction::{Configuration, Product, SlaterJastrow};
+pub use scheme::{Proposal, Scheme, ScreenRule, Sweep};
+pub use walkers::{WalkerStart, Walkers};
+pub use wavefunction::{Configuration, DeterminantProduct, SlaterJastrow};

@@ -7,14 +7,14 @@ use super::lattice::{LatticeWalkers, LocalSum};
 use super::walkers::Walkers;
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series};
-use crate::ranks::Told;
+use crate::ranks::Broadcast;
 
 /// A step of a difference quotient, relative to a parameter of order one.
 const STEP: f64 = 1e-4;
 
 /// The sample of one walker for parameters `a_k`: local energy, `O_k = d ln Psi/d a_k`, `d E_L/d a_k`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct ParameterSample {
     pub energy: f64,
     /// The logarithmic derivatives O_k.
     pub logs: Vec<f64>,
@@ -22,7 +22,7 @@ pub struct Sample {
     pub energies: Vec<f64>,
 }
 
-impl Told for Sample {
+impl Broadcast for ParameterSample {
     fn bytes(&self) -> Vec<u8> {
         [vec![self.energy], self.logs.clone(), self.energies.clone()].concat().bytes()
     }
@@ -31,7 +31,7 @@ impl Told for Sample {
         let all = Vec::<f64>::of(bytes)?;
         let (energy, rest) = all.split_first()?;
         let (logs, energies) = rest.split_at(rest.len() / 2);
-        Some(Sample { energy: *energy, logs: logs.to_vec(), energies: energies.to_vec() })
+        Some(ParameterSample { energy: *energy, logs: logs.to_vec(), energies: energies.to_vec() })
     }
 }
 
@@ -43,7 +43,10 @@ fn step(value: f64) -> f64 {
 ///
 /// # Errors
 /// When a walker sits on a node, or a parameter cannot be varied.
-pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>) -> Result<Vec<Sample>> {
+pub fn samples<S: Amplitude>(
+    hamiltonian: &Hamiltonian,
+    walkers: &mut Walkers<S>,
+) -> Result<Vec<ParameterSample>> {
     walkers.refresh()?;
     let psi = walkers.psi().clone();
     let values: Vec<f64> = psi.jastrow().parameters().into_iter().map(|p| p.1).collect();
@@ -64,7 +67,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    let one = |_: usize, walker: &super::Configuration<S>| -> Result<Sample> {
+    let one = |_: usize, walker: &super::Configuration<S>| -> Result<ParameterSample> {
         let energy = hamiltonian.local_energy(&psi, walker)?.total();
         let (gradient, laplacian) = psi.slopes(walker)?;
         let (mut logs, mut energies) = (Vec::new(), Vec::new());
@@ -74,7 +77,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
             let kinetic = |jastrow| kinetic_with(&gradient, &laplacian, jastrow, at);
             energies.push((kinetic(high) - kinetic(low)) / width);
         }
-        Ok(Sample { energy, logs, energies })
+        Ok(ParameterSample { energy, logs, energies })
     };
     walkers.each(one)
 }
@@ -83,7 +86,10 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
 ///
 /// # Errors
 /// As [`samples`].
-pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalkers<S>) -> Result<Vec<Sample>> {
+pub fn lattice_samples<S: Amplitude>(
+    sum: &LocalSum,
+    walkers: &mut LatticeWalkers<S>,
+) -> Result<Vec<ParameterSample>> {
     let values_of = sum.local_values(walkers)?;
     let state = walkers.psi().clone();
     let values: Vec<f64> = state.parameters().into_iter().map(|p| p.1).collect();
@@ -97,7 +103,7 @@ pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalker
         let h = step(value).min(0.5 * value.abs());
         varied.push((shifted(-h)?, shifted(h)?, 2.0 * h));
     }
-    let one = |k: usize, walker: &super::lattice::Occupied<S>| -> Result<Sample> {
+    let one = |k: usize, walker: &super::lattice::OccupiedSites<S>| -> Result<ParameterSample> {
         let of = |(low, high, width): &(_, _, f64)| {
             let (low, high): (&super::lattice::LatticeState<S>, &super::lattice::LatticeState<S>) =
                 (low, high);
@@ -106,7 +112,7 @@ pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalker
             (logs, energies)
         };
         let (logs, energies) = varied.iter().map(of).unzip();
-        Ok(Sample { energy: values_of[k].re, logs, energies })
+        Ok(ParameterSample { energy: values_of[k].re, logs, energies })
     };
     walkers.each(one)
 }
@@ -123,7 +129,7 @@ struct Means {
     force: Vec<f64>,
 }
 
-fn means(samples: &[Sample]) -> Result<Means> {
+fn means(samples: &[ParameterSample]) -> Result<Means> {
     let Some(first) = samples.first() else {
         return Err(
             Error::input("no samples to optimise from").hint("collect some with `parameter_derivatives`")
@@ -135,11 +141,12 @@ fn means(samples: &[Sample]) -> Result<Means> {
             Error::input("a wave function without parameters").hint("give it a Jastrow or Gutzwiller factor")
         );
     }
-    let finite = |s: &Sample| s.energy.is_finite() && s.logs.iter().chain(&s.energies).all(|x| x.is_finite());
+    let finite =
+        |s: &ParameterSample| s.energy.is_finite() && s.logs.iter().chain(&s.energies).all(|x| x.is_finite());
     if !samples.iter().all(finite) {
         return Err(Error::numeric("a sample of the optimisation is not a finite number"));
     }
-    let mean = |f: &dyn Fn(&Sample) -> f64| samples.iter().map(f).sum::<f64>() / n;
+    let mean = |f: &dyn Fn(&ParameterSample) -> f64| samples.iter().map(f).sum::<f64>() / n;
     let energy = mean(&|s| s.energy);
     let logs: Vec<f64> = (0..p).map(|i| mean(&|s| s.logs[i])).collect();
     let energies = (0..p).map(|i| mean(&|s| s.energies[i])).collect();
@@ -165,7 +172,7 @@ fn units(m: &Means) -> Vec<f64> {
 ///
 /// # Errors
 /// Without samples or parameters, or when the overlap matrix is singular.
-pub fn stochastic_reconfiguration(samples: &[Sample], rate: f64, shift: f64) -> Result<Vec<f64>> {
+pub fn stochastic_reconfiguration(samples: &[ParameterSample], rate: f64, shift: f64) -> Result<Vec<f64>> {
     let m = means(samples)?;
     let p = m.logs.len();
     let units = units(&m);
@@ -195,7 +202,7 @@ const NEAR: f64 = 0.25;
 ///
 /// # Errors
 /// As [`stochastic_reconfiguration`].
-pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
+pub fn linear_method(samples: &[ParameterSample], shift: f64) -> Result<Vec<f64>> {
     let m = means(samples)?;
     let (p, n) = (m.logs.len(), samples.len() as f64);
     let units = units(&m);
@@ -220,8 +227,9 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
     let mut plain = vec![0.0; q * q];
     for (k, h) in plain.iter_mut().enumerate() {
         let (i, j) = (active[k / q], active[k % q]);
-        let term =
-            |x: &Sample| (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j]);
+        let term = |x: &ParameterSample| {
+            (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j])
+        };
         *h = samples.iter().map(term).sum::<f64>() / (n * units[i] * units[j]);
         *h += if i == j { shift } else { 0.0 };
     }
@@ -271,7 +279,7 @@ pub struct Reweighted {
     after: f64,
 }
 
-impl Told for Reweighted {
+impl Broadcast for Reweighted {
     fn bytes(&self) -> Vec<u8> {
         [self.log, self.before, self.after].bytes()
     }
@@ -315,7 +323,7 @@ pub fn lattice_reweighted<S: Amplitude>(
 ) -> Result<Vec<Reweighted>> {
     let state = walkers.psi().clone();
     let other = state.with_parameters(values)?;
-    let one = |_: usize, walker: &super::lattice::Occupied<S>| {
+    let one = |_: usize, walker: &super::lattice::OccupiedSites<S>| {
         Ok(Reweighted {
             log: 2.0 * (other.log(walker).0 - state.log(walker).0),
             before: sum.local(&state, walker).re,
@@ -367,10 +375,10 @@ mod tests {
     use super::*;
 
     /// A made-up sample whose energy is `1 + (a - 2)^2`-like: the local energy grows with O.
-    fn sample(slope: f64) -> Vec<Sample> {
+    fn sample(slope: f64) -> Vec<ParameterSample> {
         let one = |k: i32| {
             let x = f64::from(k) / 50.0;
-            Sample { energy: -1.0 + slope * x, logs: vec![x], energies: vec![0.0] }
+            ParameterSample { energy: -1.0 + slope * x, logs: vec![x], energies: vec![0.0] }
         };
         (-50..=50).map(one).collect()
     }
@@ -384,8 +392,12 @@ mod tests {
             let linear = linear_method(&all, 1.0).unwrap()[0];
             assert!(linear * slope < 0.0, "{linear}");
             // Beside it a parameter that no sample feels.
-            let idle = |s: Sample| Sample { logs: vec![s.logs[0], 0.0], energies: vec![0.0; 2], ..s };
-            let both: Vec<Sample> = all.into_iter().map(idle).collect();
+            let idle = |s: ParameterSample| ParameterSample {
+                logs: vec![s.logs[0], 0.0],
+                energies: vec![0.0; 2],
+                ..s
+            };
+            let both: Vec<ParameterSample> = all.into_iter().map(idle).collect();
             let step = linear_method(&both, 1.0).unwrap();
             assert!((step[0] - linear).abs() < 1e-9 * linear.abs() && step[1].abs() < 1e-9, "{step:?}");
         }
@@ -400,17 +412,21 @@ mod tests {
             let ((x, y), (z, noise)) = (numbers(2 * k), numbers(2 * k + 1));
             let logs = vec![x, 0.6 * x + 0.8 * y];
             let energies = vec![0.3 * z + 0.4 * x, 0.5 * z - 0.2 * y];
-            Sample { energy: -1.0 + 0.3 * x - 0.2 * y + 0.1 * noise, logs, energies }
+            ParameterSample { energy: -1.0 + 0.3 * x - 0.2 * y + 0.1 * noise, logs, energies }
         };
-        let all: Vec<Sample> = (0..2000).map(drawn).collect();
+        let all: Vec<ParameterSample> = (0..2000).map(drawn).collect();
         let scales = [1e-3, 1e3];
         let scaled = |x: &[f64]| x.iter().zip(scales).map(|(x, s)| x * s).collect();
-        let other: Vec<Sample> = all
+        let other: Vec<ParameterSample> = all
             .iter()
-            .map(|s| Sample { energy: s.energy, logs: scaled(&s.logs), energies: scaled(&s.energies) })
+            .map(|s| ParameterSample {
+                energy: s.energy,
+                logs: scaled(&s.logs),
+                energies: scaled(&s.energies),
+            })
             .collect();
         for method in [
-            (|s: &[Sample]| linear_method(s, 0.05).unwrap()) as fn(&[Sample]) -> Vec<f64>,
+            (|s: &[ParameterSample]| linear_method(s, 0.05).unwrap()) as fn(&[ParameterSample]) -> Vec<f64>,
             |s| linear_method(s, 0.0).unwrap(),
             |s| stochastic_reconfiguration(s, 0.1, 0.01).unwrap(),
         ] {

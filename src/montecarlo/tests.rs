@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::jastrow::Factor;
+use super::jastrow::JastrowFactor;
 use super::scheme::second_stage;
 use super::statistics::blocked;
 use super::*;
@@ -26,11 +26,11 @@ fn in_trap(omega: f64) -> Hamiltonian {
 
 fn sweep(scheme: Scheme, step: f64) -> Sweep {
     let proposal = Proposal::Uniform;
-    Sweep { scheme, step, proposal, drift: false, group: 4, screen: Screen::Barker }
+    Sweep { scheme, step, proposal, drift: false, group: 4, screen: ScreenRule::Barker }
 }
 
 fn walk(psi: &Arc<SlaterJastrow<f64>>, count: usize, seed: u64) -> Walkers<f64> {
-    Walkers::new(psi.clone(), count, seed, &Start::default()).unwrap()
+    Walkers::new(psi.clone(), count, seed, &WalkerStart::default()).unwrap()
 }
 
 #[test]
@@ -58,8 +58,10 @@ fn exact_states_have_no_variance() {
 #[test]
 fn hookes_atom() {
     let orbitals = Arc::new(Oscillator::new(1, 3, 0.5).unwrap());
-    let psi =
-        SlaterJastrow::new(orbitals, 1, 1).unwrap().with_jastrow(&[Factor::Log { slope: None }]).unwrap();
+    let psi = SlaterJastrow::new(orbitals, 1, 1)
+        .unwrap()
+        .with_jastrow(&[JastrowFactor::Log { slope: None }])
+        .unwrap();
     let mut walkers = walk(&Arc::new(psi), 16, 5);
     let hamiltonian = Hamiltonian { interaction: Some(Arc::new(Coulomb { softening: 0.0 })), ..in_trap(0.5) };
     let (mut inverse, mut kinetic) = (Vec::new(), Vec::new());
@@ -81,9 +83,10 @@ fn hookes_atom() {
 fn look_ahead_is_the_particle_by_particle_chain() {
     let orbitals = Arc::new(Oscillator::new(60, 3, 1.0).unwrap());
     let slater = SlaterJastrow::new(orbitals, 60, 55).unwrap();
-    for psi in
-        [slater.clone(), slater.with_jastrow(&[Factor::Pade { slope: None, b: 0.5 }]).unwrap().with_delay(8)]
-    {
+    for psi in [
+        slater.clone(),
+        slater.with_jastrow(&[JastrowFactor::Pade { slope: None, b: 0.5 }]).unwrap().with_delay(8),
+    ] {
         for drift in [false, true] {
             let chain = |scheme| {
                 let mut walkers = walk(&Arc::new(psi.clone()), 3, 9);
@@ -102,7 +105,7 @@ fn look_ahead_is_the_particle_by_particle_chain() {
 #[test]
 fn sums_of_determinants() {
     let orbitals = Arc::new(Oscillator::new(4, 1, 0.9).unwrap());
-    let product = |coefficient, up: &[usize], down: &[usize]| Product {
+    let product = |coefficient, up: &[usize], down: &[usize]| DeterminantProduct {
         coefficient,
         up: up.to_vec(),
         down: down.to_vec(),
@@ -141,7 +144,7 @@ fn sums_of_determinants() {
 }
 
 /// The mean of sum x^2 in the trap is N^2/2: table 3.2(b) of the comparison of schemes.
-fn mean_square(n: usize, step: f64, scheme: Scheme, screen: Screen, seed: u64) -> statistics::Blocked {
+fn mean_square(n: usize, step: f64, scheme: Scheme, screen: ScreenRule, seed: u64) -> statistics::Blocked {
     mean_square_of(n, Sweep { group: n, screen, ..sweep(scheme, step) }, seed, 1000)
 }
 
@@ -163,10 +166,10 @@ fn exact_schemes_sample_the_trap() {
     for (n, step) in [(2, 1.0), (4, 2.0), (6, 1.0)] {
         let exact = (n * n) as f64 / 2.0;
         for scheme in Scheme::ALL.into_iter().filter(|s| s.exact()) {
-            let found = mean_square(n, step, scheme, Screen::Barker, 11);
+            let found = mean_square(n, step, scheme, ScreenRule::Barker, 11);
             assert!((found.mean - exact).abs() < 4.0 * found.error, "{scheme} {n} {step}: {found:?}");
         }
-        let found = mean_square(n, step, Scheme::DelayedAcceptance, Screen::Metropolis, 12);
+        let found = mean_square(n, step, Scheme::DelayedAcceptance, ScreenRule::Metropolis, 12);
         assert!((found.mean - exact).abs() < 4.0 * found.error, "{n} {step}: {found:?}");
     }
 }
@@ -185,7 +188,7 @@ fn quasi_simultaneous_moves_are_biased_as_published() {
     // Bias in percent at d = 2, for N = 2, 4, 6.
     for (n, percent) in [(2, 5.19), (4, 5.62), (6, 5.14)] {
         let exact = (n * n) as f64 / 2.0;
-        let biased = Sweep { group: n, screen: Screen::Barker, ..sweep(Scheme::QuasiSimultaneous, 2.0) };
+        let biased = Sweep { group: n, screen: ScreenRule::Barker, ..sweep(Scheme::QuasiSimultaneous, 2.0) };
         let found = mean_square_of(n, biased, 13, 2000);
         assert!((found.mean - exact).abs() > 20.0 * found.error, "{n}: {found:?}");
         let expected = exact * (1.0 + percent / 100.0);
@@ -242,7 +245,7 @@ mod enumeration {
         pi.iter().zip(after).map(|(a, b)| (a - b).abs()).sum()
     }
 
-    fn delayed(screen: Screen) -> f64 {
+    fn delayed(screen: ScreenRule) -> f64 {
         violation(|pi, x, y| {
             let forward: Vec<f64> = (0..3).map(|i| pi[moved(x, y, &only(i))] / pi[x]).collect();
             let mut ends = Vec::new();
@@ -286,7 +289,7 @@ mod enumeration {
             let accept = (pi[y] / pi[x]).min(1.0);
             vec![(y, accept), (x, 1.0 - accept)]
         });
-        for found in [particle, configuration, delayed(Screen::Metropolis), delayed(Screen::Barker)] {
+        for found in [particle, configuration, delayed(ScreenRule::Metropolis), delayed(ScreenRule::Barker)] {
             assert!(found < 1e-14, "{found}");
         }
     }
@@ -342,7 +345,7 @@ fn bad_starts_say_why() {
     }
     let start = |x: f64, n: usize| {
         let psi = SlaterJastrow::<f64>::new(Arc::new(Nothing(x)), n, 0)?;
-        Walkers::new(Arc::new(psi), 1, 0, &Start::default()).map(|_| ())
+        Walkers::new(Arc::new(psi), 1, 0, &WalkerStart::default()).map(|_| ())
     };
     assert!(start(1.0, 2).unwrap_err().message().contains("singular"));
     assert!(start(f64::NAN, 2).unwrap_err().message().contains("not a finite number"));
@@ -397,7 +400,7 @@ fn complex_orbitals_walk_as_their_real_parts_do() {
         Arc::new(SlaterJastrow::new(Arc::new(Turned(oscillator)) as Arc<dyn Orbitals<C64>>, 4, 0).unwrap());
     for scheme in Scheme::ALL {
         let mut a = walk(&real, 2, 3);
-        let mut b = Walkers::new(turned.clone(), 2, 3, &Start::default()).unwrap();
+        let mut b = Walkers::new(turned.clone(), 2, 3, &WalkerStart::default()).unwrap();
         a.run(&sweep(scheme, 0.8), 20, &Interrupt::default()).unwrap();
         b.run(&sweep(scheme, 0.8), 20, &Interrupt::default()).unwrap();
         let (a, b) =

@@ -4,7 +4,7 @@ use super::amplitude::Amplitude;
 use super::determinant::matrices;
 use super::ensemble::{Ensemble, System};
 use super::resident::{OnDevice, on_device, rank_shares};
-use super::scheme::{self, Draws, Sweep};
+use super::scheme::{self, Sweep, SweepDraws};
 use super::wavefunction::{Configuration, SlaterJastrow};
 use crate::error::{Error, Result};
 use crate::number::philox::{Stream, normals, unit, words};
@@ -15,23 +15,23 @@ pub type Walkers<S> = Ensemble<SlaterJastrow<S>>;
 
 /// Where walkers of an open system start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Start {
+pub struct WalkerStart {
     /// Electrons are dealt out to these places in turn, each walker's from the next place on.
     pub centres: Vec<[f64; 3]>,
     /// Standard deviation around them, in bohr.
     pub spread: f64,
 }
 
-impl Default for Start {
-    fn default() -> Start {
-        Start { centres: vec![[0.0; 3]], spread: 1.0 }
+impl Default for WalkerStart {
+    fn default() -> WalkerStart {
+        WalkerStart { centres: vec![[0.0; 3]], spread: 1.0 }
     }
 }
 
 impl<S: Amplitude> System for SlaterJastrow<S> {
     type Places = Vec<[f64; 3]>;
     type State = Configuration<S>;
-    type Start = Start;
+    type Start = WalkerStart;
     type Sweep = Sweep;
     type Resident = OnDevice;
 
@@ -49,7 +49,7 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
         matrices::<S>(up * up + down * down)
     }
 
-    fn random(&self, start: &Start, seed: u64, walker: u32, attempt: u64) -> Vec<[f64; 3]> {
+    fn random(&self, start: &WalkerStart, seed: u64, walker: u32, attempt: u64) -> Vec<[f64; 3]> {
         random_positions(self, seed, walker, attempt, start)
     }
 
@@ -77,7 +77,7 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
         &self,
         state: &mut Configuration<S>,
         sweep: &Sweep,
-        draws: &Draws,
+        draws: &SweepDraws,
         interrupt: &Interrupt,
     ) -> Result<usize> {
         sweep.check()?;
@@ -98,7 +98,7 @@ fn random_positions<S: Amplitude>(
     seed: u64,
     walker: u32,
     attempt: u64,
-    start: &Start,
+    start: &WalkerStart,
 ) -> Vec<[f64; 3]> {
     let (up, down) = psi.electrons();
     let dimension = psi.orbitals().dimension();

@@ -7,7 +7,7 @@ use faer::traits::ComplexField;
 use super::{C64, Series, complex};
 
 /// An element type that faer and `Series` both know.
-pub(super) trait Entry:
+pub(super) trait SeriesElement:
     ComplexField + Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
     fn series(data: Vec<Self>) -> Series;
@@ -20,7 +20,7 @@ pub(super) trait Entry:
     fn over(self, divisor: Self) -> Self;
 }
 
-impl Entry for f64 {
+impl SeriesElement for f64 {
     fn series(data: Vec<f64>) -> Series {
         Series::Real(data)
     }
@@ -41,7 +41,7 @@ impl Entry for f64 {
     }
 }
 
-impl Entry for C64 {
+impl SeriesElement for C64 {
     fn series(data: Vec<C64>) -> Series {
         Series::Complex(data)
     }

@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
-use super::element::Entry;
+use super::element::SeriesElement;
 use super::philox::{normals, words};
 use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, scalar, solve};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ macro_rules! each {
     };
 }
 
-fn collect<T: Entry>(m: MatRef<'_, T>) -> Result<Matrix> {
+fn collect<T: SeriesElement>(m: MatRef<'_, T>) -> Result<Matrix> {
     let data = (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| *m.get(i, j))).collect();
     Matrix::new(m.nrows(), m.ncols(), T::series(data))
 }
@@ -37,7 +37,7 @@ fn par(work: usize) -> Par {
     if work < 1 << 20 { Par::Seq } else { faer::get_global_parallelism() }
 }
 
-fn product<T: Entry>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix> {
+fn product<T: SeriesElement>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix> {
     let mut c = Mat::<T>::zeros(a.nrows(), b.ncols());
     matmul(&mut c, Accum::Replace, a, b, T::one_impl(), par(a.nrows() * a.ncols() * b.ncols()));
     collect(c.as_ref())
@@ -292,7 +292,7 @@ impl Matrix {
     }
 }
 
-fn solved<T: Entry>(a: &Matrix, left: &[T], b: &Matrix, right: &[T]) -> Result<Matrix> {
+fn solved<T: SeriesElement>(a: &Matrix, left: &[T], b: &Matrix, right: &[T]) -> Result<Matrix> {
     let left = MatRef::from_row_major_slice(left, a.rows(), a.cols());
     collect(solve::solved(left, MatRef::from_row_major_slice(right, b.rows(), b.cols()))?.as_ref())
 }
@@ -431,7 +431,7 @@ mod tests {
             let h = hermitian(&a);
             let u = h.scale(Number::Complex(-C64::I)).expm().unwrap();
             prop_assert!(close(&u.matmul(&u.dagger()).unwrap(), &Matrix::identity(n).unwrap(), 1e-12));
-            let by_eigenvalues: f64 = h.eigvals().unwrap().map(crate::number::Function::Exp).sum().re();
+            let by_eigenvalues: f64 = h.eigvals().unwrap().map(crate::number::ElementaryFunction::Exp).sum().re();
             prop_assert!((h.expm().unwrap().trace().unwrap().re() / by_eigenvalues - 1.0).abs() < 1e-11);
         }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arithmetic, C64, Function, Number, Series};
+use super::{Arithmetic, C64, ElementaryFunction, Number, Series};
 use crate::error::{Error, Result};
 
 /// A dense matrix on the host, real or complex. Clones share the data until one of them is changed.
@@ -227,7 +227,7 @@ impl Matrix {
     }
 
     /// A function of every element (not of the matrix: that is [`Matrix::expm`] and the like).
-    pub fn map(&self, function: Function) -> Matrix {
+    pub fn map(&self, function: ElementaryFunction) -> Matrix {
         self.with_data(self.data.map(function))
     }
 

@@ -27,7 +27,7 @@ mod table_display;
 mod value;
 
 pub use column::{Cell, Column};
-pub use function::Function;
+pub use function::ElementaryFunction;
 pub use matrix::{Matrix, Pauli};
 pub use scalar::{C64, DType, Real, Scalar};
 pub use series::Series;

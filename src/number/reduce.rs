@@ -5,7 +5,11 @@ use crate::error::{Error, Result};
 
 impl Series {
     fn nonempty(&self, what: &str) -> Result<()> {
-        if self.is_empty() { Err(Error::input(format!("the {what} of an empty series"))) } else { Ok(()) }
+        if self.is_empty() {
+            Err(Error::input(format!("the {what} of an empty series")).hint("ask for its length first"))
+        } else {
+            Ok(())
+        }
     }
 
     /// The sum of all elements, 0 for none. Pairwise, so that rounding grows with the logarithm of the length.
@@ -158,7 +162,7 @@ impl Series {
 }
 
 /// What sums need of a number.
-trait Summand:
+trait SummedNumber:
     Copy
     + Default
     + std::ops::Add<Output = Self>
@@ -167,10 +171,10 @@ trait Summand:
     + std::iter::Sum
 {
 }
-impl Summand for f64 {}
-impl Summand for C64 {}
+impl SummedNumber for f64 {}
+impl SummedNumber for C64 {}
 
-fn pairwise<T: Summand>(data: &[T]) -> T {
+fn pairwise<T: SummedNumber>(data: &[T]) -> T {
     if data.len() <= 64 {
         data.iter().copied().sum()
     } else {
@@ -179,7 +183,7 @@ fn pairwise<T: Summand>(data: &[T]) -> T {
     }
 }
 
-fn running<T: Summand>(data: &[T]) -> Vec<T> {
+fn running<T: SummedNumber>(data: &[T]) -> Vec<T> {
     let mut total = T::default();
     data.iter()
         .map(|&x| {
@@ -189,11 +193,11 @@ fn running<T: Summand>(data: &[T]) -> Vec<T> {
         .collect()
 }
 
-fn trapezoids<T: Summand>(y: &[T], x: &[f64]) -> Vec<T> {
+fn trapezoids<T: SummedNumber>(y: &[T], x: &[f64]) -> Vec<T> {
     y.windows(2).zip(x.windows(2)).map(|(y, x)| (y[0] + y[1]) * (0.5 * (x[1] - x[0]))).collect()
 }
 
-fn between<T: Summand>(y: &[T], x: &[f64], t: f64) -> T {
+fn between<T: SummedNumber>(y: &[T], x: &[f64], t: f64) -> T {
     if t.is_nan() {
         return y[0] * f64::NAN;
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::format::{complex, real};
-use super::{Arithmetic, C64, Function, Number};
+use super::{Arithmetic, C64, ElementaryFunction, Number};
 use crate::error::{Error, Result};
 use crate::task;
 
@@ -96,7 +96,7 @@ impl Series {
         if !(a > 0.0 && b > 0.0) {
             return Err(Error::input(format!("logspace needs positive ends, not {a} and {b}")));
         }
-        let mut series = Series::linspace(a.ln(), b.ln(), n)?.map(Function::Exp);
+        let mut series = Series::linspace(a.ln(), b.ln(), n)?.map(ElementaryFunction::Exp);
         if let Series::Real(data) = &mut series {
             if let Some(first) = data.first_mut() {
                 *first = a;
@@ -229,10 +229,12 @@ impl Series {
     }
 
     /// A function of every element. Real data stay real: outside the real domain the result is NaN.
-    pub fn map(&self, function: Function) -> Series {
+    pub fn map(&self, function: ElementaryFunction) -> Series {
         match self {
             Series::Real(data) => Series::Real(each(data, |x| function.real(x))),
-            Series::Complex(data) if function == Function::Abs => Series::Real(each(data, C64::norm)),
+            Series::Complex(data) if function == ElementaryFunction::Abs => {
+                Series::Real(each(data, C64::norm))
+            }
             Series::Complex(data) => Series::Complex(each(data, |z| function.complex(z).to_c64())),
         }
     }
@@ -371,8 +373,8 @@ mod tests {
     #[test]
     fn outside_the_real_domain_is_nan() {
         let a = Series::from(vec![-1.0]);
-        assert!(a.map(Function::Sqrt).at(0).unwrap().re().is_nan());
-        assert!(a.map(Function::Ln).at(0).unwrap().re().is_nan());
+        assert!(a.map(ElementaryFunction::Sqrt).at(0).unwrap().re().is_nan());
+        assert!(a.map(ElementaryFunction::Ln).at(0).unwrap().re().is_nan());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
 
-use super::element::Entry;
+use super::element::SeriesElement;
 use crate::error::{Error, Result};
 
 /// The matrix with elements of modulus at most one, and the powers of two of its rows and columns:
@@ -20,7 +20,7 @@ struct Levelled<T> {
 /// Rounds of scaling rows and columns in turn; more change little.
 const ROUNDS: usize = 4;
 
-fn level<T: Entry>(a: MatRef<'_, T>) -> Option<Levelled<T>> {
+fn level<T: SeriesElement>(a: MatRef<'_, T>) -> Option<Levelled<T>> {
     let n = a.nrows();
     let sizes: Vec<Vec<Option<i32>>> =
         (0..n).map(|i| (0..n).map(|j| a.get(i, j).exponent()).collect()).collect();
@@ -43,12 +43,12 @@ fn level<T: Entry>(a: MatRef<'_, T>) -> Option<Levelled<T>> {
     Some(Levelled { scaled, rows, cols })
 }
 
-fn pivots<T: Entry>(lu: &PartialPivLu<T>) -> Vec<T> {
+fn pivots<T: SeriesElement>(lu: &PartialPivLu<T>) -> Vec<T> {
     (0..lu.U().nrows()).map(|i| *lu.U().get(i, i)).collect()
 }
 
 /// The solution of `a x = b`; refused if the matrix is singular to working precision or the solution no number.
-pub(super) fn solved<T: Entry>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Mat<T>> {
+pub(super) fn solved<T: SeriesElement>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Mat<T>> {
     let n = a.nrows();
     let singular = || Error::numeric(format!("solve: the {n} x {n} matrix is singular to working precision"));
     if n == 0 || b.ncols() == 0 {
@@ -56,7 +56,7 @@ pub(super) fn solved<T: Entry>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Mat
     }
     let level = level(a).ok_or_else(singular)?;
     let lu = level.scaled.partial_piv_lu();
-    let pivots: Vec<f64> = pivots(&lu).into_iter().map(Entry::modulus).collect();
+    let pivots: Vec<f64> = pivots(&lu).into_iter().map(SeriesElement::modulus).collect();
     let (low, high) = pivots.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &p| (l.min(p), h.max(p)));
     // A zero pivot leaves NaN behind it, which `min` passes over.
     if pivots.iter().any(|p| !p.is_finite()) || low <= high * f64::EPSILON {
@@ -73,7 +73,7 @@ pub(super) fn solved<T: Entry>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Mat
 }
 
 /// The determinant; 0 of a matrix that is singular, exactly or to the last digit of elimination.
-pub(super) fn determinant<T: Entry>(a: MatRef<'_, T>) -> T {
+pub(super) fn determinant<T: SeriesElement>(a: MatRef<'_, T>) -> T {
     let Some(level) = level(a) else { return T::zero_impl() };
     let lu = level.scaled.partial_piv_lu();
     let mut pivots = pivots(&lu);
@@ -117,7 +117,7 @@ fn parity(order: &[usize]) -> bool {
 }
 
 /// The pivots of plain elimination, and whether its exchanges were odd; zeros where a column has no pivot.
-fn eliminated<T: Entry>(a: MatRef<'_, T>) -> (Vec<T>, bool) {
+fn eliminated<T: SeriesElement>(a: MatRef<'_, T>) -> (Vec<T>, bool) {
     let n = a.nrows();
     let mut m = a.to_owned();
     let mut odd = false;

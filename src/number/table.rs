@@ -212,7 +212,8 @@ impl Table {
             self.column(unknown)?;
         }
         if let Some(missing) = self.names().find(|name| !given.contains(name)) {
-            return Err(Error::input(format!("the row has nothing for column `{missing}`")));
+            return Err(Error::input(format!("the row has nothing for column `{missing}`"))
+                .hint("NaN, or an empty text, stands for what is not known"));
         }
         let texts = |column: &Column| matches!(column, Column::Texts(_));
         if let Some((name, cell)) =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{LinearOperator, Operator, not_finite};
 use crate::backend::{
-    BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, KernelShape, Random, Update,
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Random, Update, VectorDistribution,
 };
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
@@ -87,8 +87,12 @@ pub fn update_by(
 fn probe(a: &Operator) -> Result<(Vec<C64>, f64)> {
     let device = a.device();
     let mut v = a.zeros(PROBES)?;
-    let random =
-        Random { seed: 0, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
+    let random = Random {
+        seed: 0,
+        stream: Stream::Start,
+        first_column: 0,
+        distribution: VectorDistribution::Gaussian,
+    };
     device.fill_random(&mut v, random)?;
     let mut w = a.zeros(PROBES)?;
     a.update(Update::PRODUCT, &v, &mut w, None)?;

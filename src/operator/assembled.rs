@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use sprs::linalg::ordering::{cuthill_mckee_custom, order, start};
 use sprs::{CsMatI, CsMatViewI, PermOwnedI, transform_mat_papt};
 
-use super::{Format, Operator, Stored};
+use super::{MatrixFormat, Operator, StoredMatrix};
 use crate::error::{Error, Result};
 use crate::lattice::sparse::compressed_rows;
 use crate::number::{C64, DType};
@@ -18,7 +18,7 @@ const TOGETHER: usize = 1 << 14;
 const LOOKED_FOR: usize = 32;
 
 /// The rows of an operator, all of them.
-struct Written {
+struct WrittenRows {
     dtype: DType,
     matrix: CsMatI<C64, usize>,
 }
@@ -29,13 +29,13 @@ impl Operator {
     ///
     /// # Errors
     /// An operator whose entries are not known, or that is shared among ranks; an order that is none.
-    pub fn stored(&self, format: Format, order: Option<&[usize]>) -> Result<Operator> {
-        let Written { dtype, mut matrix } = self.written()?;
+    pub fn stored(&self, format: MatrixFormat, order: Option<&[usize]>) -> Result<Operator> {
+        let WrittenRows { dtype, mut matrix } = self.written()?;
         if let Some(order) = order {
             let order = permutation(order, self)?;
             matrix = transform_mat_papt(matrix.view(), order.view());
         }
-        let stored = Stored::from_csr(self.device(), compressed_rows(matrix, dtype), format)?;
+        let stored = StoredMatrix::from_csr(self.device(), compressed_rows(matrix, dtype), format)?;
         Ok(if order.is_none() { stored.on(self.geometry().cloned()) } else { stored })
     }
 
@@ -53,12 +53,12 @@ impl Operator {
         }
         let matrix = self.written()?.matrix;
         task::apart(move || {
-            let found = cuthill_mckee_custom(matrix.view(), Start::default(), order::Reversed::new());
+            let found = cuthill_mckee_custom(matrix.view(), PartStart::default(), order::Reversed::new());
             Ok(found.perm.vec())
         })
     }
 
-    fn written(&self) -> Result<Written> {
+    fn written(&self) -> Result<WrittenRows> {
         let rows = self.rows();
         if rows.local < rows.global {
             return Err(Error::input(
@@ -102,7 +102,7 @@ impl Operator {
         }
         let matrix = CsMatI::try_new((rows.global, self.cols()), row_start, columns, values)
             .map_err(|(.., e)| Error::internal(format!("rows that are none: {e}")))?;
-        Ok(Written { dtype: self.dtype(), matrix })
+        Ok(WrittenRows { dtype: self.dtype(), matrix })
     }
 }
 
@@ -130,13 +130,13 @@ fn permutation(order: &[usize], h: &Operator) -> Result<PermOwnedI<usize>> {
 
 /// Where a part of the matrix begins.
 #[derive(Default)]
-struct Start {
+struct PartStart {
     /// Rows before this have been visited.
     next: usize,
     parts: usize,
 }
 
-impl start::Strategy<C64, usize, usize> for Start {
+impl start::Strategy<C64, usize, usize> for PartStart {
     fn find_start_vertex(
         &mut self,
         visited: &[bool],

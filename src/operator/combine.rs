@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 
 /// `sum_i A_i`, of operators without shifts; at least two.
-struct Sum {
+struct OperatorSum {
     terms: Vec<Operator>,
 }
 
 /// `A B`.
-struct Product {
+struct OperatorProduct {
     left: Operator,
     right: Operator,
     /// The vector between the factors, kept from one product to the next: making one costs as much as a pass.
@@ -28,7 +28,7 @@ impl Operator {
     /// This operator without its shift as terms of a sum, so that nested sums stay flat.
     fn terms(&self) -> Vec<Operator> {
         let own = self.node_times(self.scale);
-        match own.multiple_of::<Sum>() {
+        match own.multiple_of::<OperatorSum>() {
             Some((factor, sum)) => sum.terms.iter().map(|term| term.scaled(factor)).collect(),
             None => vec![own],
         }
@@ -54,7 +54,7 @@ impl Operator {
         let shift = self.affine().1 + other.affine().1;
         let sum = match &terms[..] {
             [only] => only.clone(),
-            _ => Operator::from_node(self.device.clone(), Arc::new(Sum { terms })),
+            _ => Operator::from_node(self.device.clone(), Arc::new(OperatorSum { terms })),
         };
         let sum = sum.on(self.common_geometry(other));
         if shift == C64::ZERO { Ok(sum) } else { sum.shifted(shift) }
@@ -77,7 +77,7 @@ impl Operator {
             true => (a * b, self.node_times(C64::ONE), other.node_times(C64::ONE)),
             false => (C64::ONE, self.clone(), other.clone()),
         };
-        let product = Product { left, right, scratch: Mutex::new(None) };
+        let product = OperatorProduct { left, right, scratch: Mutex::new(None) };
         let product = Operator::from_node(self.device.clone(), Arc::new(product));
         Ok(product.on(self.common_geometry(other)).scaled(factor))
     }
@@ -106,7 +106,7 @@ fn together(format: String, operators: &[&Operator]) -> KernelInfo {
     }
 }
 
-impl Kernel for Sum {
+impl Kernel for OperatorSum {
     fn shape(&self) -> KernelShape {
         let first = &self.terms[0];
         let complex = self.terms.iter().map(Operator::dtype).find(|t| t.is_complex());
@@ -142,7 +142,7 @@ impl Kernel for Sum {
     }
 }
 
-impl Sum {
+impl OperatorSum {
     /// Makes the passes of all terms but the last; returns the last, and the pass left for it.
     fn but_last(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<(&Operator, Update)> {
         let Some((last, others)) = self.terms.split_last() else {
@@ -157,14 +157,14 @@ impl Sum {
     }
 }
 
-impl LinearOperator for Sum {
+impl LinearOperator for OperatorSum {
     fn kernel(&self) -> &dyn Kernel {
         self
     }
 
     fn adjoint(&self) -> Result<Option<Operator>> {
         let terms = self.terms.iter().map(Operator::adjoint).collect::<Result<Vec<_>>>()?;
-        Ok(Some(Operator::from_node(self.terms[0].device.clone(), Arc::new(Sum { terms }))))
+        Ok(Some(Operator::from_node(self.terms[0].device.clone(), Arc::new(OperatorSum { terms }))))
     }
 
     fn is_hermitian(&self) -> Result<Option<bool>> {
@@ -220,7 +220,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Product {
+impl OperatorProduct {
     fn scratch(&self, v: &BlockVector) -> Result<BlockVector> {
         let kept = lock(&self.scratch).take();
         match kept {
@@ -245,7 +245,7 @@ impl Product {
     }
 }
 
-impl Kernel for Product {
+impl Kernel for OperatorProduct {
     fn shape(&self) -> KernelShape {
         let dtype = self.left.dtype().join(self.right.dtype());
         KernelShape { rows: self.left.rows(), cols: self.right.cols(), dtype }
@@ -279,7 +279,7 @@ impl Kernel for Product {
     }
 }
 
-impl LinearOperator for Product {
+impl LinearOperator for OperatorProduct {
     fn kernel(&self) -> &dyn Kernel {
         self
     }

@@ -1,7 +1,7 @@
 //! Fingerprints of operators, which tell whether two are the same without their entries.
 
 use super::Operator;
-use crate::backend::{BlockVector, Distribution, Random};
+use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::Result;
 use crate::number::C64;
 use crate::number::philox::Stream;
@@ -72,8 +72,12 @@ impl Operator {
     fn look(&self) -> Result<Option<Fingerprint>> {
         let signs = |first_column: u32| -> Result<BlockVector> {
             let mut v = self.zeros(1)?;
-            let random =
-                Random { seed: 0, stream: Stream::Probes, first_column, distribution: Distribution::Sign };
+            let random = Random {
+                seed: 0,
+                stream: Stream::Probes,
+                first_column,
+                distribution: VectorDistribution::Sign,
+            };
             self.device.fill_random(&mut v, random)?;
             Ok(v)
         };

@@ -25,8 +25,8 @@ use crate::number::memory::{self, human};
 use crate::number::{C64, DType};
 pub use action::{Action, update_by};
 pub use fingerprint::Fingerprint;
-pub use stored::{Format, RowRule, Stored};
-pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
+pub use stored::{MatrixFormat, RowRule, StoredMatrix};
+pub use wilson::{EvenOdd, SiteDiagonal, WilsonOperator};
 
 /// What helps where a vector has another size than its operator.
 pub(crate) const TAKE_SIZES: &str = "make vectors of the operator's size";

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::{LinearOperator, Operator};
-use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap, merge};
+use crate::backend::matrix::{Csr, Indices, MatrixValues, Stencil, StencilTerm, Wrap, merge};
 use crate::backend::{Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -14,7 +14,7 @@ use crate::ranks;
 
 /// How the entries of a matrix are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum MatrixFormat {
     /// The library chooses: a stencil where there is one, else SELL where rows are short and even, else CSR.
     Auto,
     /// Compressed rows.
@@ -36,12 +36,12 @@ pub enum Format {
 /// Why rows are stored.
 const ENTRIES_DIFFER: &str = "entries differ from row to row";
 
-impl Format {
+impl MatrixFormat {
     /// Compressed rows in this format.
     fn of_rows(self, csr: Arc<Csr>) -> MatrixSpec {
         match self {
-            Format::Ell => MatrixSpec::Ell(csr),
-            Format::Sell { chunk, sigma } => MatrixSpec::Sell { csr, chunk, sigma },
+            MatrixFormat::Ell => MatrixSpec::Ell(csr),
+            MatrixFormat::Sell { chunk, sigma } => MatrixSpec::Sell { csr, chunk, sigma },
             _ => MatrixSpec::Csr(csr),
         }
     }
@@ -101,12 +101,12 @@ fn disc(row: usize, entries: &[(usize, C64)]) -> (C64, f64) {
 }
 
 /// A matrix in one of the formats, with what it was made of.
-pub struct Stored {
+pub struct StoredMatrix {
     kernel: Arc<dyn Kernel>,
     source: StoredSource,
     device: Device,
     /// As asked for; the adjoint is kept in the same.
-    format: Format,
+    format: MatrixFormat,
     /// Why this format: for people.
     reason: &'static str,
     /// How much of the places kept holds entries, where each rank has its own rows.
@@ -115,27 +115,28 @@ pub struct Stored {
     hermitian: OnceLock<bool>,
 }
 
-impl Stored {
+impl StoredMatrix {
     fn build(
         device: &Device,
         spec: MatrixSpec,
         source: StoredSource,
-        format: Format,
+        format: MatrixFormat,
         reason: &'static str,
     ) -> Result<Operator> {
         let (kernel, device) = (device.prepare(spec)?, device.clone());
         let (occupancy, hermitian) = (None, OnceLock::new());
-        let node = Stored { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
+        let node =
+            StoredMatrix { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
         Ok(Operator::from_node(device, Arc::new(node)))
     }
 
     /// From compressed rows, kept in `format`.
-    pub fn from_csr(device: &Device, csr: Csr, format: Format) -> Result<Operator> {
+    pub fn from_csr(device: &Device, csr: Csr, format: MatrixFormat) -> Result<Operator> {
         csr.validate()?;
         let csr = Arc::new(csr);
         let spec = match format {
-            Format::Dense => dense_spec(&csr)?,
-            Format::Stencil => {
+            MatrixFormat::Dense => dense_spec(&csr)?,
+            MatrixFormat::Stencil => {
                 return Err(Error::input(
                     "these entries are not translation invariant, so there is no stencil",
                 )
@@ -143,7 +144,7 @@ impl Stored {
             }
             _ => format.of_rows(csr.clone()),
         };
-        let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
+        let reason = if format == MatrixFormat::Auto { ENTRIES_DIFFER } else { "as asked" };
         Self::build(device, spec, StoredSource::Csr(csr), format, reason)
     }
 
@@ -152,7 +153,11 @@ impl Stored {
     ///
     /// # Errors
     /// Those of the rule and the device.
-    pub(super) fn from_rule(device: &Device, rule: RowRule, format: Format) -> Result<Option<Operator>> {
+    pub(super) fn from_rule(
+        device: &Device,
+        rule: RowRule,
+        format: MatrixFormat,
+    ) -> Result<Option<Operator>> {
         let make = rule.make.clone();
         Self::from_pieces(device, rule, format, |pieces| make(pieces))
     }
@@ -164,10 +169,10 @@ impl Stored {
     pub fn from_pieces(
         device: &Device,
         rule: RowRule,
-        format: Format,
+        format: MatrixFormat,
         first: impl FnOnce(&[(usize, usize)]) -> Result<Csr>,
     ) -> Result<Option<Operator>> {
-        if matches!(format, Format::Dense | Format::Stencil) {
+        if matches!(format, MatrixFormat::Dense | MatrixFormat::Stencil) {
             return Ok(None);
         }
         let Some(ranks) = device.distributed() else { return Ok(None) };
@@ -179,20 +184,21 @@ impl Stored {
         let sum = |of: usize| all.iter().skip(of).step_by(2).sum::<f64>();
         let occupancy = Some(if sum(1) == 0.0 { 1.0 } else { sum(0) / sum(1) });
         let kernel = ranks.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
-        let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
+        let reason = if format == MatrixFormat::Auto { ENTRIES_DIFFER } else { "as asked" };
         let (device, source, hermitian) = (device.clone(), StoredSource::Rule(rule), OnceLock::new());
-        let node = Stored { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
+        let node =
+            StoredMatrix { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
         Ok(Some(Operator::from_node(device, Arc::new(node))))
     }
 
     /// From a stencil, matrix-free or assembled to `format`.
-    pub fn from_stencil(device: &Device, stencil: Stencil, format: Format) -> Result<Operator> {
+    pub fn from_stencil(device: &Device, stencil: Stencil, format: MatrixFormat) -> Result<Operator> {
         let taken = || device.takes_stencil(&stencil);
-        if format == Format::Stencil || (format == Format::Auto && taken()) {
+        if format == MatrixFormat::Stencil || (format == MatrixFormat::Auto && taken()) {
             let stencil = Arc::new(stencil);
             let reason = "hoppings are translation invariant, so none needs storing";
             let spec = MatrixSpec::Stencil(stencil.clone());
-            return Self::build(device, spec, StoredSource::Stencil(stencil), Format::Stencil, reason);
+            return Self::build(device, spec, StoredSource::Stencil(stencil), MatrixFormat::Stencil, reason);
         }
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
@@ -263,12 +269,12 @@ fn dense_spec(csr: &Csr) -> Result<MatrixSpec> {
 }
 
 /// Places that a format keeps for the entries of compressed rows.
-fn places(csr: &Csr, format: Format) -> usize {
+fn places(csr: &Csr, format: MatrixFormat) -> usize {
     match format {
-        Format::Ell => padded(csr, csr.rows, 1),
-        Format::Sell { chunk, sigma } => padded(csr, chunk, sigma),
-        Format::Dense => csr.rows * csr.cols,
-        Format::Auto | Format::Csr | Format::Stencil => csr.entries(),
+        MatrixFormat::Ell => padded(csr, csr.rows, 1),
+        MatrixFormat::Sell { chunk, sigma } => padded(csr, chunk, sigma),
+        MatrixFormat::Dense => csr.rows * csr.cols,
+        MatrixFormat::Auto | MatrixFormat::Csr | MatrixFormat::Stencil => csr.entries(),
     }
 }
 
@@ -297,10 +303,16 @@ pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
         row_start.push(columns.len());
     }
     let columns = Indices::of(dim, columns);
-    Ok(Csr { rows: dim, cols: dim, row_start, columns, values: Values::C64(values).convert(stencil.dtype) })
+    Ok(Csr {
+        rows: dim,
+        cols: dim,
+        row_start,
+        columns,
+        values: MatrixValues::C64(values).convert(stencil.dtype),
+    })
 }
 
-impl LinearOperator for Stored {
+impl LinearOperator for StoredMatrix {
     fn kernel(&self) -> &dyn Kernel {
         &*self.kernel
     }
@@ -315,10 +327,10 @@ impl LinearOperator for Stored {
                     value: t.value.conj(),
                 });
                 let adjoint = Stencil { terms: terms.collect(), ..(**stencil).clone() };
-                Stored::from_stencil(&self.device, adjoint, Format::Stencil).map(Some)
+                StoredMatrix::from_stencil(&self.device, adjoint, MatrixFormat::Stencil).map(Some)
             }
             StoredSource::Csr(csr) => {
-                Stored::from_csr(&self.device, transpose_conjugate(csr), self.format).map(Some)
+                StoredMatrix::from_csr(&self.device, transpose_conjugate(csr), self.format).map(Some)
             }
             // It is Hermitian.
             StoredSource::Rule(_) => Ok(None),
@@ -461,6 +473,6 @@ fn transpose_conjugate(csr: &Csr) -> Csr {
         Indices::U32(_) => Indices::U32(columns.into_iter().map(|c| c as u32).collect()),
         Indices::U64(_) => Indices::U64(columns),
     };
-    let values = Values::C64(values).convert(csr.values.dtype());
+    let values = MatrixValues::C64(values).convert(csr.values.dtype());
     Csr { rows: csr.cols, cols: csr.rows, row_start, columns, values }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stored::RowRule;
-use super::{Format, Operator, Stored};
+use super::{MatrixFormat, Operator, StoredMatrix};
 use crate::backend::Device;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub(super) struct Origin {
     model: Model,
     /// The axes of the commutators with positions that were taken already.
     axes: Vec<usize>,
-    format: lattice::Format,
+    format: lattice::AssemblyForm,
     single: bool,
 }
 
@@ -28,18 +28,18 @@ impl Operator {
     ///
     /// # Errors
     /// When the format cannot hold the model, or it does not fit into memory.
-    pub fn of_model(device: &Device, model: &Model, format: Format, single: bool) -> Result<Operator> {
+    pub fn of_model(device: &Device, model: &Model, format: MatrixFormat, single: bool) -> Result<Operator> {
         let wanted = match format {
-            Format::Auto => lattice::Format::Auto,
-            Format::Stencil => lattice::Format::Stencil,
-            _ => lattice::Format::Csr,
+            MatrixFormat::Auto => lattice::AssemblyForm::Auto,
+            MatrixFormat::Stencil => lattice::AssemblyForm::Stencil,
+            _ => lattice::AssemblyForm::Csr,
         };
-        let rows =
-            wanted == lattice::Format::Csr || (wanted == lattice::Format::Auto && !model.wants_stencil());
+        let rows = wanted == lattice::AssemblyForm::Csr
+            || (wanted == lattice::AssemblyForm::Auto && !model.wants_stencil());
         if let Some(operator) =
             rows.then(|| by_rows(device, model, &[], |all| all, format, single)).transpose()?.flatten()
         {
-            let format = lattice::Format::Csr;
+            let format = lattice::AssemblyForm::Csr;
             return Ok(operator.with_origin(Origin {
                 model: model.clone(),
                 axes: Vec::new(),
@@ -48,8 +48,10 @@ impl Operator {
             }));
         }
         let (operator, kept) = match model.assemble(wanted, single)? {
-            Assembled::Stencil(s) => (Stored::from_stencil(device, s, format)?, lattice::Format::Auto),
-            Assembled::Csr(csr) => (Stored::from_csr(device, csr, format)?, lattice::Format::Csr),
+            Assembled::Stencil(s) => {
+                (StoredMatrix::from_stencil(device, s, format)?, lattice::AssemblyForm::Auto)
+            }
+            Assembled::Csr(csr) => (StoredMatrix::from_csr(device, csr, format)?, lattice::AssemblyForm::Csr),
         };
         let origin = Origin { model: model.clone(), axes: Vec::new(), format: kept, single };
         Ok(operator.with_origin(origin))
@@ -144,20 +146,20 @@ impl Origin {
         axes: &[usize],
         part: fn(Assembled) -> Assembled,
     ) -> Result<Operator> {
-        if self.format == lattice::Format::Csr
-            && let Some(operator) = by_rows(device, &self.model, axes, part, Format::Auto, self.single)?
+        if self.format == lattice::AssemblyForm::Csr
+            && let Some(operator) = by_rows(device, &self.model, axes, part, MatrixFormat::Auto, self.single)?
         {
             return Ok(operator);
         }
         let as_format = |format| self.model.assemble_along(axes, format, self.single).map(part);
         match as_format(self.format)? {
             // A stencil without terms, where nothing moves along the axis, is kept as rows without entries.
-            Assembled::Stencil(s) if s.terms.is_empty() => match as_format(lattice::Format::Csr)? {
-                Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto),
+            Assembled::Stencil(s) if s.terms.is_empty() => match as_format(lattice::AssemblyForm::Csr)? {
+                Assembled::Csr(csr) => StoredMatrix::from_csr(device, csr, MatrixFormat::Auto),
                 Assembled::Stencil(_) => Err(Error::internal("rows were asked for")),
             },
-            Assembled::Stencil(s) => Stored::from_stencil(device, s, Format::Auto),
-            Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto),
+            Assembled::Stencil(s) => StoredMatrix::from_stencil(device, s, MatrixFormat::Auto),
+            Assembled::Csr(csr) => StoredMatrix::from_csr(device, csr, MatrixFormat::Auto),
         }
     }
 }
@@ -177,7 +179,7 @@ fn by_rows(
     model: &Model,
     axes: &[usize],
     part: fn(Assembled) -> Assembled,
-    format: Format,
+    format: MatrixFormat,
     single: bool,
 ) -> Result<Option<Operator>> {
     let (rows, model, axes) = (model.rows(), model.clone(), axes.to_vec());
@@ -187,7 +189,7 @@ fn by_rows(
             Assembled::Stencil(_) => Err(Error::internal("rows were asked for")),
         }
     });
-    Stored::from_rule(device, RowRule { rows, make }, format)
+    StoredMatrix::from_rule(device, RowRule { rows, make }, format)
 }
 
 /// The sum of the velocities of terms.

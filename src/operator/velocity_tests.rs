@@ -9,7 +9,7 @@ use super::*;
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::backend::matrix::Wrap;
-use crate::lattice::{Bond, Lattice, Model, OrbitalBlock, Site};
+use crate::lattice::{Bond, Lattice, LatticeSite, Model, OrbitalBlock};
 use crate::number::C64;
 use crate::task::{Interrupt, Task};
 
@@ -87,7 +87,7 @@ fn draw(seed: u64, wrap: impl Fn(usize) -> Wrap) -> Drawn {
             if s == 1 && dice.yes() {
                 position[..d].fill(0.0);
             }
-            Site { name: format!("{s}"), position }
+            LatticeSite { name: format!("{s}"), position }
         })
         .collect();
     let nearest = (0..d)
@@ -176,7 +176,7 @@ fn draw(seed: u64, wrap: impl Fn(usize) -> Wrap) -> Drawn {
     Drawn { model, places, periods }
 }
 
-fn dense(model: &Model, format: Format, axes: &[usize]) -> Vec<C64> {
+fn dense(model: &Model, format: MatrixFormat, axes: &[usize]) -> Vec<C64> {
     let mut h = Operator::of_model(&device(), model, format, false).unwrap();
     for &axis in axes {
         h = h.velocity(axis).unwrap();
@@ -185,9 +185,9 @@ fn dense(model: &Model, format: Format, axes: &[usize]) -> Vec<C64> {
     h.to_dense().unwrap()
 }
 
-fn formats(model: &Model) -> Vec<Format> {
-    let stencil = model.not_a_stencil().is_none().then_some(Format::Stencil);
-    stencil.into_iter().chain([Format::Csr]).collect()
+fn formats(model: &Model) -> Vec<MatrixFormat> {
+    let stencil = model.not_a_stencil().is_none().then_some(MatrixFormat::Stencil);
+    stencil.into_iter().chain([MatrixFormat::Csr]).collect()
 }
 
 /// i [A, x] for positions of the rows.
@@ -263,7 +263,7 @@ proptest! {
         let Drawn { model, places, .. } = draw(seed, |_| Wrap::Open);
         let mut other = model.clone();
         other.onsite(&OrbitalBlock::scalar(model.orbitals(), 0.7)).unwrap();
-        let build = |m: &Model| Operator::of_model(&device(), m, Format::Auto, false).unwrap();
+        let build = |m: &Model| Operator::of_model(&device(), m, MatrixFormat::Auto, false).unwrap();
         let (a, b) = (build(&model), build(&other));
         let z = C64::new(0.3, -0.8);
         let combined = [
@@ -305,7 +305,7 @@ fn operators_on_different_lattices_have_no_common_velocity() {
             let map = &mut |x: &[f64]| Ok(vec![strain * x[0]]);
             model.strain(map, &mut |_, _| Ok(1.0), &Task::default()).unwrap();
         }
-        Operator::of_model(&device(), &model, Format::Auto, false).unwrap()
+        Operator::of_model(&device(), &model, MatrixFormat::Auto, false).unwrap()
     };
     let sum = chain(1.0).plus(&chain(1.5)).unwrap();
     assert!(sum.velocity(0).unwrap_err().message().contains("different lattices"));

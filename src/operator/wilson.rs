@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{LinearOperator, Operator};
 use crate::backend::matrix::su3::check_links;
-use crate::backend::matrix::wilson::{Compression, Sites, WilsonSpec, error8};
+use crate::backend::matrix::wilson::{Compression, SiteParity, WilsonSpec, error8};
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Region, Rows, Update,
 };
@@ -16,13 +16,13 @@ use crate::number::C64;
 const EIGHT: [f64; 2] = [1e-12, 1e-4];
 
 /// D or gamma5 D, on all sites or those of one parity.
-pub struct Wilson {
+pub struct WilsonOperator {
     kernel: Arc<dyn Kernel>,
     device: Device,
     spec: WilsonSpec,
 }
 
-impl Wilson {
+impl WilsonOperator {
     /// The operator on a device.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Wilson {
 
     fn prepare(device: &Device, spec: WilsonSpec) -> Result<Operator> {
         let kernel = device.prepare(MatrixSpec::Wilson(Arc::new(spec.clone())))?;
-        let node = Wilson { kernel, device: device.clone(), spec };
+        let node = WilsonOperator { kernel, device: device.clone(), spec };
         Ok(Operator::from_node(device.clone(), Arc::new(node)))
     }
 
@@ -55,7 +55,7 @@ impl Wilson {
     }
 }
 
-impl LinearOperator for Wilson {
+impl LinearOperator for WilsonOperator {
     fn kernel(&self) -> &dyn Kernel {
         &*self.kernel
     }
@@ -104,13 +104,13 @@ impl EvenOdd {
             return Err(Error::input("even-odd preconditioning of an operator whose diagonal vanishes")
                 .hint("solve on all sites"));
         }
-        let hop = |sites: Sites| {
+        let hop = |sites: SiteParity| {
             let own = WilsonSpec { diagonal: 0.0, gamma5: false, sites, ..spec.clone() };
-            Wilson::prepare(device, own)
+            WilsonOperator::prepare(device, own)
         };
         Ok(EvenOdd {
-            even: hop(Sites::Even)?,
-            odd: hop(Sites::Odd)?,
+            even: hop(SiteParity::Even)?,
+            odd: hop(SiteParity::Odd)?,
             diagonal: spec.diagonal,
             spec: spec.clone(),
         })

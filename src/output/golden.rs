@@ -48,16 +48,16 @@ pub fn deviation(expected: &str, found: &str, tolerance: Tolerance) -> Option<De
     let mut worst: Option<Deviation> = None;
     for (number, (a, b)) in expected.lines().zip(found.lines()).enumerate() {
         let (a, b) = (pieces(a), pieces(b));
-        let words = |p: &[Token<'_>]| -> Vec<String> {
+        let words = |p: &[GoldenToken<'_>]| -> Vec<String> {
             p.iter()
-                .map(|p| if let Token::Text(text) = p { text.to_string() } else { String::new() })
+                .map(|p| if let GoldenToken::Text(text) = p { text.to_string() } else { String::new() })
                 .collect()
         };
         if words(&a) != words(&b) {
             continue;
         }
         for pair in a.iter().zip(&b) {
-            let (Token::Number(x), Token::Number(y)) = pair else { continue };
+            let (GoldenToken::Number(x), GoldenToken::Number(y)) = pair else { continue };
             let fraction = tolerance.fraction(*x, *y);
             if fraction > worst.map_or(0.0, |w| w.fraction) {
                 worst = Some(Deviation { line: number + 1, expected: *x, found: *y, fraction });
@@ -69,30 +69,30 @@ pub fn deviation(expected: &str, found: &str, tolerance: Tolerance) -> Option<De
 
 /// A piece of a line.
 #[derive(Debug, PartialEq)]
-enum Token<'a> {
+enum GoldenToken<'a> {
     Text(&'a str),
     Blank,
     Number(f64),
 }
 
 /// Splits a line into texts, blanks and numbers.
-fn pieces(line: &str) -> Vec<Token<'_>> {
+fn pieces(line: &str) -> Vec<GoldenToken<'_>> {
     let bytes = line.as_bytes();
     let (mut at, mut text) = (0, 0);
-    let mut found: Vec<Token<'_>> = Vec::new();
+    let mut found: Vec<GoldenToken<'_>> = Vec::new();
     while at < bytes.len() {
         if bytes[at] == b' ' || bytes[at] == b'\t' {
             flush(line, &mut found, text, at);
             while at < bytes.len() && (bytes[at] == b' ' || bytes[at] == b'\t') {
                 at += 1;
             }
-            found.push(Token::Blank);
+            found.push(GoldenToken::Blank);
             text = at;
         } else if let Some(length) = number_at(bytes, at)
             && let Ok(number) = line[at..at + length].parse()
         {
             flush(line, &mut found, text, at);
-            found.push(Token::Number(number));
+            found.push(GoldenToken::Number(number));
             at += length;
             text = at;
         } else {
@@ -100,15 +100,15 @@ fn pieces(line: &str) -> Vec<Token<'_>> {
         }
     }
     flush(line, &mut found, text, bytes.len());
-    while found.last() == Some(&Token::Blank) {
+    while found.last() == Some(&GoldenToken::Blank) {
         found.pop();
     }
     found
 }
 
-fn flush<'a>(line: &'a str, found: &mut Vec<Token<'a>>, from: usize, to: usize) {
+fn flush<'a>(line: &'a str, found: &mut Vec<GoldenToken<'a>>, from: usize, to: usize) {
     if from < to {
-        found.push(Token::Text(&line[from..to]));
+        found.push(GoldenToken::Text(&line[from..to]));
     }
 }
 
@@ -153,7 +153,7 @@ pub fn same_line(expected: &str, found: &str, tolerance: Tolerance) -> bool {
     let (a, b) = (pieces(expected), pieces(found));
     a.len() == b.len()
         && a.iter().zip(&b).all(|pair| match pair {
-            (Token::Number(x), Token::Number(y)) => tolerance.same(*x, *y),
+            (GoldenToken::Number(x), GoldenToken::Number(y)) => tolerance.same(*x, *y),
             (x, y) => x == y,
         })
 }

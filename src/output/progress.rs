@@ -17,22 +17,22 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Where a bar is shown.
-enum Screen {
+enum ProgressDisplay {
     Terminal(fn() -> ProgressDrawTarget),
     /// Line by line: the number of the work and its line as it is now.
     Lines(Box<dyn Fn(u64, &str) + Send + Sync>),
 }
 
 /// The terminal's progress bar: `moments [##########] 1024/1024  4.6 s  1.9 G site-vector-moments/s`.
-pub struct Bar {
-    screen: Screen,
+pub struct TerminalBar {
+    screen: ProgressDisplay,
     /// How much work there was.
     count: AtomicU64,
     // A stack, since work may start other work. The innermost is shown.
-    open: Mutex<Vec<Told>>,
+    open: Mutex<Vec<ProgressTold>>,
 }
 
-struct Told {
+struct ProgressTold {
     number: u64,
     what: String,
     total: u64,
@@ -44,34 +44,34 @@ struct Told {
     bar: Option<ProgressBar>,
 }
 
-impl Bar {
+impl TerminalBar {
     /// A bar on standard error; none if `quiet` or if standard error is no terminal. Of several ranks one shows it.
-    pub fn new(quiet: bool) -> Option<Bar> {
+    pub fn new(quiet: bool) -> Option<TerminalBar> {
         (!quiet && ranks::first() && std::io::stderr().is_terminal())
-            .then(|| Bar::on(Screen::Terminal(ProgressDrawTarget::stderr)))
+            .then(|| TerminalBar::on(ProgressDisplay::Terminal(ProgressDrawTarget::stderr)))
     }
 
     /// A bar that is a line, which `show` puts in place of the last one of the work with that number.
-    pub fn lines(show: impl Fn(u64, &str) + Send + Sync + 'static) -> Bar {
-        Bar::on(Screen::Lines(Box::new(show)))
+    pub fn lines(show: impl Fn(u64, &str) + Send + Sync + 'static) -> TerminalBar {
+        TerminalBar::on(ProgressDisplay::Lines(Box::new(show)))
     }
 
-    fn on(screen: Screen) -> Bar {
-        Bar { screen, count: AtomicU64::new(0), open: Mutex::new(Vec::new()) }
+    fn on(screen: ProgressDisplay) -> TerminalBar {
+        TerminalBar { screen, count: AtomicU64::new(0), open: Mutex::new(Vec::new()) }
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<Told>> {
+    fn open(&self) -> MutexGuard<'_, Vec<ProgressTold>> {
         // A thread that panicked while drawing leaves the bar in a usable state.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Told {
-    fn tell(&mut self, screen: &Screen, done: u64) {
+impl ProgressTold {
+    fn tell(&mut self, screen: &ProgressDisplay, done: u64) {
         self.shown = true;
         let target = match screen {
-            Screen::Terminal(target) => target,
-            Screen::Lines(show) => return show(self.number, &self.line(done)),
+            ProgressDisplay::Terminal(target) => target,
+            ProgressDisplay::Lines(show) => return show(self.number, &self.line(done)),
         };
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target((self.total > 0).then_some(self.total), target());
@@ -105,13 +105,22 @@ impl Told {
     }
 }
 
-impl Progress for Bar {
+impl Progress for TerminalBar {
     fn start(&self, what: &str, total: u64) {
         let now = Instant::now();
         let what = plain(what).into_owned();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let note = String::new();
-        self.open().push(Told { number, what, total, began: now, told: now, note, shown: false, bar: None });
+        self.open().push(ProgressTold {
+            number,
+            what,
+            total,
+            began: now,
+            told: now,
+            note,
+            shown: false,
+            bar: None,
+        });
     }
 
     fn advance(&self, done: u64, note: &str) {
@@ -177,7 +186,7 @@ mod tests {
 
     #[test]
     fn short_work_shows_nothing_and_nesting_closes() {
-        let bar = Bar::on(Screen::Terminal(ProgressDrawTarget::hidden));
+        let bar = TerminalBar::on(ProgressDisplay::Terminal(ProgressDrawTarget::hidden));
         bar.start("outer", 2);
         bar.start("inner", 10);
         bar.advance(10, "");
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_bar_can_be_a_line() {
-        let bar = Bar::lines(|_, _| ());
+        let bar = TerminalBar::lines(|_, _| ());
         bar.start("moments", 1000);
         let work = bar.open().pop().unwrap();
         assert!(work.line(550).starts_with("moments [#####.....] 550/1000  "), "{}", work.line(550));

@@ -27,9 +27,9 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use mpi::Mpi;
-pub use shares::{Alike, Shares, owners, weighted};
-pub use told::Told;
-pub use world::{HostMemory, Travelling, World};
+pub use shares::{Alike, PieceShares, owners, weighted};
+pub use told::Broadcast;
+pub use world::{HostMemory, UnderWay, World};
 
 static WORLD: OnceLock<World> = OnceLock::new();
 
@@ -110,7 +110,7 @@ pub fn first() -> bool {
 ///
 /// # Errors
 /// Those of the work, and of MPI.
-pub fn once<T: Told>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn once<T: Broadcast>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     once_helped(work, || Ok(()), || Ok(()))
 }
 
@@ -119,7 +119,7 @@ pub fn once<T: Told>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 ///
 /// # Errors
 /// Those of the work, and of MPI.
-pub fn once_helped<T: Told>(
+pub fn once_helped<T: Broadcast>(
     work: impl FnOnce() -> Result<T>,
     help: impl FnOnce() -> Result<()>,
     let_go: impl FnOnce() -> Result<()>,
@@ -140,7 +140,7 @@ pub fn once_helped<T: Told>(
 ///
 /// # Errors
 /// Those of MPI.
-pub fn told<T: Told>(own: T) -> Result<T> {
+pub fn told<T: Broadcast>(own: T) -> Result<T> {
     let Some(world) = world() else { return Ok(own) };
     if world.rank() > 0 {
         return told::read(&world.broadcast(Vec::new())?);
@@ -173,7 +173,7 @@ pub fn own_by(count: usize, weights: Option<&[f64]>) -> Range<usize> {
 ///
 /// # Errors
 /// Those of any rank, and of MPI.
-pub fn joined<T: Told>(own: Result<Vec<T>>) -> Result<Vec<T>> {
+pub fn joined<T: Broadcast>(own: Result<Vec<T>>) -> Result<Vec<T>> {
     let Some(world) = world() else { return own };
     let mut all = Vec::new();
     for bytes in world.gather(told::written(&own))? {

@@ -10,7 +10,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use super::HostMemory;
 use crate::error::{Error, Result};
 
-type Handle = usize;
+type MpiHandle = usize;
 
 /// What differs from one ABI to another, of what is used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +24,11 @@ pub(super) enum Abi {
 }
 
 struct Constants {
-    world: Handle,
-    byte: Handle,
+    world: MpiHandle,
+    byte: MpiHandle,
     status_ignore: usize,
-    info_null: Handle,
-    errors_return: Handle,
+    info_null: MpiHandle,
+    errors_return: MpiHandle,
     /// `MPI_COMM_TYPE_SHARED`.
     shared: c_int,
     /// `MPI_THREAD_SERIALIZED`.
@@ -37,10 +37,10 @@ struct Constants {
 
 impl Constants {
     fn of(abi: Abi, library: &Library) -> Result<Constants> {
-        let object = |name: &str| -> Result<Handle> {
+        let object = |name: &str| -> Result<MpiHandle> {
             // SAFETY: only the address of the object is taken.
             unsafe { library.get::<*mut c_void>(name.as_bytes()) }
-                .map(|symbol| symbol.into_raw() as Handle)
+                .map(|symbol| symbol.into_raw() as MpiHandle)
                 .map_err(|e| Error::backend(format!("the MPI library is not whole: {e}")))
         };
         Ok(match abi {
@@ -97,20 +97,20 @@ functions! {
     init = MPI_Init_thread(*mut c_int, *mut c_void, c_int, *mut c_int);
     finalize = MPI_Finalize();
     version = MPI_Get_library_version(*mut u8, *mut c_int);
-    comm_rank = MPI_Comm_rank(Handle, *mut c_int);
-    comm_size = MPI_Comm_size(Handle, *mut c_int);
-    comm_dup = MPI_Comm_dup(Handle, *mut Handle);
-    comm_free = MPI_Comm_free(*mut Handle);
-    comm_split_type = MPI_Comm_split_type(Handle, c_int, c_int, Handle, *mut Handle);
-    set_errhandler = MPI_Comm_set_errhandler(Handle, Handle);
+    comm_rank = MPI_Comm_rank(MpiHandle, *mut c_int);
+    comm_size = MPI_Comm_size(MpiHandle, *mut c_int);
+    comm_dup = MPI_Comm_dup(MpiHandle, *mut MpiHandle);
+    comm_free = MPI_Comm_free(*mut MpiHandle);
+    comm_split_type = MPI_Comm_split_type(MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle);
+    set_errhandler = MPI_Comm_set_errhandler(MpiHandle, MpiHandle);
     error_string = MPI_Error_string(c_int, *mut u8, *mut c_int);
-    abort = MPI_Abort(Handle, c_int);
-    ibarrier = MPI_Ibarrier(Handle, *mut Handle);
-    ibcast = MPI_Ibcast(*mut c_void, c_int, Handle, c_int, Handle, *mut Handle);
-    iallgather = MPI_Iallgather(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle, *mut Handle);
-    isend = MPI_Isend(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    irecv = MPI_Irecv(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
-    test = MPI_Test(*mut Handle, *mut c_int, usize);
+    abort = MPI_Abort(MpiHandle, c_int);
+    ibarrier = MPI_Ibarrier(MpiHandle, *mut MpiHandle);
+    ibcast = MPI_Ibcast(*mut c_void, c_int, MpiHandle, c_int, MpiHandle, *mut MpiHandle);
+    iallgather = MPI_Iallgather(*const c_void, c_int, MpiHandle, *mut c_void, c_int, MpiHandle, MpiHandle, *mut MpiHandle);
+    isend = MPI_Isend(*const c_void, c_int, MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle);
+    irecv = MPI_Irecv(*mut c_void, c_int, MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle);
+    test = MPI_Test(*mut MpiHandle, *mut c_int, usize);
 }
 
 /// The library, initialised, with communicators of this program's own. Calls come from one thread at a time.
@@ -120,9 +120,9 @@ pub(super) struct Mpi {
     abi: Abi,
     file: String,
     /// Where numbers and rows travel.
-    data: Handle,
+    data: MpiHandle,
     /// Where ranks meet that have failed or are done.
-    ends: Handle,
+    ends: MpiHandle,
     turn: Mutex<()>,
 }
 
@@ -132,7 +132,7 @@ pub(super) type Bytes = Box<dyn HostMemory>;
 /// A message under way, with its memory. One that is dropped before its end leaves its memory to the library for ever:
 /// that happens only where work was stopped.
 pub(super) struct Message {
-    handle: Handle,
+    handle: MpiHandle,
     memory: Option<Bytes>,
     /// A second piece of memory, of operations that read one and write another.
     source: Option<Bytes>,
@@ -265,7 +265,7 @@ impl Mpi {
 
     /// Rank and size of the world, and of the part of it that shares this node's memory.
     pub(super) fn places(&self) -> Result<((usize, usize), (usize, usize))> {
-        let place = |comm: Handle| -> Result<(usize, usize)> {
+        let place = |comm: MpiHandle| -> Result<(usize, usize)> {
             let (mut rank, mut size) = (0, 0);
             // SAFETY: asks for two numbers.
             unsafe {
@@ -274,7 +274,7 @@ impl Mpi {
             }
             Ok((rank as usize, size as usize))
         };
-        let mut node: Handle = 0;
+        let mut node: MpiHandle = 0;
         // SAFETY: all ranks make this call, and the handle is freed once.
         unsafe {
             let split = self.f.comm_split_type;
@@ -303,7 +303,13 @@ impl Mpi {
         &self.file
     }
 
-    fn started(&self, code: c_int, handle: Handle, memory: Bytes, source: Option<Bytes>) -> Result<Message> {
+    fn started(
+        &self,
+        code: c_int,
+        handle: MpiHandle,
+        memory: Bytes,
+        source: Option<Bytes>,
+    ) -> Result<Message> {
         let message = Message { handle, memory: Some(memory), source, done: code != 0 };
         self.check(code).map(|()| message)
     }

@@ -60,21 +60,21 @@ impl Alike {
     }
 
     /// Pieces shared out by the work that each takes.
-    pub fn shares(self, works: &[u64]) -> Shares {
+    pub fn shares(self, works: &[u64]) -> PieceShares {
         let (rank, ranks) = (self.world.rank(), self.world.size());
         let owners = self.one.map_or_else(|| owners(works, ranks), |one| vec![one; works.len()]);
-        Shares { rank, ranks, owners }
+        PieceShares { rank, ranks, owners }
     }
 }
 
 /// Who does which piece.
-pub struct Shares {
+pub struct PieceShares {
     rank: usize,
     ranks: usize,
     owners: Vec<usize>,
 }
 
-impl Shares {
+impl PieceShares {
     /// Whether a piece is this rank's.
     pub fn owns(&self, piece: usize) -> bool {
         self.owners[piece] == self.rank

@@ -1,15 +1,15 @@
 //! What rank 0 tells the others: results of work that it did for all, as bytes.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A value that one rank can tell another.
-pub trait Told: Sized {
+pub trait Broadcast: Sized {
     fn bytes(&self) -> Vec<u8>;
     /// The value of such bytes; none where they are of something else.
     fn of(bytes: &[u8]) -> Option<Self>;
 }
 
-impl Told for () {
+impl Broadcast for () {
     fn bytes(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -19,7 +19,7 @@ impl Told for () {
     }
 }
 
-impl Told for Box<[u8]> {
+impl Broadcast for Box<[u8]> {
     fn bytes(&self) -> Vec<u8> {
         self.to_vec()
     }
@@ -29,7 +29,7 @@ impl Told for Box<[u8]> {
     }
 }
 
-impl Told for bool {
+impl Broadcast for bool {
     fn bytes(&self) -> Vec<u8> {
         vec![u8::from(*self)]
     }
@@ -39,7 +39,7 @@ impl Told for bool {
     }
 }
 
-impl Told for f64 {
+impl Broadcast for f64 {
     fn bytes(&self) -> Vec<u8> {
         self.to_le_bytes().to_vec()
     }
@@ -49,7 +49,7 @@ impl Told for f64 {
     }
 }
 
-impl Told for u64 {
+impl Broadcast for u64 {
     fn bytes(&self) -> Vec<u8> {
         self.to_le_bytes().to_vec()
     }
@@ -59,7 +59,7 @@ impl Told for u64 {
     }
 }
 
-impl Told for String {
+impl Broadcast for String {
     fn bytes(&self) -> Vec<u8> {
         self.as_bytes().to_vec()
     }
@@ -72,7 +72,7 @@ impl Told for String {
 /// Numbers one after the other.
 macro_rules! numbers {
     ($($type:ty: $count:expr, $to:expr, $from:expr;)*) => { $(
-        impl Told for $type {
+        impl Broadcast for $type {
             fn bytes(&self) -> Vec<u8> {
                 let to: fn(&$type) -> [f64; $count] = $to;
                 to(self).iter().flat_map(|x| x.to_le_bytes()).collect()
@@ -98,7 +98,7 @@ numbers! {
     [f64; 3]: 3, |x| *x, |x| x;
 }
 
-impl Told for u32 {
+impl Broadcast for u32 {
     fn bytes(&self) -> Vec<u8> {
         self.to_le_bytes().to_vec()
     }
@@ -108,7 +108,7 @@ impl Told for u32 {
     }
 }
 
-impl Told for (u64, f64) {
+impl Broadcast for (u64, f64) {
     fn bytes(&self) -> Vec<u8> {
         [self.0.to_le_bytes(), self.1.to_le_bytes()].concat()
     }
@@ -120,7 +120,7 @@ impl Told for (u64, f64) {
 }
 
 /// Each with its length before it.
-impl<T: Told> Told for Vec<T> {
+impl<T: Broadcast> Broadcast for Vec<T> {
     fn bytes(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for value in self {
@@ -143,9 +143,9 @@ impl<T: Told> Told for Vec<T> {
     }
 }
 
-impl<T: Told> Told for [Vec<T>; 2] {
+impl<T: Broadcast> Broadcast for [Vec<T>; 2] {
     fn bytes(&self) -> Vec<u8> {
-        let [a, b] = self.each_ref().map(Told::bytes);
+        let [a, b] = self.each_ref().map(Broadcast::bytes);
         [(a.len() as u64).to_le_bytes().to_vec(), a, b].concat()
     }
 
@@ -156,7 +156,7 @@ impl<T: Told> Told for [Vec<T>; 2] {
     }
 }
 
-impl<T: Told> Told for Option<T> {
+impl<T: Broadcast> Broadcast for Option<T> {
     fn bytes(&self) -> Vec<u8> {
         self.as_ref().map_or_else(Vec::new, |value| [vec![1], value.bytes()].concat())
     }
@@ -169,14 +169,21 @@ impl<T: Told> Told for Option<T> {
     }
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Input, Kind::Memory, Kind::File, Kind::Numeric, Kind::Backend, Kind::Interrupted, Kind::Internal];
+const KINDS: [ErrorKind; 7] = [
+    ErrorKind::Input,
+    ErrorKind::Memory,
+    ErrorKind::File,
+    ErrorKind::Numeric,
+    ErrorKind::Backend,
+    ErrorKind::Interrupted,
+    ErrorKind::Internal,
+];
 
 /// Between a message and its hint: a character of no text.
 const BETWEEN: char = '\0';
 
 /// A result, as bytes.
-pub(super) fn written<T: Told>(result: &Result<T>) -> Vec<u8> {
+pub(super) fn written<T: Broadcast>(result: &Result<T>) -> Vec<u8> {
     match result {
         Ok(value) => [vec![KINDS.len() as u8], value.bytes()].concat(),
         Err(e) => {
@@ -188,7 +195,7 @@ pub(super) fn written<T: Told>(result: &Result<T>) -> Vec<u8> {
 }
 
 /// The result of these bytes.
-pub(super) fn read<T: Told>(bytes: &[u8]) -> Result<T> {
+pub(super) fn read<T: Broadcast>(bytes: &[u8]) -> Result<T> {
     let strange = || Error::internal("rank 0 told something that the others do not understand");
     let (kind, rest) = bytes.split_first().ok_or_else(strange)?;
     let Some(kind) = KINDS.get(usize::from(*kind)) else { return T::of(rest).ok_or_else(strange) };

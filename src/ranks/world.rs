@@ -71,7 +71,7 @@ fn words(memory: &Bytes) -> Vec<u64> {
 }
 
 /// Rows or numbers under way to or from another rank.
-pub struct Travelling(Message);
+pub struct UnderWay(Message);
 
 impl World {
     /// The world of a library, with this rank's number and that of all, and the same on its node.
@@ -239,8 +239,8 @@ impl World {
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn send(&self, memory: Box<dyn HostMemory>, bytes: usize, to: usize, tag: i32) -> Result<Travelling> {
-        self.mpi.send(memory, bytes, to, tag).map(Travelling)
+    pub fn send(&self, memory: Box<dyn HostMemory>, bytes: usize, to: usize, tag: i32) -> Result<UnderWay> {
+        self.mpi.send(memory, bytes, to, tag).map(UnderWay)
     }
 
     /// Receives so many bytes from another rank.
@@ -253,15 +253,15 @@ impl World {
         bytes: usize,
         from: usize,
         tag: i32,
-    ) -> Result<Travelling> {
-        self.mpi.receive(memory, bytes, from, tag).map(Travelling)
+    ) -> Result<UnderWay> {
+        self.mpi.receive(memory, bytes, from, tag).map(UnderWay)
     }
 
     /// Whether it has come or gone; lets the library work on it.
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn arrived(&self, under_way: &mut Travelling) -> Result<bool> {
+    pub fn arrived(&self, under_way: &mut UnderWay) -> Result<bool> {
         self.mpi.done(&mut under_way.0)
     }
 
@@ -269,7 +269,7 @@ impl World {
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn arrive(&self, mut under_way: Travelling) -> Result<Box<dyn HostMemory>> {
+    pub fn arrive(&self, mut under_way: UnderWay) -> Result<Box<dyn HostMemory>> {
         self.wait(&mut under_way.0)?;
         Ok(under_way.0.take())
     }

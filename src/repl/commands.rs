@@ -11,7 +11,7 @@ use rhai::Dynamic;
 use super::input::{self, Input};
 use super::magic::LIST;
 use super::paste;
-use super::session::{AfterInput, Session};
+use super::session::{AfterInput, ReplSession};
 use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;
@@ -19,7 +19,7 @@ use crate::ranks;
 use crate::script::lex;
 use crate::script::{api, examples, manual, search, stdlib};
 
-impl Session {
+impl ReplSession {
     /// Takes what was typed or pasted: one input, or several in turn until one fails.
     pub fn take_block(&mut self, text: &str) -> AfterInput {
         let plain = paste::without_prompts(&self.parser, text);

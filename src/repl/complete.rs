@@ -9,8 +9,8 @@ use crate::script::declared::OptionDoc;
 use crate::script::device::BACKENDS;
 use crate::script::kinds;
 use crate::script::lex::{self, TokenKind};
-use crate::script::registry::{self, Entry, Form};
-use crate::script::signature::Field;
+use crate::script::registry::{self, CallForm, RegisteredFunction};
+use crate::script::signature::ResultField;
 
 /// A variable as completion sees it.
 #[derive(Debug, Clone)]
@@ -19,17 +19,17 @@ pub struct Variable {
     /// Its type, for its methods.
     pub id: TypeId,
     /// Fields of its own: keys of a map, columns of a table.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResultField>,
 }
 
 pub struct Names {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RegisteredFunction>,
     pub variables: Vec<Variable>,
 }
 
 /// A proposal: what is shown, and what is put in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Proposal {
+pub struct CompletionProposal {
     pub shown: String,
     pub put: String,
 }
@@ -38,7 +38,7 @@ pub struct Proposal {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Proposals {
     /// Proposals for the word that starts at this byte.
-    Words(usize, Vec<Proposal>),
+    Words(usize, Vec<CompletionProposal>),
     Files,
 }
 
@@ -113,23 +113,24 @@ fn signs(line: &str) -> Option<Proposals> {
     Some(Proposals::Words(start, fit.iter().map(shown).collect()))
 }
 
-fn plain(shown: &str, put: &str) -> Proposal {
-    Proposal { shown: shown.into(), put: put.into() }
+fn plain(shown: &str, put: &str) -> CompletionProposal {
+    CompletionProposal { shown: shown.into(), put: put.into() }
 }
 
-fn callable(entry: &Entry) -> Proposal {
+fn callable(entry: &RegisteredFunction) -> CompletionProposal {
     let name = entry.name.as_str();
-    if entry.form == Form::Property { plain(name, name) } else { plain(name, &format!("{name}(")) }
+    if entry.form == CallForm::Property { plain(name, name) } else { plain(name, &format!("{name}(")) }
 }
 
-fn members(names: &Names, module: &str) -> Vec<Proposal> {
+fn members(names: &Names, module: &str) -> Vec<CompletionProposal> {
     names.entries.iter().filter(|e| e.module == module).map(callable).collect()
 }
 
 /// Variables, functions, modules and keywords.
-fn general(names: &Names) -> Vec<Proposal> {
-    let mut found: Vec<Proposal> = names.variables.iter().map(|v| plain(&v.name, &v.name)).collect();
-    let functions = names.entries.iter().filter(|e| e.module.is_empty() && e.form == Form::Function);
+fn general(names: &Names) -> Vec<CompletionProposal> {
+    let mut found: Vec<CompletionProposal> =
+        names.variables.iter().map(|v| plain(&v.name, &v.name)).collect();
+    let functions = names.entries.iter().filter(|e| e.module.is_empty() && e.form == CallForm::Function);
     found.extend(functions.map(callable));
     let modules: BTreeSet<&str> = names.entries.iter().map(|e| e.module.as_str()).collect();
     found.extend(modules.into_iter().filter(|m| !m.is_empty()).map(|m| plain(m, &format!("{m}::"))));
@@ -139,12 +140,12 @@ fn general(names: &Names) -> Vec<Proposal> {
 }
 
 /// Methods, properties and fields of the value that these tokens end in.
-fn fields(names: &Names, before: &[String]) -> Vec<Proposal> {
-    let own = |e: &&Entry| e.form != Form::Function;
+fn fields(names: &Names, before: &[String]) -> Vec<CompletionProposal> {
+    let own = |e: &&RegisteredFunction| e.form != CallForm::Function;
     let Some(value) = receiver(names, before) else {
         return names.entries.iter().filter(own).filter(|e| !e.standard).map(callable).collect();
     };
-    let of_type = |e: &&Entry| match &value.kind {
+    let of_type = |e: &&RegisteredFunction| match &value.kind {
         Kinded::Id(id) => e.receiver == Some(*id),
         Kinded::Name(name) => e.of_type() == Some(name),
     };
@@ -155,7 +156,7 @@ fn fields(names: &Names, before: &[String]) -> Vec<Proposal> {
 /// What is known of a value that stands before a point.
 pub struct Receiver<'a> {
     kind: Kinded,
-    pub fields: &'a [Field],
+    pub fields: &'a [ResultField],
 }
 
 enum Kinded {
@@ -164,7 +165,7 @@ enum Kinded {
 }
 
 impl<'a> Receiver<'a> {
-    fn named(kind: &str, fields: &'a [Field]) -> Self {
+    fn named(kind: &str, fields: &'a [ResultField]) -> Self {
         // Of several types the first is the usual one.
         let kind = kind.split(" or ").next().unwrap_or_default();
         Receiver { kind: Kinded::Name(kind.to_string()), fields }
@@ -197,7 +198,7 @@ pub fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>>
         if let Some(field) = inner.and_then(|value| value.fields.iter().find(|f| f.name == *last)) {
             return (!field.kind.is_empty()).then(|| Receiver::named(&field.kind, &[]));
         }
-        let entry = names.entries.iter().find(|e| e.form == Form::Property && e.name == *last)?;
+        let entry = names.entries.iter().find(|e| e.form == CallForm::Property && e.name == *last)?;
         return Some(Receiver::named(&entry.returns, &entry.fields));
     }
     // Nothing is known of a variable without a type.
@@ -306,7 +307,7 @@ fn words(names: &Names, line: &str) -> Option<Proposals> {
     let part = &line[start + 1..];
     let known = kinds::words(&option.kind);
     let fit = known.iter().filter(|word| word.starts_with(part));
-    let fit: Vec<Proposal> = fit.map(|word| plain(word, word)).collect();
+    let fit: Vec<CompletionProposal> = fit.map(|word| plain(word, word)).collect();
     (!known.is_empty()).then_some(Proposals::Words(start + 1, fit))
 }
 
@@ -337,8 +338,8 @@ pub fn parameters(names: &Names, line: &str) -> Option<String> {
     }
     let path = path_before(&tokens[..tokens.len() - 1])?;
     let dotted = tokens.len() > 2 && tokens[tokens.len() - 3] == ".";
-    let ways = names.entries.iter().filter(|e| e.path() == path && e.form != Form::Property);
-    let documented = ways.filter(|e| !e.doc.is_empty() && (e.form == Form::Method || !dotted));
+    let ways = names.entries.iter().filter(|e| e.path() == path && e.form != CallForm::Property);
+    let documented = ways.filter(|e| !e.doc.is_empty() && (e.form == CallForm::Method || !dotted));
     let entry = documented.max_by_key(|e| e.parameters.len())?;
     let own = usize::from(dotted);
     let parameters: Vec<&str> = entry.parameters.iter().skip(own).map(|p| p.name.as_str()).collect();
@@ -356,7 +357,7 @@ mod tests {
         let table = Variable {
             name: "dos".into(),
             id: TypeId::of::<Table>(),
-            fields: ["energy", "density"].map(Field::column).into(),
+            fields: ["energy", "density"].map(ResultField::column).into(),
         };
         Names { entries, variables: vec![table] }
     }

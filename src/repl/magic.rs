@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::input;
-use super::session::{AfterInput, Done, Session};
+use super::session::{AfterInput, Done, ReplSession};
 use crate::error::{Error, Result, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
@@ -34,7 +34,7 @@ pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, modu
   Ctrl-C             stop what runs, or clear the line
   Ctrl-D, exit       leave";
 
-impl Session {
+impl ReplSession {
     /// Does the command `%name rest`; `line` is all of it.
     pub fn magic(&mut self, line: &str, name: &str, rest: &str) -> AfterInput {
         // `%%time` before a cell of a notebook does what `%time` does before a line.

@@ -27,16 +27,16 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
 
-use crate::error::{Error, Kind, Result};
-use crate::output::progress::Bar;
+use crate::error::{Error, ErrorKind, Result};
+use crate::output::progress::TerminalBar;
 use crate::output::{colours, files, folders, out, tell};
 use crate::ranks;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
-use crate::task::signals::{self, Request};
+use crate::task::signals::{self, SignalRequest};
 use crate::task::{Interrupt, Progress};
 use helper::{Assistant, Indent};
-use session::{AfterInput, Session};
+use session::{AfterInput, ReplSession};
 use terminal::Prompt;
 
 /// Runs a session on standard input until its end; the exit code is 0, or that of the error that ended a pipe.
@@ -58,13 +58,13 @@ pub fn run(settings: Settings) -> ExitCode {
 /// How long work of a pipe may take to stop.
 const GRACE: Duration = Duration::from_millis(140);
 
-fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Session> {
+fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<ReplSession> {
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();
     signals::on(move |request| {
         flag.raise();
         // While a line is edited Ctrl-C is a key for the editor.
-        if interactive && request == Request::Stop {
+        if interactive && request == SignalRequest::Stop {
             return;
         }
         if !prompt.stands() {
@@ -80,10 +80,10 @@ fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Sessio
     });
     let quiet = settings.quiet;
     let engine = Engine::with(settings, interrupt)?;
-    let bar = Bar::new(quiet);
+    let bar = TerminalBar::new(quiet);
     engine.session().set_printer(Box::new(out));
     engine.session().set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
-    Ok(Session::new(engine, interactive))
+    Ok(ReplSession::new(engine, interactive))
 }
 
 /// The next line of standard input, which one rank reads for all; none at its end. Where somebody sits in front of the
@@ -105,7 +105,7 @@ fn line(prompt: Option<&str>) -> Result<Option<String>> {
 }
 
 /// Reads statements from a pipe or file, or from a terminal through a launcher of ranks.
-fn listen(mut session: Session) -> ExitCode {
+fn listen(mut session: ReplSession) -> ExitCode {
     let parser = input::parser();
     let mut text = String::new();
     let mut first = 1;
@@ -134,7 +134,7 @@ fn listen(mut session: Session) -> ExitCode {
             match session.take(&std::mem::take(&mut text), first) {
                 AfterInput::Next => {}
                 AfterInput::Leave(code) => return ExitCode::from(code),
-                AfterInput::Failed(kind) if asks && kind != Kind::Interrupted => {}
+                AfterInput::Failed(kind) if asks && kind != ErrorKind::Interrupted => {}
                 AfterInput::Failed(kind) => return code(kind),
             }
         }
@@ -146,12 +146,12 @@ fn listen(mut session: Session) -> ExitCode {
     }
 }
 
-fn code(kind: Kind) -> ExitCode {
-    ExitCode::from(if kind == Kind::Interrupted { signals::code() } else { 1 })
+fn code(kind: ErrorKind) -> ExitCode {
+    ExitCode::from(if kind == ErrorKind::Interrupted { signals::code() } else { 1 })
 }
 
 /// Talks to somebody at a terminal.
-fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
+fn talk(mut session: ReplSession, prompt: &Prompt) -> ExitCode {
     let colour = colours(&std::io::stdout());
     let mut editor = match editor(session.names.clone(), colour) {
         Ok(editor) => editor,

@@ -4,9 +4,9 @@
 use std::any::TypeId;
 use std::ops::Range;
 
-use super::complete::{self, Names, Proposal, Variable};
+use super::complete::{self, CompletionProposal, Names, Variable};
 use crate::script::lex::{self, Token, TokenKind};
-use crate::script::registry::{Entry, Form};
+use crate::script::registry::{CallForm, RegisteredFunction};
 
 /// What a proposal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,16 +21,19 @@ pub enum Sort {
 }
 
 /// What a proposal stands for, and its entry where the language has one.
-pub fn sort<'a>(entries: &'a [Entry], proposal: &Proposal) -> (Sort, Option<&'a Entry>) {
+pub fn sort<'a>(
+    entries: &'a [RegisteredFunction],
+    proposal: &CompletionProposal,
+) -> (Sort, Option<&'a RegisteredFunction>) {
     // An option may be called as a function is.
     if proposal.put.ends_with(": ") {
         return (Sort::Option, None);
     }
     let entry = entries.iter().find(|e| e.name == proposal.shown && !e.doc.is_empty());
     let sort = match entry.map(|e| e.form) {
-        Some(Form::Function) => Sort::Function,
-        Some(Form::Method) => Sort::Method,
-        Some(Form::Property) => Sort::Property,
+        Some(CallForm::Function) => Sort::Function,
+        Some(CallForm::Method) => Sort::Method,
+        Some(CallForm::Property) => Sort::Property,
         None if proposal.put.ends_with("::") => Sort::Module,
         None if proposal.put.ends_with('(') => Sort::Function,
         None if lex::KEYWORDS.contains(&proposal.put.as_str()) => Sort::Keyword,

@@ -7,21 +7,21 @@ use std::rc::Rc;
 use rhai::{Array, Dynamic, Expr, Map, Stmt};
 use rustyline::completion::{FilenameCompleter, Pair};
 
-use super::complete::{self, Names, Proposal, Proposals, Variable};
+use super::complete::{self, CompletionProposal, Names, Proposals, Variable};
 use super::input;
 use super::scan::{self, Sort};
 use super::{paint, paste};
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::number::Table;
-use crate::output::files::Data;
+use crate::output::files::FileData;
 use crate::output::{colours, end_alone, folders, tell};
 use crate::ranks;
 use crate::script::diagnostics::{Report, Section};
 use crate::script::lex::{self, TokenKind as Piece};
-use crate::script::manual::Style;
+use crate::script::manual::TextStyle;
 use crate::script::registry;
-use crate::script::signature::Field;
-use crate::script::{Engine, Outcome, api};
+use crate::script::signature::ResultField;
+use crate::script::{Engine, Evaluated, api};
 
 /// How many values `Out` keeps: each may hold much memory.
 const KEPT: usize = 50;
@@ -29,7 +29,7 @@ const KEPT: usize = 50;
 /// What shows values and mistakes, where that is no terminal: a notebook.
 pub trait Front {
     /// A value that stands on its own: its text, and the numbers behind it where it is a table, a matrix or a series.
-    fn value(&self, text: &str, data: Option<&Data>);
+    fn value(&self, text: &str, data: Option<&FileData>);
     fn mistake(&self, report: &Report);
 }
 
@@ -48,7 +48,7 @@ pub enum AfterInput {
     /// The session is over, with this exit code.
     Leave(u8),
     /// It failed; a session at a terminal goes on.
-    Failed(Kind),
+    Failed(ErrorKind),
 }
 
 /// An input that succeeded, for `%save`.
@@ -67,7 +67,7 @@ pub(super) struct Running {
 }
 
 /// The state of a session.
-pub struct Session {
+pub struct ReplSession {
     pub engine: Engine,
     /// What completion knows; shared with the editor.
     pub names: Rc<RefCell<Names>>,
@@ -99,12 +99,12 @@ enum Last {
     Nothing,
 }
 
-impl Session {
-    pub fn new(engine: Engine, interactive: bool) -> Session {
+impl ReplSession {
+    pub fn new(engine: Engine, interactive: bool) -> ReplSession {
         let entries = registry::entries(engine.rhai(), true);
         let builtin = entries.len();
         let names = Rc::new(RefCell::new(Names { entries, variables: Vec::new() }));
-        let session = Session {
+        let session = ReplSession {
             engine,
             names,
             done: Vec::new(),
@@ -122,8 +122,8 @@ impl Session {
     }
 
     /// A session for a notebook, which shows what the session says.
-    pub fn of_notebook(engine: Engine, front: Rc<dyn Front>) -> Session {
-        Session { front: Some(front), ..Session::new(engine, true) }
+    pub fn of_notebook(engine: Engine, front: Rc<dyn Front>) -> ReplSession {
+        ReplSession { front: Some(front), ..ReplSession::new(engine, true) }
     }
 
     /// Whether what people are told may have colours.
@@ -142,12 +142,12 @@ impl Session {
     }
 
     /// How pages are shown on this terminal.
-    pub fn style(&self) -> Style {
+    pub fn style(&self) -> TextStyle {
         if self.front.is_some() {
-            return Style { colour: true, width: 100 };
+            return TextStyle { colour: true, width: 100 };
         }
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
-        Style { colour: colours(&std::io::stdout()), width: width.clamp(40, 110) }
+        TextStyle { colour: colours(&std::io::stdout()), width: width.clamp(40, 110) }
     }
 
     pub fn say(&self, text: &str) {
@@ -163,10 +163,10 @@ impl Session {
             front.mistake(report);
             return AfterInput::Failed(report.kind);
         }
-        if report.kind != Kind::Interrupted && ranks::world().is_some_and(|world| !world.all_failed()) {
+        if report.kind != ErrorKind::Interrupted && ranks::world().is_some_and(|world| !world.all_failed()) {
             end_alone(&report.message);
         }
-        if report.kind == Kind::Interrupted {
+        if report.kind == ErrorKind::Interrupted {
             // The terminal has put `^C` where the cursor was.
             let fresh_line = if self.interactive { "\n" } else { "" };
             tell(&format!("{fresh_line}interrupted"));
@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// Evaluates a piece of script. An error is shown at the place where it was typed.
-    pub fn evaluate(&mut self, text: &str, shown_first: usize) -> Outcome {
+    pub fn evaluate(&mut self, text: &str, shown_first: usize) -> Evaluated {
         let first = self.next_line();
         let result = self.engine.eval_from(text, first);
         let name = self.cell.as_ref().map(|cell| cell.name.clone());
@@ -199,7 +199,7 @@ impl Session {
     }
 
     /// Runs a script file.
-    pub fn run_file(&mut self, path: &Path) -> Outcome {
+    pub fn run_file(&mut self, path: &Path) -> Evaluated {
         let first = self.next_line();
         let (result, text) = self.engine.run_file_from(path, first);
         self.heard.push(Section { first, shown_first: 1, text, name: Some(path.display().to_string()) });
@@ -219,7 +219,7 @@ impl Session {
     }
 
     /// Says of an error in which input it lies; at a terminal lines are counted from the input's first.
-    fn placed(&self, result: Outcome) -> Outcome {
+    fn placed(&self, result: Evaluated) -> Evaluated {
         result.map_err(|mut report| {
             let current =
                 report.position.is_some_and(|(line, _)| self.heard.last().is_some_and(|p| line >= p.first));
@@ -302,7 +302,7 @@ impl Session {
     }
 
     /// What may follow at a byte of a cell: where the word begins that is being written, and the proposals for it.
-    pub fn proposals(&self, text: &str, byte: usize) -> (usize, Vec<(Proposal, Option<Sort>)>) {
+    pub fn proposals(&self, text: &str, byte: usize) -> (usize, Vec<(CompletionProposal, Option<Sort>)>) {
         let before = &text[..byte];
         // A command is a line of its own.
         let line = before.rfind('\n').map_or(0, |at| at + 1);
@@ -312,7 +312,7 @@ impl Session {
         let names = scan::with_text(names, &before[from..]);
         match complete::proposals(&names, &before[from..]) {
             Proposals::Words(start, found) => {
-                let sorted = |p: Proposal| {
+                let sorted = |p: CompletionProposal| {
                     let sort = scan::sort(&names.entries, &p).0;
                     (p, Some(sort))
                 };
@@ -322,7 +322,7 @@ impl Session {
                 let (start, found) = FilenameCompleter::new()
                     .complete_path(&before[line..], byte - line)
                     .unwrap_or((byte - line, Vec::new()));
-                let file = |p: Pair| (Proposal { shown: p.display, put: p.replacement }, None);
+                let file = |p: Pair| (CompletionProposal { shown: p.display, put: p.replacement }, None);
                 (line + start, found.into_iter().map(file).collect())
             }
         }
@@ -426,12 +426,12 @@ fn silent(text: &str) -> bool {
     tokens.last().is_some_and(|t| &text[t.range.clone()] == ";")
 }
 
-fn fields(engine: &Engine, value: &Dynamic) -> Vec<Field> {
+fn fields(engine: &Engine, value: &Dynamic) -> Vec<ResultField> {
     if let Some(map) = value.read_lock::<Map>() {
         let kinds = map.iter().map(|(key, value)| (key.to_string(), engine.type_of(value)));
-        return kinds.map(|(name, kind)| Field { name, kind, optional: false }).collect();
+        return kinds.map(|(name, kind)| ResultField { name, kind, optional: false }).collect();
     }
-    value.read_lock::<Table>().map_or(Vec::new(), |table| table.names().map(Field::column).collect())
+    value.read_lock::<Table>().map_or(Vec::new(), |table| table.names().map(ResultField::column).collect())
 }
 
 /// A text cut to 4000 characters, more than a screen shows.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rhai::Dynamic;
 
-use super::session::{AfterInput, Session};
+use super::session::{AfterInput, ReplSession};
 use crate::error::{Error, Result};
 use crate::output::files;
 use crate::script::api::about;
@@ -22,7 +22,7 @@ fn ending(kind: &str) -> Option<&'static str> {
     })
 }
 
-impl Session {
+impl ReplSession {
     /// Writes all variables that a file can hold into a folder, and says which it cannot.
     pub fn store(&mut self, folder: &str) -> AfterInput {
         match self.written_to(Path::new(folder)) {

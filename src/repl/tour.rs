@@ -1,7 +1,7 @@
 //! The tour: a first walk through the program. Each step says something and runs a piece of script, which the reader
 //! can change and run again.
 
-use super::session::{AfterInput, Session};
+use super::session::{AfterInput, ReplSession};
 use crate::error::Error;
 
 /// What a step says, and what it runs.
@@ -57,7 +57,7 @@ let t = table([[\"sites\", [4, 6, 8, 10]], [\"energy a site\", [4, 6, 8, 10].map
     ),
 ];
 
-impl Session {
+impl ReplSession {
     /// The next step of the tour, or the one of this number, from 1.
     pub fn tour(&mut self, step: Option<usize>) -> AfterInput {
         let place = match step {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_step_runs() {
-        let mut session = Session::new(Engine::new().unwrap(), false);
+        let mut session = ReplSession::new(Engine::new().unwrap(), false);
         let said = Rc::new(RefCell::new(String::new()));
         let heard = said.clone();
         session

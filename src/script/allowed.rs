@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::declared::{OptionDoc, literal, shown};
-use super::kinds::{self, Kind, in_words, words};
+use super::kinds::{self, OptionKind, in_words, words};
 use crate::error::{Error, Result, nearest};
 use crate::number::Series;
 
@@ -49,7 +49,7 @@ impl OptionDoc {
 /// temperature would be tables without rows. `what` is given, like "option `energies`".
 pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Error> {
     let takes =
-        |wanted: &str| kinds::all(kind).any(|k| matches!(k, Kind::Type { name, .. } if name == wanted));
+        |wanted: &str| kinds::all(kind).any(|k| matches!(k, OptionKind::Type { name, .. } if name == wanted));
     let empty = value.read_lock::<Array>().is_some_and(|all| all.is_empty())
         || value.read_lock::<Series>().is_some_and(|all| all.is_empty())
         || value.read_lock::<Range<INT>>().is_some_and(|all| all.is_empty())
@@ -85,7 +85,7 @@ fn out_of_bounds(option: &OptionDoc, number: impl std::fmt::Display, told: &str)
 
 /// Refuses a word that the option does not know, where it does not take any text.
 fn known_word(option: &OptionDoc, text: &str) -> Result<()> {
-    let any = |kind| matches!(kind, Kind::Type { name: "string" | "any", .. });
+    let any = |kind| matches!(kind, OptionKind::Type { name: "string" | "any", .. });
     let words = words(&option.kind);
     if option.kind.is_empty() || kinds::all(&option.kind).any(any) || words.contains(&text) {
         return Ok(());
@@ -101,13 +101,13 @@ fn known_word(option: &OptionDoc, text: &str) -> Result<()> {
 /// Refuses a number, or one in an array, which has one for each of several steps, that is out of the option's bounds.
 fn in_bounds(option: &OptionDoc, value: &Dynamic) -> Result<()> {
     let bounds = kinds::all(&option.kind).find_map(|kind| match kind {
-        Kind::Type { even, least, most, .. } if even || least.is_some() || most.is_some() => {
+        OptionKind::Type { even, least, most, .. } if even || least.is_some() || most.is_some() => {
             Some((even, least, most))
         }
         _ => None,
     });
     let Some((even, least, most)) = bounds else { return Ok(()) };
-    let whole = !kinds::all(&option.kind).any(|kind| matches!(kind, Kind::Type { name: "float", .. }));
+    let whole = !kinds::all(&option.kind).any(|kind| matches!(kind, OptionKind::Type { name: "float", .. }));
     let number = |value: &Dynamic| match value.as_int() {
         Ok(n) => Some(n as FLOAT),
         Err(_) => value.as_float().ok().filter(|_| !whole),
@@ -152,7 +152,7 @@ fn in_bounds(option: &OptionDoc, value: &Dynamic) -> Result<()> {
 /// Refuses an array that is not of as many numbers as the option takes.
 fn list_of_numbers(option: &OptionDoc, given: &Array) -> Result<()> {
     let list = kinds::all(&option.kind).find_map(|kind| match kind {
-        Kind::List { of, length, told } => Some((of, length, told)),
+        OptionKind::List { of, length, told } => Some((of, length, told)),
         _ => None,
     });
     let Some((of, length, told)) = list else { return Ok(()) };

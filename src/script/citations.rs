@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A published work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Work {
+pub struct CitedWork {
     /// Its key in a bibliography.
     pub key: &'static str,
     /// Names of the authors, as BibTeX takes them.
@@ -25,12 +25,12 @@ const fn work(
     title: &'static str,
     [journal, volume, pages]: [&'static str; 3],
     year: u16,
-) -> Work {
-    Work { key, author, title, journal, volume, pages, year }
+) -> CitedWork {
+    CitedWork { key, author, title, journal, volume, pages, year }
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 65] = [
+pub const WORKS: [CitedWork; 65] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -568,7 +568,7 @@ const BEHIND: [(&str, &[&str]); 75] = [
 ];
 
 /// The works behind these functions, in the order of [`WORKS`].
-pub fn works<'a>(functions: impl IntoIterator<Item = &'a str>) -> Vec<Work> {
+pub fn works<'a>(functions: impl IntoIterator<Item = &'a str>) -> Vec<CitedWork> {
     let mut keys: BTreeSet<&str> = BTreeSet::new();
     for function in functions {
         for (path, behind) in BEHIND {
@@ -593,7 +593,7 @@ pub fn program() -> String {
     )
 }
 
-impl Work {
+impl CitedWork {
     /// The work as an entry of BibTeX.
     pub fn bibtex(&self) -> String {
         let year = self.year.to_string();

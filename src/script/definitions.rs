@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::registry::{Entry, Form};
+use super::registry::{CallForm, RegisteredFunction};
 
 /// A file of definitions: its name and its text.
 pub struct Definitions {
@@ -20,15 +20,15 @@ const CONSTANTS: [(&str, &str, &str); 3] = [
 ];
 
 /// The definitions of all functions: a file for those without a module, one for each module.
-pub fn files(entries: &[Entry]) -> Vec<Definitions> {
-    let mut modules: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+pub fn files(entries: &[RegisteredFunction]) -> Vec<Definitions> {
+    let mut modules: BTreeMap<&str, Vec<&RegisteredFunction>> = BTreeMap::new();
     for entry in entries {
         modules.entry(&entry.module).or_default().push(entry);
     }
     modules.into_iter().map(|(module, own)| of_module(module, &own)).collect()
 }
 
-fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
+fn of_module(module: &str, entries: &[&RegisteredFunction]) -> Definitions {
     let (file, head) = match module {
         "" => ("__static__.d.rhai".to_string(), "module static;\n".to_string()),
         name => (format!("{name}.d.rhai"), format!("module {name};\n")),
@@ -64,7 +64,7 @@ fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
 }
 
 /// The definition of a function without what it gives: `fn linspace(a: ?, b: ?, n: int)`.
-fn head(entry: &Entry) -> String {
+fn head(entry: &RegisteredFunction) -> String {
     let kind = |kind: &str| if kind.is_empty() { "?".to_string() } else { kind.replace(" or ", " | ") };
     let mut used = BTreeSet::new();
     let parameters = entry.parameters.iter().enumerate().map(|(i, parameter)| {
@@ -76,7 +76,7 @@ fn head(entry: &Entry) -> String {
         format!("{name}: {}", kind(&parameter.kind))
     });
     let parameters = parameters.collect::<Vec<_>>().join(", ");
-    let get = if entry.form == Form::Property { "get " } else { "" };
+    let get = if entry.form == CallForm::Property { "get " } else { "" };
     format!("fn {get}{}({parameters})", entry.name)
 }
 
@@ -141,7 +141,7 @@ mod tests {
             files.iter().map(|f| (f.file.as_str(), parsed(&f.text))).collect();
         for entry in entries.iter().filter(|e| !e.standard && !e.doc.is_empty()) {
             let file = if entry.module.is_empty() { "__static__".to_string() } else { entry.module.clone() };
-            let name = if entry.form == Form::Property {
+            let name = if entry.form == CallForm::Property {
                 format!("get_of_{}", entry.name)
             } else {
                 entry.name.clone()

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use super::Settings;
 use crate::backend::Device;
-use crate::backend::open::{self, Choice};
+use crate::backend::open::{self, BackendChoice};
 use crate::error::{Error, Result};
 use crate::output::tell;
 use crate::ranks;
@@ -70,8 +70,8 @@ fn threads(settings: &Settings) -> Result<usize> {
 
 impl Settings {
     /// What they say of the backend.
-    pub(crate) fn choice(&self) -> Choice {
-        Choice {
+    pub(crate) fn choice(&self) -> BackendChoice {
+        BackendChoice {
             name: self.backend.clone(),
             threads: self.threads,
             weights: self.weights.clone(),
@@ -89,7 +89,7 @@ fn open_with(
     several_a_rank: bool,
     interrupt: &Interrupt,
 ) -> Result<Device> {
-    let choice = Choice { threads, several_a_rank, ..settings.choice() };
+    let choice = BackendChoice { threads, several_a_rank, ..settings.choice() };
     let says = !settings.quiet && (settings.backend.contains('+') || std::io::stderr().is_terminal());
     open::open(&choice, interrupt, move |text| {
         if says {

@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
 use super::{habits, lint, registry, stdlib};
-use crate::error::{Error, Kind, nearest};
+use crate::error::{Error, ErrorKind, nearest};
 use crate::number::format::plain;
 use crate::number::memory;
 use crate::task::Stopped;
@@ -22,7 +22,7 @@ pub struct Report {
     /// Functions that were being called, innermost first, with their lines.
     pub calls: Vec<Call>,
     /// What kind of failure it is.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// Whether the script can run all the same.
     pub warning: bool,
     source: String,
@@ -284,13 +284,13 @@ fn describe(
     scope: &Scope,
     error: &EvalAltResult,
     assigned: bool,
-) -> (String, Option<String>, Kind) {
+) -> (String, Option<String>, ErrorKind) {
     match error {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
             Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
             None => match thrown(value) {
-                Some((message, hint)) => (message, Some(hint), Kind::Input),
-                None => (value.to_string(), None, Kind::Input),
+                Some((message, hint)) => (message, Some(hint), ErrorKind::Input),
+                None => (value.to_string(), None, ErrorKind::Input),
             },
         },
         EvalAltResult::ErrorStackOverflow(_) => (
@@ -299,20 +299,20 @@ fn describe(
                 "at most {} calls fit into one another; a loop has no limit",
                 engine.max_call_levels()
             )),
-            Kind::Input,
+            ErrorKind::Input,
         ),
         EvalAltResult::ErrorPropertyNotFound(name, _) => (
             format!("the map has no `{name}`"),
             Some(format!("`\"{name}\" in map` tells whether it has, `map.keys()` what it has")),
-            Kind::Input,
+            ErrorKind::Input,
         ),
         // A method holds the value that a function given to it wants to look at.
         EvalAltResult::ErrorDataRace(..) => (
             "a function uses the value whose method calls it".into(),
             Some("copy the value before, like `let v = u;`, and use `v` in the function".into()),
-            Kind::Input,
+            ErrorKind::Input,
         ),
-        EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
+        EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, ErrorKind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) if signature.starts_with(registry::CLOSURE) => {
             let call = tidy_types(signature);
             let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
@@ -321,7 +321,7 @@ fn describe(
             (
                 format!("a closure is called with ({given}), and takes another number of values"),
                 Some(format!("write it like |{like}| ..")),
-                Kind::Input,
+                ErrorKind::Input,
             )
         }
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
@@ -333,13 +333,13 @@ fn describe(
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
                 .or_else(|| registry::did_you_mean(engine, name));
-            (format!("no function `{call}`"), hint, Kind::Input)
+            (format!("no function `{call}`"), hint, ErrorKind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
             let variables: Vec<&str> = scope.iter().map(|(name, ..)| name).collect();
             let habit = habits::name(name).filter(|_| !assigned).map(str::to_string);
             let hint = habit.or_else(|| registry::no_variable(engine, name, &variables, assigned));
-            (format!("no variable `{name}`"), hint, Kind::Input)
+            (format!("no variable `{name}`"), hint, ErrorKind::Input)
         }
         EvalAltResult::ErrorModuleNotFound(name, _) => {
             let modules = registry::modules(engine);
@@ -347,12 +347,12 @@ fn describe(
             let hint = near.map_or(format!("own modules are files beside the script: `{name}.rhai`"), |n| {
                 format!("did you mean `{n}`?")
             });
-            (format!("no module `{name}`"), Some(hint), Kind::Input)
+            (format!("no module `{name}`"), Some(hint), ErrorKind::Input)
         }
         EvalAltResult::ErrorDotExpr(text, _) if no_property(text).is_some() => {
             let (name, kind) = no_property(text).unwrap_or_default();
             let hint = registry::no_property(engine, &name, &kind);
-            (format!("{kind} has no property `{name}`"), hint, Kind::Input)
+            (format!("{kind} has no property `{name}`"), hint, ErrorKind::Input)
         }
         other => {
             let mut text = other.clone_message();
@@ -362,7 +362,7 @@ fn describe(
             // Two indices are no syntax of the language; matrices take them as one array.
             let indices = text.contains("matching [ in this index expression");
             let hint = indices.then(|| "for two indices write `m[[i, j]]` or `m.at(i, j)`".to_string());
-            (text, hint, Kind::Input)
+            (text, hint, ErrorKind::Input)
         }
     }
 }
@@ -390,11 +390,11 @@ fn tidy_types(signature: &str) -> String {
 }
 
 /// The message of an error without its position.
-trait Message {
+trait BareMessage {
     fn clone_message(&self) -> String;
 }
 
-impl Message for EvalAltResult {
+impl BareMessage for EvalAltResult {
     fn clone_message(&self) -> String {
         let text = self.to_string();
         match text.rfind(" (line ") {

@@ -24,7 +24,7 @@ const BODY: &str = "\u{1}body";
 const ENTRY: &str = "\u{1}entry";
 
 /// A rewritten body of a function, an expression of statements.
-type Body = Rc<Expr>;
+type RewrittenBody = Rc<Expr>;
 
 /// Registers how the rewritten bodies of functions are evaluated.
 pub(super) fn register(engine: &mut Engine) {
@@ -32,7 +32,7 @@ pub(super) fn register(engine: &mut Engine) {
         BODY,
         |_, _| Ok(None),
         false,
-        |ctx, _, body| match body.read_lock::<Body>() {
+        |ctx, _, body| match body.read_lock::<RewrittenBody>() {
             Some(body) => ctx.eval_expression_tree(&Expression::from(&**body)),
             None => Ok(Dynamic::UNIT),
         },
@@ -43,7 +43,7 @@ pub(super) fn register(engine: &mut Engine) {
         ENTRY,
         |_, _| Ok(None),
         false,
-        |ctx, _, body| match body.read_lock::<Body>() {
+        |ctx, _, body| match body.read_lock::<RewrittenBody>() {
             Some(body) => {
                 let mut frame = ctx.new_frame().with_new_caching_layer();
                 frame.eval_expression_tree(&Expression::from(&**body))
@@ -59,12 +59,12 @@ pub(super) struct Direct {
     /// which holds the rewritten body.
     wrapper: Engine,
     /// The body that is being wrapped.
-    wrapped: Rc<RefCell<Option<Body>>>,
+    wrapped: Rc<RefCell<Option<RewrittenBody>>>,
 }
 
 impl Direct {
     pub(super) fn new() -> Direct {
-        let wrapped: Rc<RefCell<Option<Body>>> = Rc::default();
+        let wrapped: Rc<RefCell<Option<RewrittenBody>>> = Rc::default();
         let mut wrapper = Engine::new_raw();
         for kind in [BODY, ENTRY] {
             let body = wrapped.clone();

@@ -38,7 +38,7 @@ pub struct Engine {
 }
 
 /// What a piece of script evaluated to.
-pub type Outcome = std::result::Result<Dynamic, Box<Report>>;
+pub type Evaluated = std::result::Result<Dynamic, Box<Report>>;
 
 impl Engine {
     /// An engine with the default settings: the best backend there is, all threads.
@@ -185,17 +185,17 @@ impl Engine {
     }
 
     /// Runs a script file; modules that it imports lie beside it.
-    pub fn run_file(&mut self, path: &Path) -> Outcome {
+    pub fn run_file(&mut self, path: &Path) -> Evaluated {
         let text = read_script(path)?;
         self.run_text(&text, path)
     }
 
     /// Runs the text of a script as if it were the file `path`.
-    pub fn run_text(&mut self, text: &str, path: &Path) -> Outcome {
+    pub fn run_text(&mut self, text: &str, path: &Path) -> Evaluated {
         self.run_text_from(text, path, 1)
     }
 
-    fn run_text_from(&mut self, text: &str, path: &Path, first: usize) -> Outcome {
+    fn run_text_from(&mut self, text: &str, path: &Path, first: usize) -> Evaluated {
         let name = path.display().to_string();
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         self.modules_from(folder);
@@ -255,24 +255,24 @@ impl Engine {
     }
 
     /// Evaluates a piece of script.
-    pub fn eval(&mut self, text: &str) -> Outcome {
+    pub fn eval(&mut self, text: &str) -> Evaluated {
         self.eval_named(text, None, 1)
     }
 
     /// Evaluates a piece of script whose first line has this number: functions keep the numbers of their lines.
-    pub fn eval_from(&mut self, text: &str, first: usize) -> Outcome {
+    pub fn eval_from(&mut self, text: &str, first: usize) -> Evaluated {
         self.eval_named(text, None, first)
     }
 
     /// Runs a script file whose lines are numbered from `first`; gives its text, too, where it can be read.
-    pub fn run_file_from(&mut self, path: &Path, first: usize) -> (Outcome, String) {
+    pub fn run_file_from(&mut self, path: &Path, first: usize) -> (Evaluated, String) {
         match read_script(path) {
             Ok(text) => (self.run_text_from(&text, path, first), text),
             Err(unreadable) => (Err(unreadable), String::new()),
         }
     }
 
-    fn eval_named(&mut self, text: &str, name: Option<&str>, first: usize) -> Outcome {
+    fn eval_named(&mut self, text: &str, name: Option<&str>, first: usize) -> Evaluated {
         self.session.interrupt().clear();
         memory::forget_refusal();
         let text = format!("{}{}", "\n".repeat(first.saturating_sub(1)), comment_out_shebang(text));

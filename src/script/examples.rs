@@ -1,6 +1,6 @@
 //! The scripts that come with the program, found by a question: `examples("band structure")`.
 
-use super::manual::{Style, columns, plain, stem};
+use super::manual::{TextStyle, columns, plain, stem};
 use super::registry::first_sentence;
 use super::terms;
 
@@ -26,7 +26,7 @@ pub fn script(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// All scripts, or those that answer a question, the best ones first; a line each.
-pub fn search(question: &str, style: Style) -> Option<String> {
+pub fn search(question: &str, style: TextStyle) -> Option<String> {
     let all = question.trim().is_empty();
     let (mut found, _) = ranked(question);
     // Scripts that match far worse than the best one are noise.
@@ -37,7 +37,7 @@ pub fn search(question: &str, style: Style) -> Option<String> {
 }
 
 /// At most three scripts whose names or headings have all words of a question, or what it means.
-pub fn about(question: &str, style: Style) -> Option<String> {
+pub fn about(question: &str, style: TextStyle) -> Option<String> {
     let (mut found, words) = ranked(question);
     found.retain(|(worth, ..)| words > 0 && *worth >= 4 * words);
     found.truncate(3);
@@ -80,7 +80,7 @@ fn ranked(question: &str) -> (Vec<(usize, &'static str, String)>, usize) {
 mod tests {
     use super::*;
 
-    const STYLE: Style = Style { colour: false, width: 100 };
+    const STYLE: TextStyle = TextStyle { colour: false, width: 100 };
 
     #[test]
     fn every_script_is_there() {

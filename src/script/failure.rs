@@ -3,7 +3,7 @@
 use rhai::{Dynamic, EvalAltResult, Position};
 
 use super::phrases::for_scripts;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::output::end_alone;
 use crate::ranks;
 
@@ -22,7 +22,7 @@ impl From<Error> for Failure {
 
 /// The failure that carries an error at a position. What a script could catch on some ranks only ends all of them.
 pub(crate) fn failure(error: Error, position: Position) -> Failure {
-    if matches!(error.kind(), Kind::Memory | Kind::Backend)
+    if matches!(error.kind(), ErrorKind::Memory | ErrorKind::Backend)
         && ranks::world().is_some_and(|world| !world.all_failed())
     {
         end_alone(error.message());

@@ -24,7 +24,7 @@ const LISTS: [(&str, &str, usize, &str); 3] = [
 
 /// One of the kinds of an option: `float`, `0 <= float < 1`, `even int >= 2`, `two counts`, `"word"`, `-1`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum OptionKind<'a> {
     Type { name: &'a str, even: bool, least: Option<Bound>, most: Option<Bound> },
     List { of: &'a str, length: usize, told: &'a str },
     Word(&'a str),
@@ -45,15 +45,15 @@ impl Bound {
 }
 
 /// The kind that one part of a declaration names, between two "or".
-fn kind(text: &str) -> Option<Kind<'_>> {
+fn kind(text: &str) -> Option<OptionKind<'_>> {
     if let Some(word) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        return (!word.contains('"')).then_some(Kind::Word(word));
+        return (!word.contains('"')).then_some(OptionKind::Word(word));
     }
     if let Ok(number) = text.parse() {
-        return Some(Kind::Whole(number));
+        return Some(OptionKind::Whole(number));
     }
     if let Some((_, of, length, told)) = LISTS.iter().find(|(name, ..)| *name == text) {
-        return Some(Kind::List { of, length: *length, told });
+        return Some(OptionKind::List { of, length: *length, told });
     }
     let mut parts: Vec<&str> = text.split(' ').collect();
     let even = parts.windows(2).position(|pair| pair == ["even", "int"]);
@@ -83,7 +83,7 @@ fn kind(text: &str) -> Option<Kind<'_>> {
     let type_name = name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| c.is_ascii_alphanumeric())
         || PLAIN.iter().any(|(plain, _)| *plain == name);
-    type_name.then_some(Kind::Type { name, even: even.is_some(), least, most })
+    type_name.then_some(OptionKind::Type { name, even: even.is_some(), least, most })
 }
 
 /// Whether a text declares kinds. One value alone is the default.
@@ -93,7 +93,7 @@ pub(super) fn is_kinds(text: &str) -> bool {
 }
 
 fn is_value(text: &str) -> bool {
-    matches!(kind(text), Some(Kind::Word(_) | Kind::Whole(_)))
+    matches!(kind(text), Some(OptionKind::Word(_) | OptionKind::Whole(_)))
 }
 
 /// The value that is the default where none is told: the first one.
@@ -101,35 +101,35 @@ pub(super) fn first_value(kinds: &str) -> Option<&str> {
     kinds.split(" or ").next().filter(|first| is_value(first))
 }
 
-pub(super) fn all(kinds: &str) -> impl Iterator<Item = Kind<'_>> {
+pub(super) fn all(kinds: &str) -> impl Iterator<Item = OptionKind<'_>> {
     kinds.split(" or ").filter_map(kind)
 }
 
 /// The whole numbers that an option may be, where these are named one by one.
 pub(super) fn numbers(kinds: &str) -> Vec<INT> {
-    let number = |kind| if let Kind::Whole(number) = kind { Some(number) } else { None };
+    let number = |kind| if let OptionKind::Whole(number) = kind { Some(number) } else { None };
     all(kinds).filter_map(number).collect()
 }
 
 /// The words that an option may be.
 pub fn words(kinds: &str) -> Vec<&str> {
-    let word = |kind| if let Kind::Word(word) = kind { Some(word) } else { None };
+    let word = |kind| if let OptionKind::Word(word) = kind { Some(word) } else { None };
     all(kinds).filter_map(word).collect()
 }
 
 /// Whether the kinds of another declaration of the option say more than its own, which name a type: its bounds, that
 /// it is even, or words.
 pub(super) fn says_more(other: &str, own: &str) -> bool {
-    let Some(Kind::Type { name, even: false, least: None, most: None }) = kind(own) else {
+    let Some(OptionKind::Type { name, even: false, least: None, most: None }) = kind(own) else {
         return own.is_empty();
     };
     all(other).any(|kind| match kind {
-        Kind::Type { name: same, even, least, most } => {
+        OptionKind::Type { name: same, even, least, most } => {
             same == name && (even || least.is_some() || most.is_some())
         }
-        Kind::List { .. } => name == "array",
-        Kind::Word(_) => name == "string",
-        Kind::Whole(_) => name == "int",
+        OptionKind::List { .. } => name == "array",
+        OptionKind::Word(_) => name == "string",
+        OptionKind::Whole(_) => name == "int",
     })
 }
 
@@ -138,10 +138,10 @@ pub(super) fn types_in_words(kinds: &str) -> String {
     let mut types: Vec<String> = Vec::new();
     for kind in all(kinds) {
         let text = match kind {
-            Kind::Type { name, .. } => in_words(name),
-            Kind::List { told, .. } => told.to_string(),
-            Kind::Word(_) => in_words("string"),
-            Kind::Whole(_) => in_words("int"),
+            OptionKind::Type { name, .. } => in_words(name),
+            OptionKind::List { told, .. } => told.to_string(),
+            OptionKind::Word(_) => in_words("string"),
+            OptionKind::Whole(_) => in_words("int"),
         };
         if !types.contains(&text) {
             types.push(text);
@@ -156,20 +156,20 @@ pub(super) fn may_be(kinds: &str, of_type: &str) -> bool {
     kinds.is_empty()
         || kinds == of_type
         || all(kinds).any(|kind| match kind {
-            Kind::Type { name, .. } => {
+            OptionKind::Type { name, .. } => {
                 name == of_type || name == "any" || name == "float" && of_type == "int"
             }
-            Kind::List { .. } => of_type == "array",
-            Kind::Word(_) => of_type == "string",
-            Kind::Whole(_) => of_type == "int",
+            OptionKind::List { .. } => of_type == "array",
+            OptionKind::Word(_) => of_type == "string",
+            OptionKind::Whole(_) => of_type == "int",
         })
 }
 
 /// Whether whole numbers may be given that are never negative.
 pub(super) fn counts(kinds: &str) -> bool {
     let bounded = |kind| match kind {
-        Kind::Type { name: "int", least: Some(least), .. } => least.at >= 0.0,
-        Kind::Whole(number) => number >= 0,
+        OptionKind::Type { name: "int", least: Some(least), .. } => least.at >= 0.0,
+        OptionKind::Whole(number) => number >= 0,
         _ => false,
     };
     all(kinds).any(bounded) && numbers(kinds).iter().all(|n| *n >= 0)
@@ -177,7 +177,7 @@ pub(super) fn counts(kinds: &str) -> bool {
 
 /// Whether whole numbers stay whole, and do not become floats.
 pub(super) fn keeps_whole(kinds: &str) -> bool {
-    all(kinds).any(|kind| matches!(kind, Kind::Type { name: "int" | "any", .. } | Kind::Whole(_)))
+    all(kinds).any(|kind| matches!(kind, OptionKind::Type { name: "int" | "any", .. } | OptionKind::Whole(_)))
 }
 
 /// A kind as a message names it.

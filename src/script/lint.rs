@@ -7,7 +7,7 @@ use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Toke
 use super::allowed::{Given, at_odds};
 use super::declaration::missing;
 use super::declared::{OptionDoc, resolve, unknown_key};
-use super::registry::{self, Entry, Form};
+use super::registry::{self, CallForm, RegisteredFunction};
 use crate::error::Error;
 
 /// Something found at a place in a script.
@@ -270,13 +270,13 @@ pub(super) fn wrong_options(
 
 /// The options that a call of a function of this program may give, none where its map may be no options; and whether
 /// all are of one function.
-fn options_of(entries: &[Entry], call: &FnCallExpr, method: bool) -> (Vec<OptionDoc>, bool) {
+fn options_of(entries: &[RegisteredFunction], call: &FnCallExpr, method: bool) -> (Vec<OptionDoc>, bool) {
     let (namespace, name) = (namespace_of(call), call.name.as_str());
     let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
     let arguments = call.args.len() + usize::from(method);
-    let (ways, others): (Vec<&Entry>, Vec<&Entry>) = entries
+    let (ways, others): (Vec<&RegisteredFunction>, Vec<&RegisteredFunction>) = entries
         .iter()
-        .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
+        .filter(|e| e.path() == full || method && e.name == name && e.form == CallForm::Method)
         .filter(|e| e.parameters.len() == arguments)
         .partition(|e| e.takes_options());
     // A form that takes another map there may be meant; one that takes a number there is not.
@@ -383,13 +383,13 @@ mod tests {
     use super::super::declaration::Declared;
     use rhai::FLOAT;
 
-    use super::super::kinds::{Kind, all as all_kinds, may_be, words};
-    use super::super::registry::{Entry, entries, options};
+    use super::super::kinds::{OptionKind, all as all_kinds, may_be, words};
+    use super::super::registry::{RegisteredFunction, entries, options};
 
     /// Values of three types, one of which an option does not take.
     const VALUES: [(&str, &str); 3] = [("true", "bool"), ("\"x\"", "string"), ("[]", "array")];
 
-    fn call(entry: &Entry, key: &str, value: &str) -> String {
+    fn call(entry: &RegisteredFunction, key: &str, value: &str) -> String {
         let others = "(), ".repeat(entry.parameters.len() - 1);
         format!("{}({others}#{{ {key}: {value} }})", entry.path())
     }
@@ -422,16 +422,16 @@ mod tests {
         let mut values = Vec::new();
         for kind in all_kinds(kinds) {
             match kind {
-                Kind::Type { name, even, least, most } => {
+                OptionKind::Type { name, even, least, most } => {
                     // Two beyond, where one beyond would be odd.
                     let step = if even { 2.0 } else { 1.0 };
                     values.extend(least.map(|b| number(name, b.at - step)));
                     values.extend(most.map(|b| number(name, b.at + step)));
                     values.extend(even.then(|| number(name, least.map_or(0.0, |b| b.at) + 1.0)));
                 }
-                Kind::List { .. } => values.push("[1]".to_string()),
-                Kind::Whole(_) => values.push("99".to_string()),
-                Kind::Word(_) => {}
+                OptionKind::List { .. } => values.push("[1]".to_string()),
+                OptionKind::Whole(_) => values.push("99".to_string()),
+                OptionKind::Word(_) => {}
             }
         }
         values
@@ -443,9 +443,13 @@ mod tests {
         let all = entries(engine.rhai(), false);
         let (mut seen, mut wrong) = (0, Vec::new());
         // Nothing can be said where another form takes a map that holds no options, such as a sector.
-        let same = |e: &Entry, o: &Entry| o.path() == e.path() && o.parameters.len() == e.parameters.len();
-        let map = |o: &Entry| !o.takes_options() && o.parameters.last().is_some_and(|p| p.kind == "map");
-        let clear = |e: &Entry| !all.iter().any(|o| same(e, o) && map(o));
+        let same = |e: &RegisteredFunction, o: &RegisteredFunction| {
+            o.path() == e.path() && o.parameters.len() == e.parameters.len()
+        };
+        let map = |o: &RegisteredFunction| {
+            !o.takes_options() && o.parameters.last().is_some_and(|p| p.kind == "map")
+        };
+        let clear = |e: &RegisteredFunction| !all.iter().any(|o| same(e, o) && map(o));
         for entry in all.iter().filter(|e| e.takes_options() && !e.doc.is_empty() && clear(e)) {
             let path = entry.path();
             let declared = options(&all, &path);

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::declared;
-use super::registry::{self, Entry, Form};
+use super::registry::{self, CallForm, RegisteredFunction};
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy)]
-pub struct Style {
+pub struct TextStyle {
     /// Whether headings are coloured.
     pub colour: bool,
     /// Characters a line.
     pub width: usize,
 }
 
-impl Style {
+impl TextStyle {
     fn head(self, text: &str) -> String {
         if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
     }
@@ -63,7 +63,7 @@ assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closur
 
 /// The page of a function, a method (`slice`, `Series.slice`), a module or a type.
 /// `None` if there is nothing of that name.
-pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
+pub fn page(entries: &[RegisteredFunction], name: &str, style: TextStyle) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
     for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
         if name == topic {
@@ -74,14 +74,14 @@ pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
         return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
     }
     if entries.iter().any(|e| e.of_type() == Some(name)) {
-        let own = |e: &&Entry| e.of_type() == Some(name);
+        let own = |e: &&RegisteredFunction| e.of_type() == Some(name);
         return Some(listing(entries.iter().filter(own), &format!("type {name}"), style));
     }
-    let wanted = |e: &&Entry| {
+    let wanted = |e: &&RegisteredFunction| {
         e.path() == name || e.name == name || e.of_type().is_some_and(|t| format!("{t}.{}", e.name) == name)
     };
     // One section a function, for each type that has it.
-    let mut sections: BTreeMap<(bool, String, String), Vec<&Entry>> = BTreeMap::new();
+    let mut sections: BTreeMap<(bool, String, String), Vec<&RegisteredFunction>> = BTreeMap::new();
     for e in entries.iter().filter(wanted) {
         let kind = e.of_type().unwrap_or_default().to_string();
         sections.entry((e.standard, e.path(), kind)).or_default().push(e);
@@ -98,8 +98,8 @@ pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
 }
 
 /// What to say if there is no page of that name.
-pub fn no_page(entries: &[Entry], name: &str) -> String {
-    let mut names: BTreeSet<String> = entries.iter().map(Entry::path).collect();
+pub fn no_page(entries: &[RegisteredFunction], name: &str) -> String {
+    let mut names: BTreeSet<String> = entries.iter().map(RegisteredFunction::path).collect();
     names.extend(entries.iter().map(|e| e.module.clone()).filter(|m| !m.is_empty()));
     names.extend(entries.iter().filter_map(|e| e.of_type().map(str::to_string)));
     match registry::near(name, names.iter().map(String::as_str)) {
@@ -109,12 +109,13 @@ pub fn no_page(entries: &[Entry], name: &str) -> String {
 }
 
 /// All modules, types and functions by name.
-pub fn overview(entries: &[Entry], style: Style) -> String {
+pub fn overview(entries: &[RegisteredFunction], style: TextStyle) -> String {
     let own = || entries.iter().filter(|e| !e.standard);
     let modules: BTreeSet<&str> = own().map(|e| e.module.as_str()).filter(|m| !m.is_empty()).collect();
-    let types: BTreeSet<&str> = own().filter_map(Entry::of_type).filter(|t| !t.is_empty()).collect();
+    let types: BTreeSet<&str> =
+        own().filter_map(RegisteredFunction::of_type).filter(|t| !t.is_empty()).collect();
     let functions: BTreeSet<&str> = own()
-        .filter(|e| e.module.is_empty() && e.form == Form::Function && !e.doc.is_empty())
+        .filter(|e| e.module.is_empty() && e.form == CallForm::Function && !e.doc.is_empty())
         .map(|e| e.name.as_str())
         .collect();
     let mut parts = Vec::new();
@@ -129,7 +130,7 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
 }
 
 /// Every documented function of the program, a line each.
-pub fn index(entries: &[Entry], style: Style) -> String {
+pub fn index(entries: &[RegisteredFunction], style: TextStyle) -> String {
     let own = entries.iter().filter(|e| !e.standard && !e.doc.is_empty());
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
     own.for_each(|e| {
@@ -139,7 +140,7 @@ pub fn index(entries: &[Entry], style: Style) -> String {
 }
 
 /// `module::name`, or `Type.name`.
-pub(super) fn called(entry: &Entry) -> String {
+pub(super) fn called(entry: &RegisteredFunction) -> String {
     match entry.of_type() {
         Some(kind) => format!("{kind}.{}", entry.name),
         None => entry.path(),
@@ -158,10 +159,14 @@ pub(super) fn stem(word: &str) -> &str {
     stems.into_iter().find(|stem| stem.len() >= 5).unwrap_or(word)
 }
 
-fn listing<'a>(entries: impl Iterator<Item = &'a Entry>, title: &str, style: Style) -> String {
+fn listing<'a>(
+    entries: impl Iterator<Item = &'a RegisteredFunction>,
+    title: &str,
+    style: TextStyle,
+) -> String {
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
     for e in entries {
-        let name = if e.form == Form::Property { format!(".{}", e.name) } else { e.name.clone() };
+        let name = if e.form == CallForm::Property { format!(".{}", e.name) } else { e.name.clone() };
         let summary = lines.entry(name).or_default();
         if summary.is_empty() {
             *summary = e.summary();
@@ -172,7 +177,7 @@ fn listing<'a>(entries: impl Iterator<Item = &'a Entry>, title: &str, style: Sty
 }
 
 /// Names in one column, texts beside them, each cut to its line.
-pub(super) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, style: Style) -> String {
+pub(super) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, style: TextStyle) -> String {
     let lines: Vec<(&str, &str)> = lines.collect();
     let wide = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(32);
     let room = style.width.saturating_sub(wide + 4).max(20);
@@ -189,7 +194,7 @@ fn cut(text: &str, room: usize) -> String {
 }
 
 /// The page of the overloads of one function, among all `entries`.
-fn section(overloads: &[&Entry], entries: &[Entry], style: Style) -> String {
+fn section(overloads: &[&RegisteredFunction], entries: &[RegisteredFunction], style: TextStyle) -> String {
     let mut signatures: Vec<String> = Vec::new();
     let mut docs: Vec<&str> = Vec::new();
     for e in overloads {
@@ -213,7 +218,7 @@ fn section(overloads: &[&Entry], entries: &[Entry], style: Style) -> String {
 const ITEM: &str = "- ";
 
 /// A doc comment laid out: paragraphs and lists wrapped, options in columns, examples as they are.
-fn body(doc: &str, entries: &[Entry], style: Style) -> String {
+fn body(doc: &str, entries: &[RegisteredFunction], style: TextStyle) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut paragraph: Vec<&str> = Vec::new();
     let mut code = false;
@@ -258,7 +263,7 @@ fn body(doc: &str, entries: &[Entry], style: Style) -> String {
 }
 
 /// The items of the options; what one takes from another function is shown with its kind and default there.
-fn options(doc: &str, entries: &[Entry], style: Style) -> String {
+fn options(doc: &str, entries: &[RegisteredFunction], style: TextStyle) -> String {
     let options = declared::items(doc);
     let resolved = declared::resolve(doc, &|path| registry::docs_in(entries, path));
     let wide = options.iter().map(|o| o.key.len()).max().unwrap_or(0);
@@ -313,9 +318,9 @@ mod tests {
     use super::*;
     use crate::script::{Engine, registry};
 
-    const STYLE: Style = Style { colour: false, width: 80 };
+    const STYLE: TextStyle = TextStyle { colour: false, width: 80 };
 
-    fn all() -> Vec<Entry> {
+    fn all() -> Vec<RegisteredFunction> {
         registry::entries(Engine::new().unwrap().rhai(), true)
     }
 

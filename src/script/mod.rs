@@ -53,7 +53,7 @@ mod traps;
 mod types;
 
 pub use arguments::arguments;
-pub use engine::{Engine, Outcome, read_script};
+pub use engine::{Engine, Evaluated, read_script};
 pub use failure::{Failure, Fallible};
 pub use options::{Options, named};
 pub use session::{Session, Settings, session};

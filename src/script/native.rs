@@ -17,7 +17,7 @@ use super::registry;
 use crate::number::memory;
 
 /// A float for which scripts may write a whole number.
-pub type Real = FLOAT;
+pub type Float = FLOAT;
 
 /// What is known of a function while it is registered, as in Rhai's type of that name.
 pub struct FuncRegistration {
@@ -65,7 +65,7 @@ impl FuncRegistration {
         }
         let mut types = types.to_vec();
         let mut signature = self.signature.to_vec();
-        let mut way = Way::Plain;
+        let mut way = OptionsForm::Plain;
         if types.last() == Some(&TypeId::of::<Options>()) {
             let own = COMMENTS.with(|known| known.borrow().get(self.name).cloned());
             let declared = Rc::new(Declared::new(registry::doc(own.unwrap_or_default().into_iter())));
@@ -74,14 +74,14 @@ impl FuncRegistration {
             signature.pop();
             if !declared.requires() {
                 let short: Vec<&str> = signature.iter().copied().chain(returned).collect();
-                let way = Way::Without(declared.clone());
+                let way = OptionsForm::Without(declared.clone());
                 let native = Native { inner: inner.clone(), way, whole: Vec::new() };
                 self.register(module, &types, &short, &[], native);
             }
             types.push(TypeId::of::<Map>());
             signature.push("options: Map");
             signature.extend(returned);
-            way = Way::With(declared);
+            way = OptionsForm::With(declared);
         }
         self.register(module, &types, &signature, &self.comments, Native { inner, way, whole: Vec::new() });
     }
@@ -121,7 +121,7 @@ impl FuncRegistration {
 
 /// How a function comes to its options.
 #[derive(Clone)]
-enum Way {
+enum OptionsForm {
     /// It has none.
     Plain,
     /// The last argument is a map of them.
@@ -134,7 +134,7 @@ enum Way {
 #[derive(Clone)]
 struct Native {
     inner: Rc<dyn PluginFunc>,
-    way: Way,
+    way: OptionsForm,
     /// The arguments that are whole numbers and become floats.
     whole: Vec<usize>,
 }
@@ -178,11 +178,13 @@ impl PluginFunc for Native {
 impl Native {
     fn call_inner(&self, context: Option<NativeCallContext>, args: &mut [&mut Dynamic]) -> RhaiResult {
         let options = match (&self.way, &context) {
-            (Way::With(declared), Some(ctx)) => {
+            (OptionsForm::With(declared), Some(ctx)) => {
                 let given = args.last_mut().map(|last| std::mem::take(*last)).unwrap_or_default();
                 Some(Options::read(ctx.engine(), declared, given.try_cast::<Map>().unwrap_or_default())?)
             }
-            (Way::Without(declared), Some(ctx)) => Some(Options::read(ctx.engine(), declared, Map::new())?),
+            (OptionsForm::Without(declared), Some(ctx)) => {
+                Some(Options::read(ctx.engine(), declared, Map::new())?)
+            }
             _ => None,
         };
         for &at in &self.whole {
@@ -190,7 +192,7 @@ impl Native {
         }
         let context = context.filter(|_| self.inner.has_context());
         match (options, &self.way) {
-            (Some(options), Way::With(_)) => {
+            (Some(options), OptionsForm::With(_)) => {
                 if let Some(last) = args.last_mut() {
                     **last = Dynamic::from(options);
                 }

@@ -156,8 +156,8 @@ const PHRASES: &[(&str, &str)] = &[
     ),
     ("an origin moves it along as well", "`origin` of `transport::lead` moves it along as well"),
     (
-        "is given when the matrix is made",
-        "is the option `k` of `build`, of `transport::lead` and of `transport::system`",
+        "give it when the matrix is made",
+        "give it as the option `k` of `build`, of `transport::lead` and of `transport::system`",
     ),
     (
         "such a lead is made with the local matrix that it conserves",

@@ -104,7 +104,7 @@ fn tokens(text: &str) -> Vec<Token> {
 
 /// What is open before a token.
 #[derive(Clone, Copy, PartialEq)]
-enum Open {
+enum OpenBracket {
     /// Statements in braces.
     Block,
     /// A map, which ends with a brace as well.
@@ -116,7 +116,7 @@ enum Open {
 /// Statements begin behind these tokens: for each block that is open before token `k`, from the outermost, the number
 /// of the token where the statement begins that goes on there.
 struct Nest {
-    open: Vec<Open>,
+    open: Vec<OpenBracket>,
     begins: Vec<usize>,
 }
 
@@ -135,33 +135,34 @@ impl Nest {
     fn follow(&mut self, text: &str, tokens: &[Token], k: usize) -> bool {
         let open_text = tokens[k].kind == TokenKind::Text { closed: false };
         match &text[tokens[k].range.clone()] {
-            "(" => self.open.push(Open::Paren),
-            "[" => self.open.push(Open::Bracket),
-            "#{" => self.open.push(Open::Map),
+            "(" => self.open.push(OpenBracket::Paren),
+            "[" => self.open.push(OpenBracket::Bracket),
+            "#{" => self.open.push(OpenBracket::Map),
             "{" => {
-                self.open.push(Open::Block);
+                self.open.push(OpenBracket::Block);
                 self.begins.push(k + 1);
             }
             word if word == ";" || open_text => {
                 // No parenthesis reaches beyond a statement, and no statement beyond a text that its line leaves open.
-                while self.open.last().is_some_and(|open| *open != Open::Block) {
+                while self.open.last().is_some_and(|open| *open != OpenBracket::Block) {
                     self.open.pop();
                 }
                 self.begin(k + 1);
                 return true;
             }
             mark @ (")" | "]") => {
-                let own = if mark == ")" { Open::Paren } else { Open::Bracket };
-                let block = self.open.iter().rposition(|open| *open == Open::Block).map_or(0, |at| at + 1);
+                let own = if mark == ")" { OpenBracket::Paren } else { OpenBracket::Bracket };
+                let block =
+                    self.open.iter().rposition(|open| *open == OpenBracket::Block).map_or(0, |at| at + 1);
                 if let Some(at) = self.open[block..].iter().rposition(|open| *open == own) {
                     self.open.truncate(block + at);
                 }
             }
             "}" => {
-                let brace = |open: &Open| matches!(open, Open::Block | Open::Map);
+                let brace = |open: &OpenBracket| matches!(open, OpenBracket::Block | OpenBracket::Map);
                 match self.open.iter().rposition(brace) {
                     Some(at) => {
-                        let block = self.open[at] == Open::Block;
+                        let block = self.open[at] == OpenBracket::Block;
                         self.open.truncate(at);
                         if block {
                             self.begins.pop();
@@ -184,7 +185,7 @@ impl Nest {
         let begin = self.begins.last().copied().unwrap_or(0);
         let whole = BLOCKS.contains(&word(begin)) || begin == k || word(begin) == "{";
         let goes_on = matches!(word(k + 1), "else" | "catch" | "while" | "until");
-        let inside = self.open.last().is_some_and(|open| *open != Open::Block);
+        let inside = self.open.last().is_some_and(|open| *open != OpenBracket::Block);
         let ends = whole && !goes_on && !inside;
         if ends {
             self.begin(k + 1);
@@ -204,7 +205,7 @@ fn statement(text: &str, tokens: &[Token], at: usize, from: Option<Range<usize>>
     let word = &text[tokens[there].range.clone()];
     let depth = nest.begins.len();
     // A brace too many stands alone.
-    if word == "}" && !nest.open.iter().any(|open| matches!(open, Open::Block | Open::Map)) {
+    if word == "}" && !nest.open.iter().any(|open| matches!(open, OpenBracket::Block | OpenBracket::Map)) {
         let start = from.map_or(usize::MAX, |from| from.start);
         return Some(tokens[there].range.start.min(start)..tokens[there].range.end);
     }
@@ -216,7 +217,12 @@ fn statement(text: &str, tokens: &[Token], at: usize, from: Option<Range<usize>>
     } else {
         for k in there..tokens.len() {
             let closes = &text[tokens[k].range.clone()] == "}" && nest.begins.len() == depth;
-            let map = nest.open.iter().rev().take_while(|o| **o != Open::Block).any(|o| *o == Open::Map);
+            let map = nest
+                .open
+                .iter()
+                .rev()
+                .take_while(|o| **o != OpenBracket::Block)
+                .any(|o| *o == OpenBracket::Map);
             if closes && !map && k > there {
                 break;
             }

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::manual::{FUNCTIONS, NUMBERS, called};
-use super::registry::{self, Entry, Form};
+use super::registry::{self, CallForm, RegisteredFunction};
 
 /// A page of the reference.
 #[derive(Debug)]
-pub struct Page {
+pub struct ReferencePage {
     /// Its file, without a folder.
     pub file: String,
     /// What it is called in the contents.
@@ -107,14 +107,14 @@ const TYPES: &str = "Methods and properties of the values of scripts, type by ty
      `name(value, ..)` does the same as `value.name(..)`.";
 
 /// What is documented, by its name as it is called.
-type Topics<'a> = BTreeMap<String, Vec<&'a Entry>>;
+type Topics<'a> = BTreeMap<String, Vec<&'a RegisteredFunction>>;
 
 /// The reference as pages: functions of no module, the modules, the types.
-pub fn pages(entries: &[Entry]) -> Vec<Page> {
+pub fn pages(entries: &[RegisteredFunction]) -> Vec<ReferencePage> {
     let own = || entries.iter().filter(|e| !e.standard);
     let functions = |module: &str| {
         let mut topics = Topics::new();
-        for e in own().filter(|e| e.form == Form::Function && e.module == module) {
+        for e in own().filter(|e| e.form == CallForm::Function && e.module == module) {
             topics.entry(called(e)).or_default().push(e);
         }
         documented(topics)
@@ -139,7 +139,7 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
         ));
     }
     let mut types: BTreeMap<&str, Topics> = BTreeMap::new();
-    for e in own().filter(|e| e.form != Form::Function) {
+    for e in own().filter(|e| e.form != CallForm::Function) {
         let Some(kind) = e.of_type().filter(|kind| !kind.is_empty()) else { continue };
         types.entry(kind).or_default().entry(called(e)).or_default().push(e);
     }
@@ -155,7 +155,7 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
 }
 
 /// The whole reference as one text.
-pub fn markdown(entries: &[Entry]) -> String {
+pub fn markdown(entries: &[RegisteredFunction]) -> String {
     let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
     for page in pages(entries) {
         // Headings of a page go below the title of the whole.
@@ -170,8 +170,8 @@ pub fn markdown(entries: &[Entry]) -> String {
     text
 }
 
-fn page(file: &str, title: &str, text: &str) -> Page {
-    Page { file: format!("{file}.md"), title: title.into(), text: format!("# {title}\n\n{text}\n") }
+fn page(file: &str, title: &str, text: &str) -> ReferencePage {
+    ReferencePage { file: format!("{file}.md"), title: title.into(), text: format!("# {title}\n\n{text}\n") }
 }
 
 fn documented(mut topics: Topics) -> Topics {
@@ -180,7 +180,7 @@ fn documented(mut topics: Topics) -> Topics {
 }
 
 /// A list of contents, then a section for each function.
-fn listed(topics: &Topics, entries: &[Entry]) -> String {
+fn listed(topics: &Topics, entries: &[RegisteredFunction]) -> String {
     let mut text = String::from("| | |\n| --- | --- |\n");
     for (name, topic) in topics {
         let summary = topic.iter().map(|e| e.summary()).find(|s| !s.is_empty()).unwrap_or_default();
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::script::{Engine, registry};
 
-    fn all() -> Vec<Entry> {
+    fn all() -> Vec<RegisteredFunction> {
         registry::entries(Engine::new().unwrap().rhai(), true)
     }
 

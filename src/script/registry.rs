@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use rhai::{Engine, FnAccess, FnNamespace};
 
 use super::declared::{self, OptionDoc};
-use super::signature::{self, Field, Signature};
+use super::signature::{self, ResultField, Signature};
 use super::{habits, rooms};
 use crate::error::nearest;
 
@@ -25,7 +25,7 @@ pub struct Parameter {
 
 /// How a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum CallForm {
     /// `name(a, b)`.
     Function,
     /// `value.name(a)`, and `name(value, a)` as well.
@@ -36,7 +36,7 @@ pub enum Form {
 
 /// A function that scripts can call.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RegisteredFunction {
     /// Module it lives in, empty for global functions.
     pub module: String,
     pub name: String,
@@ -45,11 +45,11 @@ pub struct Entry {
     /// The type it returns, empty for none or any.
     pub returns: String,
     /// The keys of the map or the columns of the Table that it returns, where its doc comment tells them.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResultField>,
     /// Whether some of these maps and Tables have others, too.
     pub more_fields: bool,
     /// How it is called.
-    pub form: Form,
+    pub form: CallForm,
     /// The type of the value that a method or property belongs to.
     pub receiver: Option<TypeId>,
     /// Its doc comment, without comment marks.
@@ -58,7 +58,7 @@ pub struct Entry {
     pub standard: bool,
 }
 
-impl Entry {
+impl RegisteredFunction {
     /// `module::name`.
     pub fn path(&self) -> String {
         if self.module.is_empty() { self.name.clone() } else { format!("{}::{}", self.module, self.name) }
@@ -67,7 +67,7 @@ impl Entry {
     /// The type of the value that a method or property belongs to, as scripts name it.
     pub fn of_type(&self) -> Option<&str> {
         match self.form {
-            Form::Function => None,
+            CallForm::Function => None,
             _ => self.parameters.first().map(|p| p.kind.as_str()),
         }
     }
@@ -79,11 +79,11 @@ impl Entry {
             (name, "" | "map" | "function") => name.to_string(),
             (name, kind) => format!("{name}: {kind}"),
         };
-        let own = usize::from(self.form != Form::Function);
+        let own = usize::from(self.form != CallForm::Function);
         let parameters: Vec<String> = self.parameters.iter().skip(own).map(show).collect();
         let call = match (self.form, self.of_type()) {
-            (Form::Property, Some(kind)) => format!("{kind}.{}", self.name),
-            (Form::Method, Some(kind)) => format!("{kind}.{}({})", self.name, parameters.join(", ")),
+            (CallForm::Property, Some(kind)) => format!("{kind}.{}", self.name),
+            (CallForm::Method, Some(kind)) => format!("{kind}.{}({})", self.name, parameters.join(", ")),
             _ => format!("{}({})", self.path(), parameters.join(", ")),
         };
         if self.returns.is_empty() { call } else { format!("{call} -> {}", self.returns) }
@@ -126,12 +126,12 @@ pub(super) fn first_sentence(text: &str) -> &str {
 }
 
 /// The options that a function declares in all its forms, those of functions that its doc refers to among them.
-pub fn options(entries: &[Entry], path: &str) -> Vec<OptionDoc> {
+pub fn options(entries: &[RegisteredFunction], path: &str) -> Vec<OptionDoc> {
     declared::resolve(&format!("# Options\n- those of `{path}`"), &|path| docs_in(entries, path))
 }
 
 /// The docs of a function, given by its path.
-pub(super) fn docs_in(entries: &[Entry], path: &str) -> Vec<String> {
+pub(super) fn docs_in(entries: &[RegisteredFunction], path: &str) -> Vec<String> {
     entries.iter().filter(|e| e.path() == path).map(|e| e.doc.clone()).collect()
 }
 
@@ -160,16 +160,16 @@ pub(super) fn docs_of(engine: &Engine, path: &str) -> Vec<String> {
 
 /// Every function that scripts can call by name: native, stdlib, and, if asked for, Rhai's own. Operators, indexers and
 /// the like are no names.
-pub fn entries(engine: &Engine, standard: bool) -> Vec<Entry> {
+pub fn entries(engine: &Engine, standard: bool) -> Vec<RegisteredFunction> {
     let collect = |standard: bool| engine.collect_fn_metadata(None, |info| entry(engine, &info), standard);
     let mut own = collect(false);
     if standard {
         let known: BTreeSet<String> = own.iter().map(|e| format!("{e:?}")).collect();
         let more = collect(true).into_iter().filter(|e| !known.contains(&format!("{e:?}")));
-        own.extend(more.map(|e| Entry { standard: true, ..e }).collect::<Vec<_>>());
+        own.extend(more.map(|e| RegisteredFunction { standard: true, ..e }).collect::<Vec<_>>());
     }
     // What only refers to another form comes after that.
-    own.sort_by_key(Entry::refers);
+    own.sort_by_key(RegisteredFunction::refers);
     own
 }
 
@@ -180,11 +180,11 @@ pub(super) const WHOLE: &str = "whole numbers";
 const UNKNOWN: [&str; 12] =
     ["i8", "i16", "i32", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32"];
 
-fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
+fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<RegisteredFunction> {
     let meta = info.metadata;
     let (form, name) = match meta.name.strip_prefix("get$") {
-        Some(name) => (Form::Property, name),
-        None => (Form::Function, meta.name.as_str()),
+        Some(name) => (CallForm::Property, name),
+        None => (CallForm::Function, meta.name.as_str()),
     };
     if meta.params_info.iter().any(|p| p.as_str() == WHOLE) {
         return None;
@@ -195,12 +195,12 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         return None;
     }
     if let Some(script) = &info.script {
-        return Some(Entry { module: room_of(info).to_string(), ..of_script(script) });
+        return Some(RegisteredFunction { module: room_of(info).to_string(), ..of_script(script) });
     }
     let parameters: Vec<&str> =
         meta.params_info.iter().map(|p| p.as_str()).filter(|p| !p.contains("NativeCallContext")).collect();
     let changes = parameters.first().is_some_and(|p| p.contains("&mut "));
-    let form = if changes && form == Form::Function { Form::Method } else { form };
+    let form = if changes && form == CallForm::Function { CallForm::Method } else { form };
     let mut parameters: Vec<Parameter> = parameters.iter().map(|p| parameter(engine, p)).collect();
     if parameters.is_empty() {
         let nameless = Parameter { name: String::new(), kind: String::new() };
@@ -209,7 +209,7 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
     if parameters.iter().any(|p| UNKNOWN.contains(&p.kind.as_str())) {
         return None;
     }
-    Some(Entry {
+    Some(RegisteredFunction {
         module: room_of(info).to_string(),
         name: name.to_string(),
         parameters,
@@ -217,18 +217,18 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         fields: Vec::new(),
         more_fields: false,
         form,
-        receiver: if form == Form::Function { None } else { meta.param_types.first().copied() },
+        receiver: if form == CallForm::Function { None } else { meta.param_types.first().copied() },
         doc: doc(meta.comments.iter().map(|c| c.as_str())),
         standard: false,
     })
 }
 
 /// A function written in Rhai, as a function of no module.
-pub fn of_script(function: &rhai::ScriptFnMetadata) -> Entry {
+pub fn of_script(function: &rhai::ScriptFnMetadata) -> RegisteredFunction {
     let told = doc(function.comments.iter().copied());
     let types = Signature::read(&told).unwrap_or_default();
     let parameter = |name: &&str| Parameter { name: name.to_string(), kind: types.kind(name).to_string() };
-    Entry {
+    RegisteredFunction {
         module: String::new(),
         name: function.name.to_string(),
         parameters: function.params.iter().map(parameter).collect(),
@@ -236,7 +236,7 @@ pub fn of_script(function: &rhai::ScriptFnMetadata) -> Entry {
         returns: types.returns,
         fields: types.fields,
         more_fields: types.more,
-        form: Form::Function,
+        form: CallForm::Function,
         receiver: None,
         standard: false,
     }
@@ -286,7 +286,7 @@ pub(super) fn name_of(name: &str) -> &str {
     match name {
         "()" | "Dynamic" | "?" | "" => "",
         "INT" | "i64" => "int",
-        "FLOAT" | "f64" | "Real" => "float",
+        "FLOAT" | "f64" | "Float" => "float",
         "str" | "ImmutableString" | "String" => "string",
         "Array" => "array",
         "Map" => "map",
@@ -294,32 +294,20 @@ pub(super) fn name_of(name: &str) -> &str {
         "FnPtr" | "Fn" => "function",
         "C64" => "Complex",
         "Vector" => "BlockVector",
-        "ScriptModel" => "Model",
-        "Pairs" => "Eigen",
         "Psi" => "WaveFunction",
-        "Electrons" => "Configuration",
         "Counted" => "Index",
-        "Walk" => "Walkers",
-        "Factors" => "Jastrow",
-        "ScriptLead" => "Lead",
-        "ScriptContact" => "Contact",
-        "ScriptSample" => "Sample",
-        "Open" => "OpenSystem",
-        "Samples" => "ParameterSamples",
         "OrbitalSet" => "Orbitals",
         "SharedDouble" => "DoubleMoments",
         "Subspace" => "Basis",
         "AnyBlock" => "Block",
         "AnyBasis" => "BlockBasis",
         "AnyDensity" => "DensityMatrix",
-        "Held" => "DmrgState",
         "HeldUniform" => "UniformState",
         "AnySearch" => "UniformSearch",
         "AnyGrowth" => "UniformGrowth",
         "Repeated" => "CellMpo",
-        "Bar" => "ProgressBar",
         "Solved" => "Solution",
-        other => other.strip_prefix("Shared").unwrap_or(other),
+        other => other.strip_prefix("Shared").or(other.strip_prefix("Script")).unwrap_or(other),
     }
 }
 
@@ -336,16 +324,17 @@ fn strip(line: &str) -> &str {
 
 /// The method that makes a value of the second type from one of the first, without anything but options.
 pub(super) fn maker_of(engine: &Engine, given: &str, kind: &str) -> Option<String> {
-    let makes =
-        |e: &Entry| e.form == Form::Method && e.parameters.len() == 1 && e.returns == kind && given != kind;
+    let makes = |e: &RegisteredFunction| {
+        e.form == CallForm::Method && e.parameters.len() == 1 && e.returns == kind && given != kind
+    };
     let found = entries(engine, false).into_iter().find(|e| e.of_type() == Some(given) && makes(e));
     found.map(|e| e.name)
 }
 
 /// Functions that make a value of this type from others, three at most, those without a module first.
 pub(super) fn makers(engine: &Engine, kind: &str) -> Vec<String> {
-    let makes = |e: &Entry| {
-        e.form == Form::Function && e.returns == kind && e.parameters.iter().all(|p| p.kind != kind)
+    let makes = |e: &RegisteredFunction| {
+        e.form == CallForm::Function && e.returns == kind && e.parameters.iter().all(|p| p.kind != kind)
     };
     let paths: BTreeSet<(bool, String)> = entries(engine, false)
         .iter()
@@ -357,13 +346,13 @@ pub(super) fn makers(engine: &Engine, kind: &str) -> Vec<String> {
 
 /// All names that can be called, modules' members with their path.
 pub fn names(engine: &Engine) -> Vec<String> {
-    let names: BTreeSet<String> = entries(engine, true).iter().map(Entry::path).collect();
+    let names: BTreeSet<String> = entries(engine, true).iter().map(RegisteredFunction::path).collect();
     names.into_iter().collect()
 }
 
 /// The functions that stand on their own, without a value or a module before them.
 fn plain_names(engine: &Engine) -> BTreeSet<String> {
-    let alone = |e: &Entry| e.form == Form::Function && e.module.is_empty();
+    let alone = |e: &RegisteredFunction| e.form == CallForm::Function && e.module.is_empty();
     entries(engine, true).into_iter().filter(alone).map(|e| e.name).collect()
 }
 
@@ -405,7 +394,8 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
 pub(super) fn called_property(engine: &Engine, call: &str) -> Option<String> {
     let (name, arguments) = call.strip_suffix(')')?.split_once('(')?;
     let kind = arguments.split(", ").next()?;
-    let property = |e: &Entry| e.form == Form::Property && e.name == name && e.of_type() == Some(kind);
+    let property =
+        |e: &RegisteredFunction| e.form == CallForm::Property && e.name == name && e.of_type() == Some(kind);
     let known = entries(engine, true).iter().any(property);
     known.then(|| format!("it is a property, without brackets: `.{name}`"))
 }
@@ -413,10 +403,10 @@ pub(super) fn called_property(engine: &Engine, call: &str) -> Option<String> {
 /// A hint for a property that values of a type do not have.
 pub(super) fn no_property(engine: &Engine, name: &str, kind: &str) -> Option<String> {
     let all = entries(engine, true);
-    let own: Vec<&Entry> = all.iter().filter(|e| e.of_type() == Some(kind)).collect();
+    let own: Vec<&RegisteredFunction> = all.iter().filter(|e| e.of_type() == Some(kind)).collect();
     // A function whose first argument is the value can be called as its method.
-    let first = |e: &&Entry| e.parameters.first().is_some_and(|p| p.kind == kind);
-    let callable = all.iter().filter(|e| e.form == Form::Function && e.module.is_empty()).filter(first);
+    let first = |e: &&RegisteredFunction| e.parameters.first().is_some_and(|p| p.kind == kind);
+    let callable = all.iter().filter(|e| e.form == CallForm::Function && e.module.is_empty()).filter(first);
     if own.iter().copied().chain(callable).any(|e| e.name == name) {
         return Some(format!("it is a method: `.{name}(..)` calls it"));
     }
@@ -444,7 +434,7 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
     let all = entries(engine, true);
     let ways = |name: &str| -> Vec<String> {
-        let ways = all.iter().filter(|e| e.path() == name && e.form != Form::Property);
+        let ways = all.iter().filter(|e| e.path() == name && e.form != CallForm::Property);
         let mut ways: Vec<String> = ways.map(|e| format!("`{}`", e.signature())).collect();
         ways.sort();
         ways.dedup();
@@ -497,18 +487,22 @@ pub fn examples(doc: &str) -> Vec<String> {
 
 /// Where the example of a property or a method is that has none of its own: at a function that gives such values, or at
 /// another one of theirs.
-pub fn shown_by<'a>(entries: &'a [Entry], entry: &Entry) -> Option<&'a Entry> {
+pub fn shown_by<'a>(
+    entries: &'a [RegisteredFunction],
+    entry: &RegisteredFunction,
+) -> Option<&'a RegisteredFunction> {
     let kind = entry.of_type().filter(|_| examples(&entry.doc).is_empty())?;
-    let gives =
-        |e: &&Entry| e.of_type() == Some(kind) || e.returns.split(" or ").any(|returned| returned == kind);
-    let call = format!(".{}{}", entry.name, if entry.form == Form::Method { "(" } else { "" });
+    let gives = |e: &&RegisteredFunction| {
+        e.of_type() == Some(kind) || e.returns.split(" or ").any(|returned| returned == kind)
+    };
+    let call = format!(".{}{}", entry.name, if entry.form == CallForm::Method { "(" } else { "" });
     let ends = |after: &str| {
-        entry.form == Form::Method
+        entry.form == CallForm::Method
             || !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '('))
     };
     let uses = |text: &String| text.match_indices(&call).any(|(at, _)| ends(&text[at + call.len()..]));
     let all = || entries.iter().filter(gives).filter(|e| examples(&e.doc).iter().any(uses));
-    all().find(|e| e.form == Form::Function).or_else(|| all().next())
+    all().find(|e| e.form == CallForm::Function).or_else(|| all().next())
 }
 
 #[cfg(test)]
@@ -522,7 +516,7 @@ mod tests {
         let all = entries(engine.rhai(), false);
         let own = all.iter().filter(|e| !e.doc.is_empty() && !e.refers());
         let bare = own.filter(|e| examples(&e.doc).is_empty() && shown_by(&all, e).is_none());
-        let bare: Vec<String> = bare.map(Entry::signature).collect();
+        let bare: Vec<String> = bare.map(RegisteredFunction::signature).collect();
         assert!(bare.is_empty(), "no example shows {}", bare.join(", "));
     }
 
@@ -530,7 +524,7 @@ mod tests {
     fn signatures_read_as_scripts_write_them() {
         let engine = Engine::new().unwrap();
         let all = entries(engine.rhai(), true);
-        let signatures: Vec<String> = all.iter().map(Entry::signature).collect();
+        let signatures: Vec<String> = all.iter().map(RegisteredFunction::signature).collect();
         for expected in [
             "linspace(a, b, n: int) -> Series",
             "Series.slice(from: int, to: int) -> Series",
@@ -542,7 +536,7 @@ mod tests {
             assert!(signatures.iter().any(|s| s == expected), "{expected}");
         }
         assert!(all.iter().any(|e| e.path() == "kpm::dos" && !e.options().is_empty()));
-        let own: Vec<&Entry> = all.iter().filter(|e| !e.standard).collect();
+        let own: Vec<&RegisteredFunction> = all.iter().filter(|e| !e.standard).collect();
         assert!(own.iter().all(|e| !e.signature().contains("Dynamic") && !e.signature().contains("Result")));
         assert!(all.iter().any(|e| e.standard && e.name == "print" || e.name == "push"));
     }

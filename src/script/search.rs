@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::manual::{Style, called, columns, plain, stem};
-use super::registry::{Entry, Form};
+use super::manual::{TextStyle, called, columns, plain, stem};
+use super::registry::{CallForm, RegisteredFunction};
 use super::terms::{self, words};
 use super::{absent, examples};
 
@@ -11,7 +11,7 @@ use super::{absent, examples};
 const MOST: usize = 24;
 
 /// What a question is answered with: that a thing is not there, if so, and what a search finds.
-pub fn answer(entries: &[Entry], question: &str, style: Style) -> Option<String> {
+pub fn answer(entries: &[RegisteredFunction], question: &str, style: TextStyle) -> Option<String> {
     match (absent::instead(question), search(entries, question, style)) {
         (None, found) => found,
         (Some(text), found) => Some(format!("{text}\n{}", found.unwrap_or_default()).trim_end().to_string()),
@@ -20,7 +20,7 @@ pub fn answer(entries: &[Entry], question: &str, style: Style) -> Option<String>
 
 /// Everything whose name or text has the words, a line each: what the field's word is for, then names, first sentences,
 /// texts; scripts that are about it at the end. `None` if there is nothing.
-fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
+fn search(entries: &[RegisteredFunction], question: &str, style: TextStyle) -> Option<String> {
     let asked = words(question);
     if asked.is_empty() {
         return None;
@@ -36,7 +36,7 @@ fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
         };
         let Some(rank) = rank else { continue };
         let behind = if e.standard { 100 } else { 0 };
-        found.entry((rank + behind, e.form != Form::Function, name)).or_insert_with(|| e.summary());
+        found.entry((rank + behind, e.form != CallForm::Function, name)).or_insert_with(|| e.summary());
     }
     let mut lines: Vec<(&str, &str)> = Vec::new();
     for ((_, _, name), summary) in &found {
@@ -61,7 +61,7 @@ fn search(entries: &[Entry], question: &str, style: Style) -> Option<String> {
 
 /// How well an entry fits: 0 best. The words side by side in its name or its first sentence, all of them there, then
 /// the same of its text.
-fn rank(name: &str, e: &Entry, stems: &[&str]) -> Option<usize> {
+fn rank(name: &str, e: &RegisteredFunction, stems: &[&str]) -> Option<usize> {
     let summary = format!("{name} {}", e.summary());
     let all = format!("{name} {}", prose(&e.doc));
     let (named, first, text) = (words(name), words(&summary), words(&all));
@@ -106,14 +106,14 @@ mod tests {
     use super::*;
     use crate::script::{Engine, registry};
 
-    const STYLE: Style = Style { colour: false, width: 80 };
+    const STYLE: TextStyle = TextStyle { colour: false, width: 80 };
 
-    fn all() -> Vec<Entry> {
+    fn all() -> Vec<RegisteredFunction> {
         registry::entries(Engine::new().unwrap().rhai(), true)
     }
 
     /// The names that an answer begins with.
-    fn first(entries: &[Entry], question: &str, count: usize) -> Vec<String> {
+    fn first(entries: &[RegisteredFunction], question: &str, count: usize) -> Vec<String> {
         let found = search(entries, question, STYLE).unwrap_or_default();
         found.lines().take(count).filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect()
     }

@@ -2,7 +2,7 @@
 
 /// A key of a map or a column of a Table that a function returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct ResultField {
     pub name: String,
     /// Its type as scripts name it; empty where it is not told.
     pub kind: String,
@@ -10,10 +10,10 @@ pub struct Field {
     pub optional: bool,
 }
 
-impl Field {
+impl ResultField {
     /// A column of a Table.
-    pub fn column(name: &str) -> Field {
-        Field { name: name.into(), kind: "Series".into(), optional: false }
+    pub fn column(name: &str) -> ResultField {
+        ResultField { name: name.into(), kind: "Series".into(), optional: false }
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Signature {
     pub parameters: Vec<(String, String)>,
     /// The type that is returned; empty for any.
     pub returns: String,
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResultField>,
     /// Whether some results have other fields, too: `..` stands behind those that are told.
     pub more: bool,
 }
@@ -42,7 +42,7 @@ impl Signature {
             Some((kind, fields)) => (kind.trim(), fields),
             None => (returns, ""),
         };
-        let mut fields: Vec<Field> = listed(fields.trim_end_matches('}')).map(field).collect();
+        let mut fields: Vec<ResultField> = listed(fields.trim_end_matches('}')).map(field).collect();
         let told = fields.len();
         fields.retain(|field| field.name != "..");
         let more = fields.len() < told;
@@ -100,10 +100,10 @@ fn typed(part: &str) -> (&str, &str) {
     part.split_once(':').map_or((part, ""), |(name, kind)| (name.trim(), kind.trim()))
 }
 
-fn field(part: &str) -> Field {
+fn field(part: &str) -> ResultField {
     let (name, kind) = typed(part);
     let (name, optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
-    Field { name: name.into(), kind: kind.into(), optional }
+    ResultField { name: name.into(), kind: kind.into(), optional }
 }
 
 #[cfg(test)]

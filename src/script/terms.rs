@@ -3,7 +3,7 @@
 use super::manual::{plain, stem};
 
 /// What the fields call something that has another name here, or whose text does not say their word.
-pub(super) struct Term {
+pub(super) struct FieldTerm {
     words: &'static [&'static str],
     /// The functions that serve, the best one first. A test looks for them.
     pub names: &'static [&'static str],
@@ -11,11 +11,15 @@ pub(super) struct Term {
     pub scripts: &'static str,
 }
 
-const fn term(words: &'static [&'static str], names: &'static [&'static str], scripts: &'static str) -> Term {
-    Term { words, names, scripts }
+const fn term(
+    words: &'static [&'static str],
+    names: &'static [&'static str],
+    scripts: &'static str,
+) -> FieldTerm {
+    FieldTerm { words, names, scripts }
 }
 
-const TERMS: [Term; 61] = [
+const TERMS: [FieldTerm; 61] = [
     term(&["dos"], &["kpm::dos", "bloch::density"], "density of states"),
     term(&["ldos"], &["kpm::ldos", "kpm::ldos_map"], "density of states"),
     term(&["density of states", "spectrum"], &[], "density of states"),
@@ -173,7 +177,7 @@ const TERMS: [Term; 61] = [
 ];
 
 /// The terms that a question has.
-pub(super) fn meant(question: &str) -> impl Iterator<Item = &'static Term> + use<'_> {
+pub(super) fn meant(question: &str) -> impl Iterator<Item = &'static FieldTerm> + use<'_> {
     TERMS.iter().filter(|term| means(question, term.words))
 }
 

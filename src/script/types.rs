@@ -11,28 +11,28 @@ use rhai::{AST, ASTFlags, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, Stm
 use super::direct::body_of;
 use super::kinds::may_be;
 use super::lint::{Finding, namespace_of, with_hint};
-use super::registry::{self, Entry, Form};
+use super::registry::{self, CallForm, RegisteredFunction};
 use crate::error::{Error, nearest};
 
 /// A type; none where it is not known.
-type Type = Option<Known>;
+type Type = Option<KnownValue>;
 
 /// What is known of a value.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownValue {
     /// Its type as scripts name it.
     name: String,
     /// The signature of the function whose map or Table it is, where that tells all keys or columns.
     made_by: Option<String>,
 }
 
-impl Known {
-    fn of(name: &str) -> Known {
-        Known { name: name.to_string(), made_by: None }
+impl KnownValue {
+    fn of(name: &str) -> KnownValue {
+        KnownValue { name: name.to_string(), made_by: None }
     }
 }
 
-impl Deref for Known {
+impl Deref for KnownValue {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -40,8 +40,8 @@ impl Deref for Known {
     }
 }
 
-impl PartialEq for Known {
-    fn eq(&self, other: &Known) -> bool {
+impl PartialEq for KnownValue {
+    fn eq(&self, other: &KnownValue) -> bool {
         (&self.name, &self.made_by) == (&other.name, &other.made_by)
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn mismatches(engine: &Engine, ast: &AST, lost: &BTreeSet<String>) ->
     if script.evaluates(ast) {
         return Vec::new();
     }
-    let functions: Vec<Function> = script.own.values().flatten().cloned().collect();
+    let functions: Vec<ScriptFunction> = script.own.values().flatten().cloned().collect();
     script.run(ast.statements(), BTreeMap::new(), true);
     for function in functions {
         script.run(&function.body, BTreeMap::new(), true);
@@ -66,7 +66,7 @@ pub(super) fn mismatches(engine: &Engine, ast: &AST, lost: &BTreeSet<String>) ->
 
 /// One of the script's functions.
 #[derive(Clone)]
-struct Function {
+struct ScriptFunction {
     parameters: Vec<String>,
     body: Vec<Stmt>,
 }
@@ -76,10 +76,10 @@ type Scopes = Vec<BTreeMap<String, Type>>;
 
 struct Script<'a> {
     engine: &'a Engine,
-    entries: Vec<Entry>,
+    entries: Vec<RegisteredFunction>,
     /// Types that have properties of any name: maps, and what is indexed by texts.
     open: BTreeSet<String>,
-    own: BTreeMap<String, Vec<Function>>,
+    own: BTreeMap<String, Vec<ScriptFunction>>,
     /// Variables that are given values after their definition, or may be.
     assigned: BTreeSet<String>,
     /// Variables whose keys are set after their definition, or may be.
@@ -92,7 +92,7 @@ struct Script<'a> {
 }
 
 /// One pass through statements.
-struct Pass {
+struct TypePass {
     scopes: Scopes,
     /// Whether mistakes are looked for, and not just types.
     loud: bool,
@@ -119,11 +119,11 @@ impl<'a> Script<'a> {
         );
         let mut open: BTreeSet<String> = indexed.into_iter().collect();
         open.insert("map".into());
-        let mut own: BTreeMap<String, Vec<Function>> = BTreeMap::new();
+        let mut own: BTreeMap<String, Vec<ScriptFunction>> = BTreeMap::new();
         for (.., function) in ast.shared_lib().iter_script_fn_info() {
             let parameters = function.params.iter().map(|p| p.to_string()).collect();
             let body = body_of(function);
-            own.entry(function.name.to_string()).or_default().push(Function { parameters, body });
+            own.entry(function.name.to_string()).or_default().push(ScriptFunction { parameters, body });
         }
         let (mut assigned, mut filled) = (BTreeSet::new(), BTreeSet::new());
         ast.walk(&mut |path: &[ASTNode]| {
@@ -175,7 +175,7 @@ impl<'a> Script<'a> {
 
     /// Looks through the statements of the script or of one of its functions, of whose parameters nothing is known.
     fn run(&mut self, statements: &[Stmt], variables: BTreeMap<String, Type>, branches: bool) {
-        let mut pass = Pass::new(vec![variables], true, branches);
+        let mut pass = TypePass::new(vec![variables], true, branches);
         self.statements(&mut pass, statements);
         let mut found = self.found.borrow_mut();
         for finding in pass.found {
@@ -186,7 +186,7 @@ impl<'a> Script<'a> {
     }
 
     /// The statements in order; the type of the last one.
-    fn statements(&self, pass: &mut Pass, list: &[Stmt]) -> Type {
+    fn statements(&self, pass: &mut TypePass, list: &[Stmt]) -> Type {
         let mut last = None;
         for statement in list {
             last = self.statement(pass, statement);
@@ -198,7 +198,7 @@ impl<'a> Script<'a> {
         last
     }
 
-    fn block(&self, pass: &mut Pass, block: &StmtBlock) -> Type {
+    fn block(&self, pass: &mut TypePass, block: &StmtBlock) -> Type {
         pass.scopes.push(BTreeMap::new());
         let last = self.statements(pass, block.statements());
         pass.scopes.pop();
@@ -206,7 +206,7 @@ impl<'a> Script<'a> {
     }
 
     /// A block that perhaps is not run.
-    fn branch(&self, pass: &mut Pass, block: &StmtBlock, looked_at: bool) -> Type {
+    fn branch(&self, pass: &mut TypePass, block: &StmtBlock, looked_at: bool) -> Type {
         let (loud, ended) = (pass.loud, pass.ended);
         pass.loud = loud && looked_at;
         let last = self.block(pass, block);
@@ -215,14 +215,14 @@ impl<'a> Script<'a> {
     }
 
     /// An expression that perhaps is not evaluated.
-    fn branch_of(&self, pass: &mut Pass, x: &Expr, looked_at: bool) {
+    fn branch_of(&self, pass: &mut TypePass, x: &Expr, looked_at: bool) {
         let loud = pass.loud;
         pass.loud = loud && looked_at;
         self.expression(pass, x);
         pass.loud = loud;
     }
 
-    fn statement(&self, pass: &mut Pass, statement: &Stmt) -> Type {
+    fn statement(&self, pass: &mut TypePass, statement: &Stmt) -> Type {
         match statement {
             Stmt::Var(parts, ..) => {
                 let of = self.expression(pass, &parts.1);
@@ -289,14 +289,14 @@ impl<'a> Script<'a> {
     }
 
     /// Of values that are returned from within nothing is known.
-    fn returns_of(&self, pass: &mut Pass, statement: &Stmt) {
+    fn returns_of(&self, pass: &mut TypePass, statement: &Stmt) {
         if leaves(statement) {
             pass.returned.push(None);
         }
     }
 
-    fn expression(&self, pass: &mut Pass, x: &Expr) -> Type {
-        let named = |name: &str| Some(Known::of(name));
+    fn expression(&self, pass: &mut TypePass, x: &Expr) -> Type {
+        let named = |name: &str| Some(KnownValue::of(name));
         match x {
             Expr::BoolConstant(..) => named("bool"),
             Expr::IntegerConstant(..) => named("int"),
@@ -317,7 +317,7 @@ impl<'a> Script<'a> {
             }
             Expr::DynamicConstant(value, _) => {
                 let of = registry::type_name(self.engine, value.type_name());
-                ["array", "map", "function", "range"].contains(&of.as_str()).then(|| Known::of(&of))
+                ["array", "map", "function", "range"].contains(&of.as_str()).then(|| KnownValue::of(&of))
             }
             Expr::Variable(variable, ..) if variable.2.is_empty() => pass.of(&variable.1),
             Expr::Stmt(inner) => self.block(pass, inner),
@@ -347,7 +347,7 @@ impl<'a> Script<'a> {
     }
 
     /// What follows a value of a type behind a point.
-    fn chain(&self, pass: &mut Pass, of: Type, x: &Expr) -> Type {
+    fn chain(&self, pass: &mut TypePass, of: Type, x: &Expr) -> Type {
         match x {
             Expr::Property(parts, position) => self.property(pass, &of?, &parts.2, *position),
             Expr::MethodCall(call, position) => self.method(pass, of, call, *position),
@@ -366,7 +366,7 @@ impl<'a> Script<'a> {
 
     /// What stands between brackets. Where the chain goes on behind them, the tree holds its rest with the index:
     /// `a[i].b` is `a` at (`i`, then `b`).
-    fn index(&self, pass: &mut Pass, x: &Expr, flags: ASTFlags) {
+    fn index(&self, pass: &mut TypePass, x: &Expr, flags: ASTFlags) {
         match x {
             Expr::Dot(pair, ..) if !flags.intersects(ASTFlags::BREAK) => {
                 self.expression(pass, &pair.lhs);
@@ -383,18 +383,18 @@ impl<'a> Script<'a> {
     /// What a variable of this name keeps of what is known of its first value.
     fn kept(&self, name: &str, of: Type) -> Type {
         let of = of.filter(|_| !self.assigned.contains(name))?;
-        Some(Known { made_by: of.made_by.filter(|_| !self.filled.contains(name)), ..of })
+        Some(KnownValue { made_by: of.made_by.filter(|_| !self.filled.contains(name)), ..of })
     }
 
-    fn property(&self, pass: &mut Pass, of: &Known, name: &str, position: Position) -> Type {
-        let ways: Vec<&Entry> =
-            self.entries.iter().filter(|e| e.form == Form::Property && e.name == name).collect();
-        let fits = |e: &&Entry| e.of_type().is_some_and(|kind| may_take(kind, of));
+    fn property(&self, pass: &mut TypePass, of: &KnownValue, name: &str, position: Position) -> Type {
+        let ways: Vec<&RegisteredFunction> =
+            self.entries.iter().filter(|e| e.form == CallForm::Property && e.name == name).collect();
+        let fits = |e: &&RegisteredFunction| e.of_type().is_some_and(|kind| may_take(kind, of));
         let maker = of.made_by.as_ref();
         let maker = maker.and_then(|signature| self.entries.iter().find(|e| e.signature() == *signature));
         if let Some(maker) = maker {
             if let Some(field) = maker.fields.iter().find(|field| field.name == name) {
-                return (!field.kind.is_empty()).then(|| Known::of(&field.kind));
+                return (!field.kind.is_empty()).then(|| KnownValue::of(&field.kind));
             }
             if !ways.iter().any(fits) {
                 let error =
@@ -427,7 +427,7 @@ impl<'a> Script<'a> {
         same(ways.into_iter().filter(fits))
     }
 
-    fn method(&self, pass: &mut Pass, of: Type, call: &FnCallExpr, position: Position) -> Type {
+    fn method(&self, pass: &mut TypePass, of: Type, call: &FnCallExpr, position: Position) -> Type {
         let mut types = vec![of];
         types.extend(call.args.iter().map(|x| self.expression(pass, x)));
         let name = call.name.as_str();
@@ -438,7 +438,7 @@ impl<'a> Script<'a> {
         self.native(pass, name, &types, position)
     }
 
-    fn call(&self, pass: &mut Pass, call: &FnCallExpr, position: Position) -> Type {
+    fn call(&self, pass: &mut TypePass, call: &FnCallExpr, position: Position) -> Type {
         let types: Vec<Type> = call.args.iter().map(|x| self.expression(pass, x)).collect();
         let name = call.name.as_str();
         if call.op_token.is_some() {
@@ -463,16 +463,16 @@ impl<'a> Script<'a> {
     }
 
     /// A call of functions of this program.
-    fn native(&self, pass: &mut Pass, path: &str, types: &[Type], position: Position) -> Type {
-        let ways: Vec<&Entry> = self
+    fn native(&self, pass: &mut TypePass, path: &str, types: &[Type], position: Position) -> Type {
+        let ways: Vec<&RegisteredFunction> = self
             .entries
             .iter()
-            .filter(|e| e.form != Form::Property && e.path() == path && e.parameters.len() == types.len())
+            .filter(|e| e.form != CallForm::Property && e.path() == path && e.parameters.len() == types.len())
             .collect();
-        let takes = |e: &&Entry| {
+        let takes = |e: &&RegisteredFunction| {
             e.parameters.iter().zip(types).all(|(p, of)| of.as_deref().is_none_or(|of| may_take(&p.kind, of)))
         };
-        let fitting: Vec<&Entry> = ways.iter().copied().filter(takes).collect();
+        let fitting: Vec<&RegisteredFunction> = ways.iter().copied().filter(takes).collect();
         if fitting.is_empty() && !ways.is_empty() {
             let given: Vec<&str> = types.iter().map(|of| of.as_deref().unwrap_or("..")).collect();
             let error = Error::input(format!("no function `{path}({})`", given.join(", ")));
@@ -483,7 +483,14 @@ impl<'a> Script<'a> {
     }
 
     /// A call of an own function: its statements with arguments of these types.
-    fn own_call(&self, pass: &mut Pass, name: &str, own: &Function, types: &[Type], at: Position) -> Type {
+    fn own_call(
+        &self,
+        pass: &mut TypePass,
+        name: &str,
+        own: &ScriptFunction,
+        types: &[Type],
+        at: Position,
+    ) -> Type {
         let key = format!("{name} {types:?}");
         let known = self.known.borrow().get(&key).cloned();
         let (of, mistake) = known.unwrap_or_else(|| {
@@ -495,7 +502,7 @@ impl<'a> Script<'a> {
             self.depth.set(self.depth.get() + 1);
             let given = own.parameters.iter().zip(types);
             let variables = given.map(|(name, of)| (name.clone(), self.kept(name, of.clone()))).collect();
-            let mut inner = Pass::new(vec![variables], true, false);
+            let mut inner = TypePass::new(vec![variables], true, false);
             let last = self.statements(&mut inner, &own.body);
             self.depth.set(self.depth.get() - 1);
             let mut ends = inner.returned;
@@ -521,9 +528,9 @@ impl<'a> Script<'a> {
     }
 }
 
-impl Pass {
-    fn new(scopes: Scopes, loud: bool, branches: bool) -> Pass {
-        Pass { scopes, loud, branches, returned: Vec::new(), ended: false, found: Vec::new() }
+impl TypePass {
+    fn new(scopes: Scopes, loud: bool, branches: bool) -> TypePass {
+        TypePass { scopes, loud, branches, returned: Vec::new(), ended: false, found: Vec::new() }
     }
 
     fn define(&mut self, name: &str, of: Type) {
@@ -554,7 +561,7 @@ fn may_take(kind: &str, of: &str) -> bool {
 }
 
 /// The type that all give; none where one gives none or another.
-fn same<'a>(mut ways: impl Iterator<Item = &'a Entry>) -> Type {
+fn same<'a>(mut ways: impl Iterator<Item = &'a RegisteredFunction>) -> Type {
     let first = ways.next().filter(|way| !way.returns.is_empty() && !way.returns.contains(" or "))?;
     let known = !first.fields.is_empty() && !first.more_fields;
     let mut made_by = known.then(|| first.signature());
@@ -564,7 +571,7 @@ fn same<'a>(mut ways: impl Iterator<Item = &'a Entry>) -> Type {
         }
         made_by = made_by.filter(|signature| way.signature() == *signature);
     }
-    Some(Known { name: first.returns.clone(), made_by })
+    Some(KnownValue { name: first.returns.clone(), made_by })
 }
 
 /// The variable that an expression is, if it is one.
@@ -588,10 +595,10 @@ fn operator(name: &str, types: &[Type]) -> Type {
     match name {
         "+" | "-" | "*" | "/" if numbers => {
             let of = if known.contains(&"float") { "float" } else { "int" };
-            Some(Known::of(of))
+            Some(KnownValue::of(of))
         }
-        "+" if known == ["string", "string"] => Some(Known::of("string")),
-        "!" if known == ["bool"] => Some(Known::of("bool")),
+        "+" if known == ["string", "string"] => Some(KnownValue::of("string")),
+        "!" if known == ["bool"] => Some(KnownValue::of("bool")),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A job of a batch system.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Job {
+pub struct BatchJob {
     /// Whose job it is.
     pub system: &'static str,
     /// Its number.
@@ -26,7 +26,7 @@ pub struct Job {
 }
 
 /// The job that this run is, if it is one.
-pub fn job() -> Option<Job> {
+pub fn job() -> Option<BatchJob> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let lines = |file: &str| std::fs::read_to_string(file).ok();
     read(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()), &lines, now)
@@ -36,7 +36,7 @@ fn read(
     variable: &dyn Fn(&str) -> Option<String>,
     file: &dyn Fn(&str) -> Option<String>,
     now: u64,
-) -> Option<Job> {
+) -> Option<BatchJob> {
     let number = |name: &str| variable(name).and_then(|text| text.trim().parse::<u64>().ok());
     let first = |names: &[&str]| names.iter().find_map(|name| number(name));
     let gpus = || {
@@ -47,7 +47,7 @@ fn read(
         // In megabytes; of each processor, or of the node.
         let of_cores =
             number("SLURM_MEM_PER_CPU").zip(number("SLURM_CPUS_ON_NODE").or(cores)).map(|(m, n)| m * n);
-        return Some(Job {
+        return Some(BatchJob {
             system: "Slurm",
             id: variable("SLURM_ARRAY_JOB_ID").unwrap_or(id),
             task: number("SLURM_ARRAY_TASK_ID").map(|task| (task, number("SLURM_ARRAY_TASK_COUNT"))),
@@ -63,7 +63,7 @@ fn read(
     if let Some(id) = variable("PBS_JOBID") {
         let hosts = variable("PBS_NODEFILE").and_then(|name| file(&name));
         let distinct = hosts.map(|text| text.lines().collect::<std::collections::BTreeSet<_>>().len() as u64);
-        return Some(Job {
+        return Some(BatchJob {
             system: "PBS",
             id,
             task: first(&["PBS_ARRAY_INDEX", "PBS_ARRAYID"]).map(|task| (task, None)),
@@ -78,7 +78,7 @@ fn read(
     }
     if let Some(id) = variable("LSB_JOBID") {
         let hosts = variable("LSB_MCPU_HOSTS").map(|text| text.split_whitespace().count() as u64 / 2);
-        return Some(Job {
+        return Some(BatchJob {
             system: "LSF",
             id,
             task: number("LSB_JOBINDEX")
@@ -99,7 +99,7 @@ fn read(
     let last = number("SGE_TASK_LAST")
         .zip(first(&["SGE_TASK_FIRST"]))
         .map(|(last, first)| last.saturating_sub(first) + 1);
-    Some(Job {
+    Some(BatchJob {
         system: "Grid Engine",
         id,
         task: number("SGE_TASK_ID").map(|task| (task, last)),
@@ -117,7 +117,7 @@ fn read(
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Option<Job> {
+    fn of(variables: &[(&str, &str)]) -> Option<BatchJob> {
         let find = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
         };
@@ -142,7 +142,7 @@ mod tests {
             ("SLURM_JOB_END_TIME", "4600"),
             ("SLURM_RESTART_COUNT", "1"),
         ];
-        let expected = Job {
+        let expected = BatchJob {
             system: "Slurm",
             id: "9".into(),
             task: Some((4, Some(10))),
@@ -164,13 +164,13 @@ mod tests {
             ("PBS_NODEFILE", "/nodes"),
             ("PBS_ARRAY_INDEX", "2"),
         ]);
-        let expected = Job {
+        let expected = BatchJob {
             system: "PBS",
             id: "5.host".into(),
             task: Some((2, None)),
             nodes: Some(2),
             cores: Some(4),
-            ..Job::default()
+            ..BatchJob::default()
         };
         assert_eq!(pbs, Some(expected));
 
@@ -181,13 +181,13 @@ mod tests {
             ("LSB_MCPU_HOSTS", "a 4 b 4"),
             ("LSB_RESTART", "Y"),
         ];
-        let expected = Job {
+        let expected = BatchJob {
             system: "LSF",
             id: "6".into(),
             nodes: Some(2),
             cores: Some(8),
             restarts: 1,
-            ..Job::default()
+            ..BatchJob::default()
         };
         assert_eq!(of(&lsf), Some(expected));
 
@@ -198,8 +198,13 @@ mod tests {
             ("NHOSTS", "1"),
             ("RESTARTED", "0"),
         ];
-        let expected =
-            Job { system: "Grid Engine", id: "7".into(), nodes: Some(1), cores: Some(3), ..Job::default() };
+        let expected = BatchJob {
+            system: "Grid Engine",
+            id: "7".into(),
+            nodes: Some(1),
+            cores: Some(3),
+            ..BatchJob::default()
+        };
         assert_eq!(of(&sge), Some(expected));
     }
 }

@@ -77,7 +77,7 @@ pub fn current() -> Interrupt {
 /// An error if what runs on this thread was asked to stop.
 ///
 /// # Errors
-/// [`crate::error::Kind::Interrupted`].
+/// [`crate::error::ErrorKind::Interrupted`].
 pub fn poll() -> Result<()> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), Interrupt::check))
 }
@@ -92,7 +92,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// them wait, work that needs the pool never begins.
 ///
 /// # Errors
-/// What the work returns, or [`crate::error::Kind::Interrupted`].
+/// What the work returns, or [`crate::error::ErrorKind::Interrupted`].
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     if on_worker() {
         return work();
@@ -213,7 +213,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_loop_without_results_unwinds() {
@@ -240,7 +240,7 @@ mod tests {
                 Ok(())
             })
         });
-        assert_eq!(left.unwrap_err().kind(), Kind::Interrupted);
+        assert_eq!(left.unwrap_err().kind(), ErrorKind::Interrupted);
         assert!(began.elapsed() < Duration::from_secs(10));
         assert!(interrupt.during(|| poll().is_err()) && poll().is_ok());
     }

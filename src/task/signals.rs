@@ -7,13 +7,13 @@ use std::time::Duration;
 
 /// A request from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
+pub enum SignalRequest {
     /// Stop what you are doing.
     Stop,
     End,
 }
 
-type Handler = Box<dyn FnMut(Request) + Send>;
+type Handler = Box<dyn FnMut(SignalRequest) + Send>;
 
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 static CODE: AtomicU8 = AtomicU8::new(130);
@@ -25,7 +25,7 @@ pub fn code() -> u8 {
 }
 
 /// Sets the handler of requests. Without one the program ends at the first request.
-pub fn on(handler: impl FnMut(Request) + Send + 'static) {
+pub fn on(handler: impl FnMut(SignalRequest) + Send + 'static) {
     *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
 }
 
@@ -40,16 +40,16 @@ pub fn after(time: Duration, tell: impl FnOnce() + Send + 'static) -> std::io::R
     let wait = move || {
         std::thread::sleep(time);
         tell();
-        ask(TIME_IS_OVER, Request::End);
+        ask(TIME_IS_OVER, SignalRequest::End);
     };
     std::thread::Builder::new().name("time".into()).spawn(wait).map(|_| ())
 }
 
-fn hear(signal: u8, request: Request) {
+fn hear(signal: u8, request: SignalRequest) {
     ask(128 + signal, request);
 }
 
-fn ask(code: u8, request: Request) {
+fn ask(code: u8, request: SignalRequest) {
     CODE.store(code, Ordering::SeqCst);
     match &mut *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(handler) => handler(request),
@@ -90,7 +90,7 @@ pub fn listen() -> std::io::Result<()> {
     silent.thread_block()?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         while let Ok(signal) = set.wait() {
-            let request = if signal == Signal::SIGINT { Request::Stop } else { Request::End };
+            let request = if signal == Signal::SIGINT { SignalRequest::Stop } else { SignalRequest::End };
             hear(signal as u8, request);
         }
     })?;
@@ -112,5 +112,5 @@ fn ignored(signal: i32) -> bool {
 /// When the system refuses.
 #[cfg(not(unix))]
 pub fn listen() -> std::io::Result<()> {
-    ctrlc::set_handler(|| hear(2, Request::Stop)).map_err(std::io::Error::other)
+    ctrlc::set_handler(|| hear(2, SignalRequest::Stop)).map_err(std::io::Error::other)
 }

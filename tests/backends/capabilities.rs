@@ -6,7 +6,7 @@ use umklapp::gauge::Links;
 use umklapp::lattice::{Lattice, Model, OrbitalBlock};
 use umklapp::method::{Chebyshev, Expansion, Window, polynomial};
 use umklapp::number::{C64, Matrix, Series};
-use umklapp::operator::{Format, Operator, SiteDiagonal, Stored, Wilson};
+use umklapp::operator::{MatrixFormat, Operator, SiteDiagonal, StoredMatrix, WilsonOperator};
 use umklapp::task::Task;
 
 use super::suite::{close, close_dots, number, sparse};
@@ -258,12 +258,12 @@ fn operators(device: &Device) -> Vec<Plain> {
     };
     let stored = |seed| {
         let csr = sparse(umklapp::number::DType::C64, 23, 23, 5, seed, false);
-        Stored::from_csr(device, csr, Format::Ell).expect("an operator")
+        StoredMatrix::from_csr(device, csr, MatrixFormat::Ell).expect("an operator")
     };
     let u = Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().random(3).unwrap();
     let wilson = |mass: f64, gamma5| {
         let spec = u.wilson(mass, gamma5, umklapp::backend::matrix::wilson::Compression::Full, false);
-        Wilson::build(device, spec.expect("links")).expect("an operator")
+        WilsonOperator::build(device, spec.expect("links")).expect("an operator")
     };
     let spinors = wilson(-1.4, true).rows();
     let diagonal = |factors: [f64; 2]| {
@@ -271,10 +271,10 @@ fn operators(device: &Device) -> Vec<Plain> {
         SiteDiagonal::build(device, spinors, factors, false).expect("an operator")
     };
     vec![
-        of_model("a stencil", 0.0, Format::Stencil, false),
-        of_model("a stencil of 32 bits", 0.0, Format::Stencil, true),
-        of_model("compressed rows of complex hoppings", 0.2, Format::Csr, false),
-        of_model("slices", 0.2, Format::Sell { chunk: 4, sigma: 8 }, false),
+        of_model("a stencil", 0.0, MatrixFormat::Stencil, false),
+        of_model("a stencil of 32 bits", 0.0, MatrixFormat::Stencil, true),
+        of_model("compressed rows of complex hoppings", 0.2, MatrixFormat::Csr, false),
+        of_model("slices", 0.2, MatrixFormat::Sell { chunk: 4, sigma: 8 }, false),
         Plain {
             name: "rows that are not Hermitian",
             h: stored(4),
@@ -503,8 +503,8 @@ pub fn wrappers(device: &Device) {
 
 /// Moments of a multiple or a shifted operator are those of the operator in the window that moved with it.
 pub fn moments(device: &Device) {
-    for format in [Format::Stencil, Format::Csr] {
-        let flux = if format == Format::Csr { 0.2 } else { 0.0 };
+    for format in [MatrixFormat::Stencil, MatrixFormat::Csr] {
+        let flux = if format == MatrixFormat::Csr { 0.2 } else { 0.0 };
         let h = Operator::of_model(device, &model(flux, 7), format, false).expect("an operator");
         let start: Vec<C64> = (0..2 * h.dim()).map(|i| number(9, i, h.dtype().is_complex())).collect();
         let v = device.upload(h.dtype(), h.rows(), 2, &start).expect("a block");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use umklapp::backend::exchange::{Besides, Came, Faced, HALF, Link, VectorShape};
-use umklapp::backend::matrix::wilson::{Compression, Sites, WilsonBox, WilsonSpec};
+use umklapp::backend::matrix::wilson::{Compression, SiteParity, WilsonBox, WilsonSpec};
 use umklapp::backend::{BlockVector, Device, Dots, Grid, Kernel, MatrixSpec, Rows, Update};
 use umklapp::number::{C64, DType};
 
@@ -122,7 +122,7 @@ fn check_boxes(device: &Device, spec: &WilsonSpec, grid: [usize; 4], columns: us
         (Update { alpha: -0.7, beta: 0.3, gamma: 1.1 }, false),
         (Update { alpha: 0.4, beta: 0.0, gamma: 0.0 }, true),
     ] {
-        let dotted = !plus && spec.sites == Sites::All;
+        let dotted = !plus && spec.sites == SiteParity::All;
         let (mut found, mut sums) = (w.clone(), Dots::default());
         if plus {
             whole.update_plus(c, &v, &mut found, &[(0.4, &x)]).expect("a pass").expect("a product");
@@ -196,7 +196,7 @@ pub fn boxes(device: &Device) {
         for (gamma5, adjoint) in [(false, true), (true, false), (true, true)] {
             check_boxes(device, &WilsonSpec { gamma5, adjoint, ..base.clone() }, grid, 2);
         }
-        for sites in [Sites::Even, Sites::Odd] {
+        for sites in [SiteParity::Even, SiteParity::Odd] {
             check_boxes(device, &WilsonSpec { sites, diagonal: 0.0, ..base.clone() }, grid, 1);
             check_boxes(device, &WilsonSpec { sites, single: true, ..base.clone() }, grid, 3);
         }
@@ -256,7 +256,7 @@ fn check_linked(devices: [&Device; 2], spec: &WilsonSpec, grid: [usize; 4], colu
         Update { alpha: -0.7, beta: 0.3, gamma: 1.1 },
         Update { alpha: 0.4, beta: 0.0, gamma: -1.0 },
     ] {
-        let dotted = spec.sites == Sites::All;
+        let dotted = spec.sites == SiteParity::All;
         let (mut found, mut sums) = (w.clone(), Dots::default());
         whole.update(c, &v, &mut found, dotted.then_some(&mut sums)).expect("a product");
         let expected = devices[0].download(&found).expect("numbers");
@@ -330,7 +330,7 @@ pub fn linked(devices: [&Device; 2]) {
         for (gamma5, adjoint) in [(false, true), (true, false), (true, true)] {
             check_linked(devices, &WilsonSpec { gamma5, adjoint, ..base.clone() }, grid, 2);
         }
-        for sites in [Sites::Even, Sites::Odd] {
+        for sites in [SiteParity::Even, SiteParity::Odd] {
             check_linked(devices, &WilsonSpec { sites, diagonal: 0.0, ..base.clone() }, grid, 1);
             check_linked(devices, &WilsonSpec { sites, single: true, ..base.clone() }, grid, 3);
         }

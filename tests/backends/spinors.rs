@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use umklapp::backend::matrix::wilson::{Compression, Sites, Su3, WilsonSpec};
+use umklapp::backend::matrix::wilson::{Compression, SiteParity, Su3, WilsonSpec};
 use umklapp::backend::{
-    BlockVector, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Random, Rows, Update,
+    BlockVector, Device, Dots, Grid, Kernel, MatrixSpec, Random, Rows, Update, VectorDistribution,
 };
 use umklapp::gauge::Links;
-use umklapp::gauge::overlap::{Sign, Wanted};
+use umklapp::gauge::overlap::{Sign, SignOptions};
 use umklapp::lattice::Lattice;
 use umklapp::number::philox::{self, Stream};
 use umklapp::number::{C64, DType};
-use umklapp::operator::Wilson;
+use umklapp::operator::WilsonOperator;
 use umklapp::task::Task;
 
 use super::suite::or_nan;
@@ -104,12 +104,12 @@ fn slow(spec: &WilsonSpec, v: &[C64], columns: usize) -> Vec<C64> {
     out
 }
 
-fn inside(dims: [usize; 4], row: usize, sites: Sites) -> bool {
+fn inside(dims: [usize; 4], row: usize, sites: SiteParity) -> bool {
     let even = Grid { dims, per_site: 12 }.coordinates(row / 12).iter().sum::<usize>() % 2 == 0;
     match sites {
-        Sites::All => true,
-        Sites::Even => even,
-        Sites::Odd => !even,
+        SiteParity::All => true,
+        SiteParity::Even => even,
+        SiteParity::Odd => !even,
     }
 }
 
@@ -153,7 +153,7 @@ fn check(device: &Device, spec: &WilsonSpec, columns: usize) {
         Update { alpha: 1e-20, beta: -0.9, gamma: 1.0 },
     ] {
         // All sites are written, and without gamma none is read.
-        let w0 = if spec.sites == Sites::All {
+        let w0 = if spec.sites == SiteParity::All {
             or_nan(device, c, w0.clone(), w_host.clone()).0
         } else {
             w0.clone()
@@ -167,7 +167,7 @@ fn check(device: &Device, spec: &WilsonSpec, columns: usize) {
             None => panic!("{what}: no pass that adds vectors"),
         }
         compare(&w, c, -0.6);
-        if spec.sites == Sites::All {
+        if spec.sites == SiteParity::All {
             let (mut w, mut dots) = (w0.clone(), Dots::default());
             kernel.update(c, &v, &mut w, Some(&mut dots)).expect("a product with dots");
             compare(&w, c, 0.0);
@@ -201,7 +201,7 @@ pub fn wilson(device: &Device) {
         for (gamma5, adjoint) in [(false, true), (true, false), (true, true)] {
             check(device, &WilsonSpec { gamma5, adjoint, ..turned.clone() }, 1);
         }
-        for sites in [Sites::Even, Sites::Odd] {
+        for sites in [SiteParity::Even, SiteParity::Odd] {
             check(device, &WilsonSpec { sites, diagonal: 0.0, ..turned.clone() }, 2);
             check(device, &WilsonSpec { sites, single: true, ..turned.clone() }, 1);
         }
@@ -224,7 +224,7 @@ pub fn large(device: &Device) {
         ] {
             check(device, &WilsonSpec { compression, single, ..base.clone() }, 1);
         }
-        check(device, &WilsonSpec { sites: Sites::Odd, ..base }, 1);
+        check(device, &WilsonSpec { sites: SiteParity::Odd, ..base }, 1);
     }
 }
 
@@ -235,9 +235,9 @@ pub fn signs(device: &Device) {
     let u = Links::unit(&lattice).expect("links").reference_field(0.3).expect("links");
     for (single, eps) in [(false, 1e-12), (true, 1e-4)] {
         let spec = u.wilson(-1.4, true, Compression::Twelve, single).expect("a kernel");
-        let q = Wilson::build(device, spec).expect("a kernel");
+        let q = WilsonOperator::build(device, spec).expect("a kernel");
         let delta = if single { 1e-4 } else { 1e-9 };
-        let wanted = Wanted { modes: Some(0), delta, seed: 1, ..Wanted::default() };
+        let wanted = SignOptions { modes: Some(0), delta, seed: 1, ..SignOptions::default() };
         let sign = Sign::build(&q, wanted, &Task::default()).expect("a sign function");
         let dtype = DType::of(single, true);
         let size = |x: &[C64]| x.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
@@ -277,7 +277,7 @@ pub fn spinor_algebra(device: &Device) {
                     seed: 5,
                     stream: Stream::Vectors,
                     first_column: 2,
-                    distribution: Distribution::Gaussian,
+                    distribution: VectorDistribution::Gaussian,
                 };
                 let pair = |seed: u32| -> [BlockVector; 2] {
                     [rows, plain].map(|rows| {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use umklapp::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap};
-use umklapp::backend::{BlockVector, Device, Distribution, Dots, MatrixSpec, Random, Rows, Update};
+use umklapp::backend::matrix::{Csr, Indices, MatrixValues, Stencil, StencilTerm, Wrap};
+use umklapp::backend::{BlockVector, Device, Dots, MatrixSpec, Random, Rows, Update, VectorDistribution};
 use umklapp::number::philox::{self, Stream};
 use umklapp::number::{C64, DType};
 
@@ -63,7 +63,7 @@ pub fn sparse(dtype: DType, rows: usize, cols: usize, most: usize, seed: u64, wi
     } else {
         Indices::U32(columns.into_iter().map(|c| c as u32).collect())
     };
-    Csr { rows, cols, row_start, columns, values: Values::C64(values).convert(dtype) }
+    Csr { rows, cols, row_start, columns, values: MatrixValues::C64(values).convert(dtype) }
 }
 
 /// `alpha A v + beta v + gamma w`, entry by entry.
@@ -246,7 +246,7 @@ pub fn entries(stencil: &Stencil) -> Csr {
         }
         row_start.push(columns.len());
     }
-    let values = Values::C64(values).convert(stencil.dtype);
+    let values = MatrixValues::C64(values).convert(stencil.dtype);
     Csr { rows: dim, cols: dim, row_start, columns: Indices::U32(columns), values }
 }
 
@@ -361,18 +361,18 @@ fn merged(csr: &Csr) -> Csr {
         }
         row_start.push(columns.len());
     }
-    let values = Values::C64(values).convert(csr.values.dtype());
+    let values = MatrixValues::C64(values).convert(csr.values.dtype());
     Csr { rows: csr.rows, cols: csr.cols, row_start, columns: Indices::U32(columns), values }
 }
 
 /// <x|A y> = <A^H x|y> for operators of all types.
 pub fn adjoints(device: &Device) {
-    use umklapp::operator::{Format, Stored};
+    use umklapp::operator::{MatrixFormat, StoredMatrix};
     for (i, dtype) in TYPES.into_iter().enumerate() {
         let csr = sparse(dtype, 37, 53, 6, i as u64, false);
         let (x, _) = block(device, dtype, 37, 3, 1);
         let (y, _) = block(device, dtype, 53, 3, 2);
-        let a = Stored::from_csr(device, csr, Format::Csr).expect("an operator");
+        let a = StoredMatrix::from_csr(device, csr, MatrixFormat::Csr).expect("an operator");
         let left = device.dots(&x, &a.apply(&y).expect("A y")).expect("<x|A y>");
         let back = a.adjoint().expect("the adjoint").apply(&x).expect("A^H x");
         let right = device.dots(&back, &y).expect("<A^H x|y>");
@@ -380,7 +380,7 @@ pub fn adjoints(device: &Device) {
         let stencil = stencil(dtype, &[5, 4, 3], 2, 9, i as u64, true);
         let (x, _) = block(device, dtype, 120, 3, 1);
         let (y, _) = block(device, dtype, 120, 3, 2);
-        let a = Stored::from_stencil(device, stencil, Format::Auto).expect("an operator");
+        let a = StoredMatrix::from_stencil(device, stencil, MatrixFormat::Auto).expect("an operator");
         let left = device.dots(&x, &a.apply(&y).expect("A y")).expect("<x|A y>");
         let back = a.adjoint().expect("the adjoint").apply(&x).expect("A^H x");
         let right = device.dots(&back, &y).expect("<A^H x|y>");
@@ -524,11 +524,11 @@ pub fn algebra(device: &Device) {
 pub fn random(device: &Device) {
     let rows = Rows::all(1000);
     for (dtype, distribution) in [
-        (DType::F64, Distribution::Sign),
-        (DType::F32, Distribution::Sign),
-        (DType::C64, Distribution::Phase),
-        (DType::F64, Distribution::Gaussian),
-        (DType::C64, Distribution::Gaussian),
+        (DType::F64, VectorDistribution::Sign),
+        (DType::F32, VectorDistribution::Sign),
+        (DType::C64, VectorDistribution::Phase),
+        (DType::F64, VectorDistribution::Gaussian),
+        (DType::C64, VectorDistribution::Gaussian),
     ] {
         let mut v = device.zeros(dtype, rows, 3).expect("a block");
         let random =
@@ -539,11 +539,11 @@ pub fn random(device: &Device) {
             .map(|i| {
                 let w = philox::words(0xDEAD_BEEF_0123, 0, (i / 3) as u64, 5 + (i % 3) as u32);
                 match distribution {
-                    Distribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),
-                    Distribution::Phase => {
+                    VectorDistribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),
+                    VectorDistribution::Phase => {
                         C64::from_polar(1.0, 2.0 * std::f64::consts::PI * philox::unit(w[0], w[1]))
                     }
-                    Distribution::Gaussian => {
+                    VectorDistribution::Gaussian => {
                         let (a, b) = philox::normals(w);
                         if dtype.is_complex() { C64::new(a, b) / 2f64.sqrt() } else { C64::new(a, 0.0) }
                     }

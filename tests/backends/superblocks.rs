@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use umklapp::backend::exchange::{Ranges, VectorShape};
-use umklapp::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Square, TermSource};
+use umklapp::backend::matrix::held::{
+    AddedRectangle, Composed, DeviceNumbers, HeldMatrix, Square, TermSource,
+};
 use umklapp::backend::matrix::outer::{Outer, OuterSums};
 use umklapp::backend::matrix::records::{
-    Element, Factor, Handling, Panel, Record, RecordList, Schedule, Turn,
+    BasisChange, Element, Handling, OperatorPiece, ProductRecord, RecordList, Schedule, SectorPanel,
 };
 use umklapp::backend::{BlockVector, Device, Dots, MatrixSpec, Rows, Update};
 use umklapp::number::{C64, DType};
@@ -18,7 +20,7 @@ use super::suite::{block, number};
 /// Blocks of the vectors: rows and columns of each.
 const BLOCKS: [(usize, usize); 6] = [(3, 2), (70, 65), (1, 40), (17, 17), (64, 5), (2, 1)];
 
-fn entry<T: Element>(f: &Factor<T>, i: usize, j: usize) -> C64 {
+fn entry<T: Element>(f: &OperatorPiece<T>, i: usize, j: usize) -> C64 {
     match &f.matrix {
         Some(m) => (f.scale * m.here().expect("a matrix")[(i, j)]).to_c64(),
         None if i == j => f.scale.to_c64(),
@@ -29,7 +31,7 @@ fn entry<T: Element>(f: &Factor<T>, i: usize, j: usize) -> C64 {
 /// The product by the definition, entry by entry.
 fn product<T: Element>(list: &RecordList<T>, v: &[C64]) -> Vec<C64> {
     let mut w = vec![C64::default(); list.dim];
-    let mut add = |target: &Panel, source: usize, l: &Factor<T>, r: &Factor<T>| {
+    let mut add = |target: &SectorPanel, source: usize, l: &OperatorPiece<T>, r: &OperatorPiece<T>| {
         let from = list.panels[source];
         // (A X) B^T: two sums, as four loops would take minutes.
         let mut inner = vec![C64::default(); l.rows * r.columns];
@@ -47,8 +49,8 @@ fn product<T: Element>(list: &RecordList<T>, v: &[C64]) -> Vec<C64> {
     for (target, records) in list.panels.iter().zip(&list.records) {
         for record in records {
             match record {
-                Record::Single { source, left, right } => add(target, *source, left, right),
-                Record::Double { source, left, right } => {
+                ProductRecord::Single { source, left, right } => add(target, *source, left, right),
+                ProductRecord::Double { source, left, right } => {
                     left.iter().for_each(|l| right.iter().for_each(|r| add(target, *source, l, r)))
                 }
             }
@@ -66,10 +68,10 @@ fn list<T: Element>() -> RecordList<T> {
     };
     let mut panels = Vec::new();
     for (rows, columns) in BLOCKS {
-        let offset = panels.last().map_or(0, |p: &Panel| p.offset + p.rows * p.columns);
-        panels.push(Panel { offset, rows, columns });
+        let offset = panels.last().map_or(0, |p: &SectorPanel| p.offset + p.rows * p.columns);
+        panels.push(SectorPanel { offset, rows, columns });
     }
-    let mut dense = |row: usize, rows: usize, column: usize, columns: usize| Factor {
+    let mut dense = |row: usize, rows: usize, column: usize, columns: usize| OperatorPiece {
         row,
         rows,
         column,
@@ -77,7 +79,7 @@ fn list<T: Element>() -> RecordList<T> {
         scale: next(),
         matrix: Some(Arc::new(Mat::from_fn(rows, columns, |_, _| next()).into())),
     };
-    let identity = |row: usize, column: usize, n: usize| Factor {
+    let identity = |row: usize, column: usize, n: usize| OperatorPiece {
         row,
         rows: n,
         column,
@@ -85,16 +87,24 @@ fn list<T: Element>() -> RecordList<T> {
         scale: T::from_c64(C64::new(0.3, if T::DTYPE.is_complex() { -0.4 } else { 0.0 })),
         matrix: None,
     };
-    let mut records: Vec<Vec<Record<T>>> = (0..BLOCKS.len()).map(|_| Vec::new()).collect();
+    let mut records: Vec<Vec<ProductRecord<T>>> = (0..BLOCKS.len()).map(|_| Vec::new()).collect();
     for (target, (rows, columns)) in BLOCKS.into_iter().enumerate().skip(1) {
         records[target] = vec![
-            Record::Single { source: target, left: dense(0, rows, 0, rows), right: identity(0, 0, columns) },
-            Record::Single {
+            ProductRecord::Single {
+                source: target,
+                left: dense(0, rows, 0, rows),
+                right: identity(0, 0, columns),
+            },
+            ProductRecord::Single {
                 source: target,
                 left: identity(0, 0, rows),
                 right: dense(0, columns, 0, columns),
             },
-            Record::Single { source: target, left: identity(0, 0, rows), right: identity(0, 0, columns) },
+            ProductRecord::Single {
+                source: target,
+                left: identity(0, 0, rows),
+                right: identity(0, 0, columns),
+            },
         ];
         for source in [(target + 1) % 5, (target + 3) % 5] {
             let (from, across) = BLOCKS[source];
@@ -105,7 +115,11 @@ fn list<T: Element>() -> RecordList<T> {
             } else {
                 vec![dense(0, rows, 0, from)]
             };
-            records[target].push(Record::Double { source, left, right: vec![dense(0, columns, 0, across)] });
+            records[target].push(ProductRecord::Double {
+                source,
+                left,
+                right: vec![dense(0, columns, 0, across)],
+            });
         }
     }
     let dim = panels.last().map_or(0, |p| p.offset + p.rows * p.columns);
@@ -233,7 +247,7 @@ pub fn turns(device: &Device) {
     // Rows of the old bases by parts, and of the new ones.
     let old: [&[usize]; 4] = [&[3, 70], &[65], &[1, 40, 90], &[17, 17]];
     let new = [30, 65, 130, 1];
-    let bases: Vec<Held<f64>> =
+    let bases: Vec<HeldMatrix<f64>> =
         old.iter().zip(new).map(|(parts, new)| random(parts.iter().sum(), new).into()).collect();
     let mut jobs = Vec::new();
     for (to, from) in (0..4).flat_map(|to| (0..4).map(move |from| (to, from))) {
@@ -250,16 +264,16 @@ pub fn turns(device: &Device) {
                         continue;
                     }
                 };
-                pieces.push(Factor { row, rows, column, columns, scale: 0.5 + k as f64, matrix });
+                pieces.push(OperatorPiece { row, rows, column, columns, scale: 0.5 + k as f64, matrix });
                 column += columns;
             }
             row += rows;
         }
         jobs.push((to, from, pieces));
     }
-    let list: Vec<Turn<f64>> = jobs
+    let list: Vec<BasisChange<f64>> = jobs
         .iter()
-        .map(|(to, from, pieces)| Turn { rows: &bases[*to], columns: &bases[*from], pieces })
+        .map(|(to, from, pieces)| BasisChange { rows: &bases[*to], columns: &bases[*from], pieces })
         .collect();
     let faster = device.superblocks().expect("a device that turns matrices");
     let numbers = faster.turned(&list).expect("matrices").expect("matrices on the device");
@@ -294,12 +308,13 @@ pub fn kept(device: &Device) {
         Mat::from_fn(rows, columns, |i, j| number(seed, i * columns + j, false).re)
     };
     let (a, b) = (random(70, 40), random(33, 65));
-    let (held, other): (Held<f64>, Held<f64>) = (a.clone().into(), b.clone().into());
+    let (held, other): (HeldMatrix<f64>, HeldMatrix<f64>) = (a.clone().into(), b.clone().into());
     let v = random(50 * 90, 1);
     let numbers: Vec<C64> = (0..50 * 90).map(|k| v[(k, 0)].into()).collect();
     let block = device.upload(DType::F64, Rows::all(numbers.len()), 1, &numbers).expect("a block");
     // A panel of 50 x 90 turned over, its columns backwards, with what else there is on top.
-    let term = |scale, row, rows, column, columns, from| Added { scale, row, rows, column, columns, from };
+    let term =
+        |scale, row, rows, column, columns, from| AddedRectangle { scale, row, rows, column, columns, from };
     let terms = || {
         vec![
             term(0.5, 3, 90, 10, 50, TermSource::Block(&block, 0, [1, 90])),
@@ -338,7 +353,7 @@ pub fn kept(device: &Device) {
     let places = [(0, true, 120, 71), (size, true, 5, 3), (size + 15, false, 120, 71)];
     let look = || {
         for (first, by_rows, rows, columns) in &places {
-            let m = Held::<f64>::within(&numbers, *first, (*rows, *columns), *by_rows);
+            let m = HeldMatrix::<f64>::within(&numbers, *first, (*rows, *columns), *by_rows);
             assert_eq!(m.there().is_some(), numbers.bytes() > 0);
             let zeros = Mat::zeros(5, 3);
             let wanted = if *rows == 5 { zeros.as_ref() } else { wanted.as_ref() };
@@ -347,7 +362,7 @@ pub fn kept(device: &Device) {
     };
     look();
     // A matrix that lies there is taken from there.
-    let lying = Held::<f64>::within(&numbers, size + 15, (120, 71), false);
+    let lying = HeldMatrix::<f64>::within(&numbers, size + 15, (120, 71), false);
     let again = Composed {
         rows: 120,
         columns: 71,
@@ -392,7 +407,7 @@ pub fn kept(device: &Device) {
     assert!(keeper.eigh(200, &sums, 81).is_err(), "more rows than there are numbers");
 
     // A diagonal, whole and in part.
-    let panel = |offset, rows, columns| Panel { offset, rows, columns };
+    let panel = |offset, rows, columns| SectorPanel { offset, rows, columns };
     let panels = vec![panel(0, 70, 65), panel(4550, 3, 2)];
     let dim = 4556;
     let column = |m: &Mat<f64>, j: usize| -> Vec<f64> { (0..m.nrows()).map(|i| m[(i, j)]).collect() };

@@ -6,11 +6,11 @@ use umklapp::backend::Device;
 use umklapp::backend::cpu::Cpu;
 use umklapp::backend::walkers::{EnergySpec, WalkersSpec, monte_carlo};
 use umklapp::montecarlo::amplitude::Amplitude;
-use umklapp::montecarlo::jastrow::Factor;
+use umklapp::montecarlo::jastrow::JastrowFactor;
 use umklapp::montecarlo::orbitals::{Fourier, SplineOrbitals};
 use umklapp::montecarlo::{
-    Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Product, Proposal, Repulsion, Scheme,
-    Screen, SimulationCell, SlaterJastrow, Start, Sweep, Truncated, Walkers, resident,
+    Crystal, DeterminantProduct, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Proposal, Repulsion,
+    Scheme, ScreenRule, SimulationCell, SlaterJastrow, Sweep, Truncated, WalkerStart, Walkers, resident,
 };
 use umklapp::number::C64;
 use umklapp::task::{Interrupt, Task};
@@ -20,7 +20,7 @@ struct Case {
     twist: [f64; 3],
     /// Single precision for all, for decisions alone, or not at all.
     precision: &'static str,
-    factors: Vec<Factor>,
+    factors: Vec<JastrowFactor>,
     proposal: Proposal,
     drift: bool,
     /// Products of determinants.
@@ -47,7 +47,7 @@ where
         let highest = n.saturating_sub(1);
         (0..n).map(|l| if excited && l == highest { n } else { l }).collect()
     };
-    let product = |t: usize| Product {
+    let product = |t: usize| DeterminantProduct {
         coefficient: S::from_c64(C64::new([1.0, 0.4, -0.3, 0.2][t], [0.0, 0.1, 0.3, -0.2][t])),
         up: filled(up, t & 1 > 0),
         down: filled(down, t & 2 > 0),
@@ -87,7 +87,7 @@ fn sweep(scheme: Scheme, case: &Case) -> Sweep {
     // All electrons at once hardly move far.
     let step = if scheme == Scheme::Configuration { 0.05 } else { 0.5 };
     let even = case.proposal == Proposal::Uniform;
-    let screen = if even { Screen::Metropolis } else { Screen::Barker };
+    let screen = if even { ScreenRule::Metropolis } else { ScreenRule::Barker };
     Sweep {
         scheme,
         step,
@@ -107,7 +107,7 @@ struct Found {
 }
 
 fn chain<S: Amplitude>(psi: &Arc<SlaterJastrow<S>>, case: &Case, schemes: &[(Scheme, usize)]) -> Found {
-    let mut walkers = Walkers::new(psi.clone(), 3, 7, &Start::default()).expect("walkers");
+    let mut walkers = Walkers::new(psi.clone(), 3, 7, &WalkerStart::default()).expect("walkers");
     let (mut acceptance, mut energies) = (Vec::new(), Vec::new());
     for &(scheme, count) in schemes {
         let sweep = sweep(scheme, case);
@@ -200,22 +200,27 @@ where
     }
 }
 
-fn rpa() -> Vec<Factor> {
-    vec![Factor::Rpa { strength: None, cutoff: None }]
+fn rpa() -> Vec<JastrowFactor> {
+    vec![JastrowFactor::Rpa { strength: None, cutoff: None }]
 }
 
-fn several() -> Vec<Factor> {
-    let polynomial = Factor::Polynomial {
+fn several() -> Vec<JastrowFactor> {
+    let polynomial = JastrowFactor::Polynomial {
         cutoff: None,
         slope: None,
         opposite: vec![0.1, 0.02],
         same: vec![0.05, -0.01, 0.002],
     };
     let centres = vec![[0.1, 0.2, 0.3], [3.0, 4.0, 5.0]];
-    vec![polynomial, Factor::Nuclear { centres, charges: vec![0.4, 0.3], b: 0.7, cutoff: None }]
+    vec![polynomial, JastrowFactor::Nuclear { centres, charges: vec![0.4, 0.3], b: 0.7, cutoff: None }]
 }
 
-fn case(electrons: [usize; 2], precision: &'static str, factors: Vec<Factor>, proposal: Proposal) -> Case {
+fn case(
+    electrons: [usize; 2],
+    precision: &'static str,
+    factors: Vec<JastrowFactor>,
+    proposal: Proposal,
+) -> Case {
     Case { electrons, twist: [0.0; 3], precision, factors, proposal, drift: false, products: 1 }
 }
 
@@ -229,7 +234,7 @@ pub fn walkers(device: &Device) {
     let unequal = || {
         let mut factors = rpa();
         factors.extend(several());
-        factors.push(Factor::Rpa { strength: Some(0.3), cutoff: Some(3.0) });
+        factors.push(JastrowFactor::Rpa { strength: Some(0.3), cutoff: Some(3.0) });
         factors
     };
     for case in [

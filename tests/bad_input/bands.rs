@@ -203,7 +203,7 @@ fn samples_and_leads_that_cannot_be() {
             (
                 "transport::system(both, #{ leads: [up] }).transmission(0, 0, 0.1, #{ takes: 0.5 })",
                 "channels of lead 0 that carry 0.5",
-                "the values -1.0, 1.0",
+                "are -1.0, 1.0",
             ),
             (
                 "transport::system(both, #{ leads: [up] }).density(0, 0.1, #{ carries: pauli().x * I })",

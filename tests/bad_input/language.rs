@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use umklapp::Engine;
-use umklapp::error::Kind;
+use umklapp::error::ErrorKind;
 use umklapp::script::Settings;
 use umklapp::task::{Interrupt, Progress};
 
@@ -109,7 +109,7 @@ fn native_work_and_loops_stop_when_asked_to() {
             interrupt.raise();
         });
         let report = engine.eval(work).unwrap_err();
-        assert_eq!(report.kind, Kind::Interrupted, "{work}:\n{}", report.render(false));
+        assert_eq!(report.kind, ErrorKind::Interrupted, "{work}:\n{}", report.render(false));
         stopper.join().unwrap();
         assert_eq!(engine.eval("kept").unwrap().as_int(), Ok(17), "variables stay");
     }

@@ -2,7 +2,7 @@
 //! arguments of right and wrong types.
 
 use umklapp::Engine;
-use umklapp::script::registry::{Entry, Form, entries, examples};
+use umklapp::script::registry::{CallForm, RegisteredFunction, entries, examples};
 
 use super::random::Random;
 
@@ -88,13 +88,13 @@ fn usable(example: &str) -> bool {
 
 /// What scripts are made of.
 pub struct Material {
-    entries: Vec<Entry>,
+    entries: Vec<RegisteredFunction>,
     examples: Vec<String>,
 }
 
 impl Material {
     pub fn new(engine: &Engine) -> Material {
-        let entries: Vec<Entry> = entries(engine.rhai(), true)
+        let entries: Vec<RegisteredFunction> = entries(engine.rhai(), true)
             .into_iter()
             .filter(|e| {
                 !SKIPPED.contains(&e.name.as_str()) && e.name.starts_with(|c: char| c.is_alphabetic())
@@ -206,14 +206,20 @@ fn call(material: &Material, names: &[String], random: &mut Random) -> String {
     let arguments: Vec<String> =
         entry.parameters.iter().map(|p| argument(&p.kind, &p.name, entry, names, random)).collect();
     let call = match (&entry.form, arguments.split_first()) {
-        (Form::Property, Some((value, _))) => format!("({value}).{}", entry.name),
-        (Form::Method, Some((value, rest))) => format!("({value}).{}({})", entry.name, rest.join(", ")),
+        (CallForm::Property, Some((value, _))) => format!("({value}).{}", entry.name),
+        (CallForm::Method, Some((value, rest))) => format!("({value}).{}({})", entry.name, rest.join(", ")),
         _ => format!("{}({})", entry.path(), arguments.join(", ")),
     };
     format!("try {{ let got = {call}; print(got); }} catch (e) {{ `${{e}}`; }}\n")
 }
 
-fn argument(kind: &str, name: &str, entry: &Entry, names: &[String], random: &mut Random) -> String {
+fn argument(
+    kind: &str,
+    name: &str,
+    entry: &RegisteredFunction,
+    names: &[String],
+    random: &mut Random,
+) -> String {
     if !names.is_empty() && random.one_in(2) {
         return names[random.below(names.len())].clone();
     }
@@ -229,7 +235,7 @@ fn argument(kind: &str, name: &str, entry: &Entry, names: &[String], random: &mu
 }
 
 /// A map of some of a function's options.
-fn options(entry: &Entry, random: &mut Random) -> String {
+fn options(entry: &RegisteredFunction, random: &mut Random) -> String {
     let known = entry.options();
     let mut items = Vec::new();
     for _ in 0..random.below(4) {

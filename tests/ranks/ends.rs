@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{NONE_STARTED, Place, Said, launchers};
-use crate::common::Folder;
+use super::{NONE_STARTED, Place, launchers};
+use crate::common::{Folder, Said};
 
 /// Processes that run a script of this name, and are not their own launchers.
 pub(super) fn ranks_of(script: &str) -> Vec<i32> {
@@ -110,12 +110,9 @@ fn a_rank_that_dies_ends_the_others() {
                 let told = |words: &str| said.err.matches(words).count();
                 if to == "rank" {
                     let words = format!("rank {number} of 3 has died: its process, {victim},");
-                    assert!(said.code == Some(1) && told(&words) == 1, "{busy}: {said:?}");
+                    assert!(said.code == 1 && told(&words) == 1, "{busy}: {said:?}");
                 } else {
-                    assert!(
-                        said.code == Some(130) && told("error: interrupted") > 0,
-                        "{busy}, {to}: {said:?}"
-                    );
+                    assert!(said.code == 130 && told("error: interrupted") > 0, "{busy}, {to}: {said:?}");
                     assert_eq!(told("has died"), 0, "{busy}, {to}: {said:?}");
                 }
             }
@@ -161,7 +158,7 @@ fn hungry(launcher: &Path, name: &str, work: &str) -> Duration {
     let took = began.elapsed();
     let said = Said::of(child.wait_with_output().unwrap());
     let told = said.err.matches("error on rank 1 of 3: ").count();
-    assert!(said.code == Some(1) && told == 1 && said.err.contains("memory"), "{name}: {said:?}");
+    assert!(said.code == 1 && told == 1 && said.err.contains("memory"), "{name}: {said:?}");
     took
 }
 
@@ -175,10 +172,10 @@ fn ranks_that_go_different_ways_end() {
     );
     for launcher in launchers() {
         let said = place.run(launcher, &["run", "exit.rhai", "--ranks", "3", "--threads", "1"]);
-        assert!(said.code == Some(1) && said.err.contains("on rank 1 of 3: `exit(3)` has ended"), "{said:?}");
+        assert!(said.code == 1 && said.err.contains("on rank 1 of 3: `exit(3)` has ended"), "{said:?}");
         let said = place.run(launcher, &["run", "rows.rhai", "--ranks", "2", "--threads", "1"]);
         let told = said.err.matches("rank 0 has vectors of 8000 rows where rank 1 has some of 8400").count();
-        assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
+        assert_eq!((said.code, told), (1, 1), "{said:?}");
     }
 }
 
@@ -220,7 +217,7 @@ fn ranks_of_different_options_end() {
         };
         let same = ["a.rhai"; 2];
         let said = started(same, ["--grid 2", "--grid 2"]);
-        assert_eq!((said.code, said.out.trim()), (Some(0), "2"), "{said:?}");
+        assert_eq!((said.code, said.out.trim()), (0, "2"), "{said:?}");
         for (option, both) in [
             ("grid", ["--grid 2", "--grid 1x2"]),
             ("seed", ["", "--seed 7"]),
@@ -229,13 +226,13 @@ fn ranks_of_different_options_end() {
         ] {
             let said = started(same, both);
             let told = said.err.matches(&format!("rank 1 was started with another `--{option}`")).count();
-            assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
+            assert_eq!((said.code, told), (1, 1), "{said:?}");
         }
         for (folder, words) in
             [("other", "rank 1 runs another script"), ("third", "rank 1 reads another module `m`")]
         {
             let said = started(["a.rhai", &format!("{folder}/a.rhai")], [""; 2]);
-            assert_eq!((said.code, said.err.matches(words).count()), (Some(1), 1), "{said:?}");
+            assert_eq!((said.code, said.err.matches(words).count()), (1, 1), "{said:?}");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::ends::{begun, ranks_of, until};
-use super::{Place, Said, launchers};
-use crate::common::Folder;
+use super::{Place, launchers};
+use crate::common::{Folder, Said};
 
 /// The address of the first and of the second machine.
 const ADDRESSES: [&str; 2] = ["10.99.7.1", "10.99.7.2"];
@@ -150,6 +150,6 @@ fn a_network_that_is_cut_ends_all_ranks() {
         machines.clear();
         let said = Said::of(child.wait_with_output().unwrap());
         let told = said.err.matches("of 3, on `there`, cannot be reached any more").count();
-        assert!(said.code == Some(1) && told == 1, "{said:?}");
+        assert!(said.code == 1 && told == 1, "{said:?}");
     }
 }

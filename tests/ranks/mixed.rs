@@ -1,9 +1,9 @@
 //! Ranks with backends and weights of their own, one of them without any rows: what lives whole elsewhere lives on one
 //! rank, and all of them decide alike.
 
-use std::path::Path;
-
-use super::{Place, SUPERBLOCKS, dealt, launchers, numbers, of_all_lattices, same_lattices};
+use super::lattices::{of_all_lattices, same_lattices};
+use super::manybody::SUPERBLOCKS;
+use super::{Place, close_within, dealt, launchers};
 use crate::common::Folder;
 
 /// Ranks, their backends and weights: the last one has no rows, or is slower.
@@ -53,12 +53,8 @@ fn what_is_not_shared_out_lives_on_one_rank() {
                 let how = [&["run", "a.rhai", "--threads", "1", "--ranks", ranks], more].concat();
                 let how = [&how[..], &["--backend", backend, "--weights", weights]].concat();
                 let said = place.run(launcher, &how);
-                assert_eq!(said.code, Some(0), "{said:?}");
-                let (x, y) = (numbers(&alone), numbers(&said.out));
-                assert!(x.len() == y.len() && !x.is_empty(), "{alone}\n{}", said.out);
-                for (x, y) in x.iter().zip(&y) {
-                    assert!((x - y).abs() < 1e-8, "{ranks} ranks by {weights}: {x} and {y}");
-                }
+                assert_eq!(said.code, 0, "{said:?}");
+                close_within(1e-8, &alone, &said.out, &format!("{ranks} ranks by {weights}"));
             }
         }
     }
@@ -77,15 +73,12 @@ fn one_rank_searches_for_all() {
         }"#;
     let place = Place(Folder::new("mixed-searches").with("a.rhai", &[SUPERBLOCKS, more].concat()));
     let Some(first) = launchers().first() else { return };
-    let alone = numbers(&place.prints(first, "1", &["--backend", "cpu"]));
+    let alone = place.prints(first, "1", &["--backend", "cpu"]);
     for (launcher, runs) in dealt(&RANKS) {
         for (ranks, backend, weights) in runs {
             let how = ["--backend", backend, "--weights", weights];
-            let shared = numbers(&place.prints(launcher, ranks, &how));
-            assert_eq!(alone.len(), shared.len());
-            for (x, y) in alone.iter().zip(&shared) {
-                assert!((x - y).abs() < 1e-8, "{ranks} ranks by {weights}: {x} and {y}");
-            }
+            let shared = place.prints(launcher, ranks, &how);
+            close_within(1e-8, &alone, &shared, &format!("{ranks} ranks by {weights}"));
         }
     }
 }
@@ -121,14 +114,10 @@ print(found.expect("Sz").sum());
 fn a_card_keeps_what_it_has_for_all() {
     let place = Place(Folder::new("mixed-kept").with("a.rhai", KEPT));
     let Some(first) = launchers().first() else { return };
-    let alone = numbers(&place.prints(first, "1", &["--backend", "cuda"]));
+    let alone = place.prints(first, "1", &["--backend", "cuda"]);
     for (launcher, runs) in dealt(&[("2", "cuda+cpu"), ("3", "cpu+cuda+cpu"), ("2", "cpu+cuda")]) {
         for (ranks, backend) in runs {
-            let shared = numbers(&place.prints(launcher, ranks, &["--backend", backend]));
-            assert_eq!(alone.len(), shared.len());
-            for (x, y) in alone.iter().zip(&shared) {
-                assert!((x - y).abs() < 1e-8 * y.abs().max(1.0), "{backend}: {x} and {y}");
-            }
+            close_within(1e-8, &alone, &place.prints(launcher, ranks, &["--backend", backend]), backend);
         }
     }
 }
@@ -137,18 +126,10 @@ fn a_card_keeps_what_it_has_for_all() {
 fn golden_files_hold_on_ranks_by_weight() {
     const GOLDEN: [&str; 6] =
         ["dmrg_complex", "kpm_checkpoint", "observers", "tables_texts", "vmc_resume", "wilson_reference"];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let files: Vec<String> =
-        GOLDEN.iter().map(|name| folder.join(format!("{name}.rhai")).display().to_string()).collect();
     let place = Place(Folder::new("mixed-golden"));
     for (launcher, runs) in dealt(&RANKS) {
         for (ranks, backend, weights) in runs {
-            let mut args = vec!["test", "--threads", "1", "--quiet", "--share-from", "0", "--ranks", ranks];
-            args.extend(["--backend", backend, "--weights", weights]);
-            args.extend(files.iter().map(String::as_str));
-            let said = place.run(launcher, &args);
-            let all = format!("{} passed, 0 failed", GOLDEN.len());
-            assert!(said.code == Some(0) && said.out.contains(&all), "{}\n{}", said.out, said.err);
+            place.passes(launcher, &GOLDEN, &["--ranks", ranks, "--backend", backend, "--weights", weights]);
         }
     }
 }
@@ -163,6 +144,6 @@ fn weights_that_cannot_be_are_told_once() {
     ] {
         let args = [&["run", "a.rhai", "--threads", "1", "--ranks", "2"], how].concat();
         let said = place.run(launcher, &args);
-        assert_eq!((said.code, said.err.matches(message).count()), (Some(1), 1), "{said:?}");
+        assert_eq!((said.code, said.err.matches(message).count()), (1, 1), "{said:?}");
     }
 }

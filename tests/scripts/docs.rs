@@ -5,13 +5,13 @@ use rhai::Map;
 use umklapp::Engine;
 use umklapp::number::Table;
 use umklapp::script::reference;
-use umklapp::script::registry::{Entry, entries, examples};
+use umklapp::script::registry::{RegisteredFunction, entries, examples};
 use umklapp::task::Interrupt;
 
 use crate::common::Folder;
 use crate::settings;
 
-fn run(entry: &Entry, example: &str) -> Result<(), Failed> {
+fn run(entry: &RegisteredFunction, example: &str) -> Result<(), Failed> {
     let path = entry.path();
     let name = path.replace("::", "-");
     let folder = Folder::new(&format!("docs-{name}"));
@@ -33,7 +33,7 @@ fn run(entry: &Entry, example: &str) -> Result<(), Failed> {
 
 /// What the example makes with the function is of the type that help tells, with the keys and columns that it names and
 /// no others. An example of a function written in Rhai has such a line.
-fn is_as_told(engine: &mut Engine, entry: &Entry, example: &str) -> Result<(), Failed> {
+fn is_as_told(engine: &mut Engine, entry: &RegisteredFunction, example: &str) -> Result<(), Failed> {
     let call = format!(" = {}(", entry.path());
     // The whole of the right-hand side is the call.
     let named = |line: &&str| {
@@ -111,29 +111,29 @@ pub fn trials() -> Vec<Trial> {
         if silent.is_empty() { Ok(()) } else { Err(Failed::from(silent.join(", "))) }
     }));
     // Options that may all be left out need no empty map.
-    let optional = |e: &&Entry| {
+    let optional = |e: &&RegisteredFunction| {
         let last = e.parameters.last().is_some_and(|p| matches!(p.name.as_str(), "options" | "opts"));
         let items = e.options();
         last && !items.is_empty() && items.iter().all(|o| o.default != "required")
     };
-    let without = |e: &Entry| {
-        let same = |o: &&Entry| o.path() == e.path() && o.of_type() == e.of_type();
+    let without = |e: &RegisteredFunction| {
+        let same = |o: &&RegisteredFunction| o.path() == e.path() && o.of_type() == e.of_type();
         all.iter().filter(same).any(|o| o.parameters.len() + 1 == e.parameters.len())
     };
     let mut wordy: Vec<String> =
-        all.iter().filter(optional).filter(|e| !without(e)).map(Entry::signature).collect();
+        all.iter().filter(optional).filter(|e| !without(e)).map(RegisteredFunction::signature).collect();
     wordy.sort();
     trials.push(Trial::test("doc/options may be left out", move || {
         if wordy.is_empty() { Ok(()) } else { Err(Failed::from(wordy.join("\n"))) }
     }));
     // A number with an error bar has a row in the book's table, which says what the bar leaves out.
     let table = std::fs::read_to_string("book/src/errors.md").expect("the table of errors");
-    let of_errors = |e: &&Entry| e.fields.iter().any(|field| field.name.starts_with("error"));
-    let named = |e: &Entry| {
+    let of_errors = |e: &&RegisteredFunction| e.fields.iter().any(|field| field.name.starts_with("error"));
+    let named = |e: &RegisteredFunction| {
         table.contains(&format!("`{}`", e.path())) || table.contains(&format!("`{}::`", e.module))
     };
     let mut missing: Vec<String> =
-        all.iter().filter(of_errors).filter(|e| !named(e)).map(Entry::path).collect();
+        all.iter().filter(of_errors).filter(|e| !named(e)).map(RegisteredFunction::path).collect();
     missing.sort();
     missing.dedup();
     trials.push(Trial::test("doc/errors are told in the book", move || {

@@ -1,8 +1,8 @@
 //! Block-vector algebra on the CPU: everything but products with matrices.
 
-use super::block::Lane;
+use super::block::BlockReal;
 use super::pack::dispatch;
-use super::tall::{Axpby, Combine, Dots, Gram};
+use super::tall::{Axpby, ColumnDots, Combine, Gram};
 use super::{Isa, Threads, block, block_mut};
 use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};
@@ -17,12 +17,12 @@ macro_rules! by_precision {
 pub(super) use by_precision;
 
 /// The reals of a block, in the layout of the CPU.
-pub(super) fn lanes<F: Lane>(v: &BlockVector) -> Result<&[F]> {
+pub(super) fn lanes<F: BlockReal>(v: &BlockVector) -> Result<&[F]> {
     F::lanes(block(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
 /// The reals of a block, to be written.
-pub(super) fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
+pub(super) fn lanes_mut<F: BlockReal>(v: &mut BlockVector) -> Result<&mut [F]> {
     F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
@@ -60,7 +60,7 @@ pub(super) fn axpby(
     if !x.dtype.is_complex() && a.iter().chain(&b).any(|z| z.im != 0.0) {
         return Err(Error::internal("a complex factor on real vectors"));
     }
-    fn go<F: Lane>(
+    fn go<F: BlockReal>(
         (threads, isa): (&Threads, Isa),
         a: &[C64],
         x: &BlockVector,
@@ -91,7 +91,12 @@ pub(super) fn multiply(
 ) -> Result<()> {
     conformal("product entry by entry", x, z)?;
     conformal("product entry by entry", x, y)?;
-    fn go<F: Lane>(threads: &Threads, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+    fn go<F: BlockReal>(
+        threads: &Threads,
+        x: &BlockVector,
+        z: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()> {
         let (columns, complex, stride) = (block(x)?.width(), x.dtype.is_complex(), block(x)?.stride());
         let (x, z) = (lanes::<F>(x)?, lanes::<F>(z)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
@@ -119,14 +124,19 @@ pub(super) fn multiply(
 
 pub(super) fn dots((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     conformal("scalar product", x, y)?;
-    fn go<F: Lane>((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+    fn go<F: BlockReal>(
+        (threads, isa): (&Threads, Isa),
+        x: &BlockVector,
+        y: &BlockVector,
+    ) -> Result<Vec<C64>> {
         let (columns, complex, stride) = (block(x)?.width(), x.dtype.is_complex(), block(x)?.stride());
         let side = block(x)?.lanes();
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         let parts = threads.map(&ranges, |range| {
             let range = range.start * stride..range.end * stride;
-            let sums = dispatch(isa, columns, Dots { columns, complex, x: &x[range.clone()], y: &y[range] });
+            let sums =
+                dispatch(isa, columns, ColumnDots { columns, complex, x: &x[range.clone()], y: &y[range] });
             let (re, im) = sums.split_at(columns);
             (0..columns).map(|c| C64::new(re[c], im.get(c).copied().unwrap_or(0.0))).collect()
         })?;
@@ -141,7 +151,7 @@ pub(super) fn lane_dots(threads: &Threads, x: &BlockVector, y: &BlockVector, sum
     if x.columns != 1 || sums.is_empty() {
         return Err(Error::internal("partial sums of a scalar product are those of single columns"));
     }
-    fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
+    fn go<F: BlockReal>(threads: &Threads, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
         let (x, y, count) = (lanes::<F>(x)?, lanes::<F>(y)?, sums.len());
         let ranges = threads.ranges(x.len().div_ceil(count), count);
         let parts = threads.map(&ranges, |range| {
@@ -169,7 +179,11 @@ pub(super) fn gram((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVe
     if x.columns == 1 && y.columns == 1 {
         return dots((threads, isa), x, y);
     }
-    fn go<F: Lane>((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+    fn go<F: BlockReal>(
+        (threads, isa): (&Threads, Isa),
+        x: &BlockVector,
+        y: &BlockVector,
+    ) -> Result<Vec<C64>> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
         let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
         let (rows, side) = (x.rows.local, block(x)?.lanes());
@@ -221,7 +235,7 @@ pub(super) fn combine(
     if c.len() == 1 {
         return axpby((threads, isa), c, x, &[C64::new(b, 0.0)], y);
     }
-    fn go<F: Lane>(
+    fn go<F: BlockReal>(
         (threads, isa): (&Threads, Isa),
         x: &BlockVector,
         c: &[C64],
@@ -275,7 +289,7 @@ pub(super) fn precondition(
     if d.rows != x.rows || d.columns != 1 || d.dtype != x.dtype.to_real() || shift.len() != x.columns {
         return Err(Error::input(format!("preconditioner: diagonal {} on {}", d.shape(), x.shape())));
     }
-    fn go<F: Lane>(
+    fn go<F: BlockReal>(
         threads: &Threads,
         d: &BlockVector,
         shift: &[f64],

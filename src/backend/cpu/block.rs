@@ -22,35 +22,35 @@ pub(super) fn bytes_in_use() -> usize {
 
 /// A vector of reals whose bytes are accounted for.
 #[derive(Debug)]
-pub(in crate::backend) struct Buffer<F>(Aligned<F>);
+pub(in crate::backend) struct HostBuffer<F>(Aligned<F>);
 
-impl<F> Buffer<F> {
+impl<F> HostBuffer<F> {
     fn adopt(data: Aligned<F>) -> Self {
         IN_USE.fetch_add(data.bytes(), Ordering::Relaxed);
-        Buffer(data)
+        HostBuffer(data)
     }
 }
 
-impl<F> std::ops::Deref for Buffer<F> {
+impl<F> std::ops::Deref for HostBuffer<F> {
     type Target = [F];
     fn deref(&self) -> &[F] {
         &self.0
     }
 }
 
-impl<F> std::ops::DerefMut for Buffer<F> {
+impl<F> std::ops::DerefMut for HostBuffer<F> {
     fn deref_mut(&mut self) -> &mut [F] {
         &mut self.0
     }
 }
 
-impl<F: Copy + Default> Clone for Buffer<F> {
+impl<F: Copy + Default> Clone for HostBuffer<F> {
     fn clone(&self) -> Self {
         Self::adopt(self.0.clone())
     }
 }
 
-impl<F> Drop for Buffer<F> {
+impl<F> Drop for HostBuffer<F> {
     fn drop(&mut self) {
         IN_USE.fetch_sub(self.0.bytes(), Ordering::Relaxed);
     }
@@ -58,22 +58,22 @@ impl<F> Drop for Buffer<F> {
 
 /// The two precisions a block may have.
 #[derive(Debug, Clone)]
-pub(in crate::backend) enum Data {
-    Single(Buffer<f32>),
-    Double(Buffer<f64>),
+pub(in crate::backend) enum BlockData {
+    Single(HostBuffer<f32>),
+    Double(HostBuffer<f64>),
 }
 
 /// A block on the CPU: `stride` reals a stored row.
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct HostBlock {
-    data: Data,
+    data: BlockData,
     complex: bool,
     columns: usize,
     fold: Option<Fold>,
 }
 
 /// Reals that a block can be made of, and the way to a block's reals of that type.
-pub(in crate::backend) trait Lane:
+pub(in crate::backend) trait BlockReal:
     Real + Registers + Scalar<Real = Self> + bytemuck::Pod
 {
     fn lanes(block: &HostBlock) -> Option<&[Self]>;
@@ -82,16 +82,16 @@ pub(in crate::backend) trait Lane:
 
 macro_rules! lane {
     ($t:ty, $case:ident) => {
-        impl Lane for $t {
+        impl BlockReal for $t {
             fn lanes(block: &HostBlock) -> Option<&[Self]> {
                 match &block.data {
-                    Data::$case(b) => Some(&b[..]),
+                    BlockData::$case(b) => Some(&b[..]),
                     _ => None,
                 }
             }
             fn lanes_mut(block: &mut HostBlock) -> Option<&mut [Self]> {
                 match &mut block.data {
-                    Data::$case(b) => Some(&mut b[..]),
+                    BlockData::$case(b) => Some(&mut b[..]),
                     _ => None,
                 }
             }
@@ -105,7 +105,7 @@ lane!(f64, Double);
 /// Elements that are written between two looks at the interrupt flag.
 const BETWEEN_LOOKS: usize = 1 << 20;
 
-fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Buffer<F>> {
+fn touched<F: BlockReal>(threads: &Threads, count: usize, stride: usize) -> Result<HostBuffer<F>> {
     let mut data = Aligned::<F>::with_room(count).map_err(|_| {
         let bytes = count.saturating_mul(size_of::<F>());
         Error::memory(format!("vectors of {} more do not fit into the free memory", human(bytes as u128)))
@@ -126,7 +126,7 @@ fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Bu
     }
     // SAFETY: the ranges cover all `count` reserved elements, and each was written above, as no job ended early.
     unsafe { data.written(count) };
-    Ok(Buffer::adopt(data))
+    Ok(HostBuffer::adopt(data))
 }
 
 impl HostBlock {
@@ -136,9 +136,9 @@ impl HostBlock {
         let stride = columns * if complex { 2 } else { 1 };
         let (count, stride) = (rows.local * stride, stride * fold.map_or(1, |f| f.lanes));
         let data = if dtype.is_single() {
-            Data::Single(touched(threads, count, stride)?)
+            BlockData::Single(touched(threads, count, stride)?)
         } else {
-            Data::Double(touched(threads, count, stride)?)
+            BlockData::Double(touched(threads, count, stride)?)
         };
         Ok(HostBlock { data, complex, columns, fold })
     }
@@ -174,13 +174,13 @@ impl HostBlock {
     }
 
     pub(super) fn get(&self, row: usize, column: usize) -> C64 {
-        fn at<F: Real>(b: &Buffer<F>, i: usize) -> f64 {
+        fn at<F: Real>(b: &HostBuffer<F>, i: usize) -> f64 {
             b[i].to_f64()
         }
         let i = self.place(row, column);
         let part = |i| match &self.data {
-            Data::Single(b) => at(b, i),
-            Data::Double(b) => at(b, i),
+            BlockData::Single(b) => at(b, i),
+            BlockData::Double(b) => at(b, i),
         };
         C64::new(part(i), if self.complex { part(i + self.width()) } else { 0.0 })
     }
@@ -188,13 +188,13 @@ impl HostBlock {
     pub(super) fn set(&mut self, row: usize, column: usize, value: C64) {
         let (i, width, complex) = (self.place(row, column), self.width(), self.complex);
         match &mut self.data {
-            Data::Single(b) => {
+            BlockData::Single(b) => {
                 b[i] = value.re as f32;
                 if complex {
                     b[i + width] = value.im as f32;
                 }
             }
-            Data::Double(b) => {
+            BlockData::Double(b) => {
                 b[i] = value.re;
                 if complex {
                     b[i + width] = value.im;
@@ -209,10 +209,10 @@ impl HostBlock {
             return None;
         }
         match &self.data {
-            Data::Double(b) if self.columns == 1 && self.complex => {
+            BlockData::Double(b) if self.columns == 1 && self.complex => {
                 Some(b.chunks_exact(2).map(|z| C64::new(z[0], z[1])).collect())
             }
-            Data::Double(b) if self.columns == 1 => Some(b.iter().map(|&x| C64::new(x, 0.0)).collect()),
+            BlockData::Double(b) if self.columns == 1 => Some(b.iter().map(|&x| C64::new(x, 0.0)).collect()),
             _ => None,
         }
     }
@@ -224,11 +224,11 @@ impl HostBlock {
             return false;
         }
         match &mut self.data {
-            Data::Double(b) if columns == 1 && complex => {
+            BlockData::Double(b) if columns == 1 && complex => {
                 b.chunks_exact_mut(2).zip(data).for_each(|(x, z)| (x[0], x[1]) = (z.re, z.im));
                 true
             }
-            Data::Double(b) if columns == 1 => {
+            BlockData::Double(b) if columns == 1 => {
                 b.iter_mut().zip(data).for_each(|(x, z)| *x = z.re);
                 true
             }
@@ -244,7 +244,7 @@ impl HostBlock {
         source: &HostBlock,
         range: Range<usize>,
     ) -> Result<()> {
-        fn go<F: Lane>(
+        fn go<F: BlockReal>(
             threads: &Threads,
             to: &mut HostBlock,
             at: usize,
@@ -272,14 +272,18 @@ impl HostBlock {
             Ok(())
         }
         match self.data {
-            Data::Single(_) => go::<f32>(threads, self, at, source, range),
-            Data::Double(_) => go::<f64>(threads, self, at, source, range),
+            BlockData::Single(_) => go::<f32>(threads, self, at, source, range),
+            BlockData::Double(_) => go::<f64>(threads, self, at, source, range),
         }
     }
 
     /// Takes over the numbers of a block of the same shape and another type.
     pub(super) fn convert_from(&mut self, threads: &Threads, source: &HostBlock) -> Result<()> {
-        fn go<F: Lane, G: Lane>(threads: &Threads, to: &mut HostBlock, from: &HostBlock) -> Result<()> {
+        fn go<F: BlockReal, G: BlockReal>(
+            threads: &Threads,
+            to: &mut HostBlock,
+            from: &HostBlock,
+        ) -> Result<()> {
             let (to_stride, from_stride) = (to.stride(), from.stride());
             let (Some(x), Some(y)) = (G::lanes(from), F::lanes_mut(to)) else {
                 return Err(Error::internal("conversion from another precision"));
@@ -297,10 +301,10 @@ impl HostBlock {
             Ok(())
         }
         match (&self.data, &source.data) {
-            (Data::Single(_), Data::Single(_)) => go::<f32, f32>(threads, self, source),
-            (Data::Single(_), Data::Double(_)) => go::<f32, f64>(threads, self, source),
-            (Data::Double(_), Data::Single(_)) => go::<f64, f32>(threads, self, source),
-            (Data::Double(_), Data::Double(_)) => go::<f64, f64>(threads, self, source),
+            (BlockData::Single(_), BlockData::Single(_)) => go::<f32, f32>(threads, self, source),
+            (BlockData::Single(_), BlockData::Double(_)) => go::<f32, f64>(threads, self, source),
+            (BlockData::Double(_), BlockData::Single(_)) => go::<f64, f32>(threads, self, source),
+            (BlockData::Double(_), BlockData::Double(_)) => go::<f64, f64>(threads, self, source),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::fused::{Visit, Walk};
+use super::fused::{Visit, WalksRows};
 use crate::number::Scalar;
 
 /// Chunks that the rows are cut into before they are joined to levels.
@@ -20,15 +20,15 @@ const DEEPEST: usize = 8;
 
 /// Rows in the order of their distance from the first: level l has entries in levels l - 1, l and l + 1 only.
 #[derive(Debug)]
-pub(super) struct Levels(Vec<Vec<Range<usize>>>);
+pub(super) struct RowLevels(Vec<Vec<Range<usize>>>);
 
 /// Collects the chunks that a chunk's rows have entries in.
-struct Neighbours {
+struct ChunkNeighbours {
     chunk: usize,
     seen: Vec<u32>,
 }
 
-impl<T: Scalar> Visit<T> for Neighbours {
+impl<T: Scalar> Visit<T> for ChunkNeighbours {
     fn row(
         &mut self,
         _row: usize,
@@ -47,18 +47,18 @@ impl<T: Scalar> Visit<T> for Neighbours {
     }
 }
 
-impl Levels {
+impl RowLevels {
     /// The levels of a matrix of `rows` rows and columns. `each` runs a job for every chunk, in parallel or not.
-    pub fn new<T: Scalar, M: Walk<T>>(
+    pub fn new<T: Scalar, M: WalksRows<T>>(
         matrix: &M,
         rows: usize,
         each: impl FnOnce(usize, &(dyn Fn(usize) -> Vec<u32> + Sync)) -> Vec<Vec<u32>>,
-    ) -> Levels {
+    ) -> RowLevels {
         let chunk = rows.div_ceil(CHUNKS).max(64);
         let count = rows.div_ceil(chunk);
         let range = |i: usize| i * chunk..rows.min((i + 1) * chunk);
         let mut near: Vec<Vec<u32>> = each(count, &|i| {
-            let mut neighbours = Neighbours { chunk, seen: Vec::new() };
+            let mut neighbours = ChunkNeighbours { chunk, seen: Vec::new() };
             matrix.walk(range(i), &mut neighbours);
             neighbours.seen
         });
@@ -96,7 +96,7 @@ impl Levels {
                 front = next;
             }
         }
-        Levels(
+        RowLevels(
             levels
                 .into_iter()
                 .map(|mut chunks| {
@@ -119,7 +119,7 @@ impl Levels {
     }
 
     /// How to sweep with so many workers and bytes a row of one vector; none if it does not pay.
-    pub fn plan(&self, workers: usize, bytes: usize) -> Option<Plan<'_>> {
+    pub fn plan(&self, workers: usize, bytes: usize) -> Option<SweepPlan<'_>> {
         let count = self.0.len();
         let total: usize = (0..count).map(|l| self.rows(l)).sum();
         let widest = (0..count).map(|l| self.rows(l)).max()?;
@@ -139,20 +139,20 @@ impl Levels {
         let narrowest = bounds.windows(2).map(|b| b[1] - b[0]).min()?;
         let cached = (CACHE / (2 * widest * bytes).max(1)).saturating_sub(2);
         let depth = cached.min(DEEPEST).min(narrowest / 4);
-        (depth > 1).then_some(Plan { levels: self, bounds, depth })
+        (depth > 1).then_some(SweepPlan { levels: self, bounds, depth })
     }
 }
 
 /// Which levels each worker sweeps, and how many orders at once.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
-    levels: &'a Levels,
+pub(super) struct SweepPlan<'a> {
+    levels: &'a RowLevels,
     bounds: Vec<usize>,
     /// Orders in one sweep.
     pub depth: usize,
 }
 
-impl Plan<'_> {
+impl SweepPlan<'_> {
     pub fn workers(&self) -> usize {
         self.bounds.len() - 1
     }
@@ -209,10 +209,10 @@ impl Plan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::cpu::formats::Full;
+    use crate::backend::cpu::formats::FullRows;
 
     /// A banded matrix of ones on a ring.
-    fn ring(n: usize, reach: usize) -> Full<f64> {
+    fn ring(n: usize, reach: usize) -> FullRows<f64> {
         let mut values = vec![0.0; n * n];
         for i in 0..n {
             for d in 0..=reach {
@@ -220,7 +220,7 @@ mod tests {
                 values[i * n + (i + n - d) % n] = 1.0;
             }
         }
-        Full { cols: n, values }
+        FullRows { cols: n, values }
     }
 
     struct NonZero<'a>(&'a mut Vec<(usize, usize)>);
@@ -250,8 +250,8 @@ mod tests {
             levels[ring_level(i)].push(i..i + 1);
         }
         let count = levels.len();
-        let levels = Levels(levels);
-        let plan = Plan { levels: &levels, bounds: vec![0, count / 3, 2 * count / 3, count], depth };
+        let levels = RowLevels(levels);
+        let plan = SweepPlan { levels: &levels, bounds: vec![0, count / 3, 2 * count / 3, count], depth };
         assert_eq!(plan.workers(), workers);
         let mut entries = Vec::new();
         matrix.walk(0..n, &mut NonZero(&mut entries));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::algebra::{by_precision, lanes, lanes_mut};
-use super::block::Lane;
+use super::block::BlockReal;
 use super::fold::Fold;
 use super::{Cpu, Threads, block};
 use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
@@ -85,7 +85,7 @@ impl RowLayout {
 }
 
 /// Copies the listed rows, one after the other.
-fn gather<F: Lane>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut [u8]) -> Result<()> {
+fn gather<F: BlockReal>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut [u8]) -> Result<()> {
     let (places, x) = (RowLayout::of(v)?, lanes::<F>(v)?);
     let to: &mut [F] = bytemuck::cast_slice_mut(to);
     let each = to.len() / rows.len().max(1);
@@ -104,7 +104,7 @@ fn gather<F: Lane>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut 
 }
 
 /// Overwrites rows from `first` on.
-fn spread<F: Lane>(threads: &Threads, from: &[u8], first: usize, v: &mut BlockVector) -> Result<()> {
+fn spread<F: BlockReal>(threads: &Threads, from: &[u8], first: usize, v: &mut BlockVector) -> Result<()> {
     let stride = block(v)?.stride();
     let from: &[F] = bytemuck::cast_slice(from);
     let to = &mut lanes_mut::<F>(v)?[first * stride..][..from.len()];
@@ -115,12 +115,12 @@ fn spread<F: Lane>(threads: &Threads, from: &[u8], first: usize, v: &mut BlockVe
 }
 
 /// A block's numbers, to be changed by several workers.
-struct Target<F>(*mut F);
+struct SharedBlock<F>(*mut F);
 
 // SAFETY: workers are dealt disjoint lists of rows.
-unsafe impl<F: Send> Sync for Target<F> {}
+unsafe impl<F: Send> Sync for SharedBlock<F> {}
 
-impl<F: Lane> Target<F> {
+impl<F: BlockReal> SharedBlock<F> {
     /// Adds to a number.
     ///
     /// # Safety
@@ -135,7 +135,7 @@ impl<F: Lane> Target<F> {
 }
 
 /// `w[rows] += change`; the sums of `change * v` of each number of a row.
-fn add<F: Lane>(
+fn add<F: BlockReal>(
     threads: &Threads,
     rows: &[usize],
     change: &BlockVector,
@@ -149,7 +149,7 @@ fn add<F: Lane>(
     if last > places.rows || v.is_some_and(|(of_v, _)| last > of_v.rows) {
         return Err(Error::internal("a boundary row outside a vector"));
     }
-    let target = Target(lanes_mut::<F>(w)?.as_mut_ptr());
+    let target = SharedBlock(lanes_mut::<F>(w)?.as_mut_ptr());
     let parts = threads.map(&threads.ranges(rows.len(), 4 * each), |range| {
         let mut sums = vec![0.0; each];
         let (mut before, mut before_v) = (None, None);

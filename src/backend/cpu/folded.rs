@@ -1,6 +1,6 @@
 //! Tall-skinny products of blocks whose rows are folded: sums run over the rows side by side as well.
 
-use super::block::Lane;
+use super::block::BlockReal;
 use super::{Isa, Threads, vectorised};
 use crate::error::Result;
 use crate::number::C64;
@@ -21,7 +21,7 @@ macro_rules! by_side {
 }
 
 /// `X^H Y` of blocks of `m` and `n` columns with `side` rows side by side.
-pub(super) fn gram<F: Lane>(
+pub(super) fn gram<F: BlockReal>(
     (threads, isa): (&Threads, Isa),
     side: usize,
     complex: bool,
@@ -43,7 +43,7 @@ pub(super) fn gram<F: Lane>(
 }
 
 #[inline(always)]
-fn gram_rows<F: Lane, const S: usize>(
+fn gram_rows<F: BlockReal, const S: usize>(
     complex: bool,
     (m, x): (usize, &[F]),
     (n, y): (usize, &[F]),
@@ -82,7 +82,7 @@ fn gram_rows<F: Lane, const S: usize>(
 }
 
 /// `Y = X C + b Y` of such blocks.
-pub(super) fn combine<F: Lane>(
+pub(super) fn combine<F: BlockReal>(
     (threads, isa): (&Threads, Isa),
     side: usize,
     complex: bool,
@@ -102,7 +102,7 @@ pub(super) fn combine<F: Lane>(
 }
 
 #[inline(always)]
-fn combine_rows<F: Lane, const S: usize>(
+fn combine_rows<F: BlockReal, const S: usize>(
     complex: bool,
     (m, x): (usize, &[F]),
     c: &[C64],

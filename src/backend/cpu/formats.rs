@@ -4,8 +4,8 @@ use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::fused::{Visit, Walk};
-use super::stored::{Index, Stored};
+use super::fused::{Visit, WalksRows};
+use super::stored::{StoredIndex, StoredScalar};
 use crate::backend::matrix::Csr;
 
 /// Compressed rows, shared with the operator they came from.
@@ -14,7 +14,7 @@ pub(super) struct CsrRows<J> {
     pub index: std::marker::PhantomData<J>,
 }
 
-impl<T: Stored, J: Index> Walk<T> for CsrRows<J> {
+impl<T: StoredScalar, J: StoredIndex> WalksRows<T> for CsrRows<J> {
     #[inline(always)]
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V) {
         let (Some(columns), Some(values)) = (J::columns(&self.csr.columns), T::values(&self.csr.values))
@@ -39,7 +39,7 @@ pub(super) struct Sliced<T, J> {
     values: Vec<T>,
 }
 
-impl<T: Stored, J: Index> Sliced<T, J> {
+impl<T: StoredScalar, J: StoredIndex> Sliced<T, J> {
     /// Pads rows together in slices of `chunk`, sorted by length within `sigma` rows.
     pub fn new(csr: &Csr, chunk: usize, sigma: usize) -> Option<Self> {
         let (columns, values) = (J::columns(&csr.columns)?, T::values(&csr.values)?);
@@ -83,7 +83,7 @@ impl<T: Stored, J: Index> Sliced<T, J> {
     }
 }
 
-impl<T: Stored, J: Index> Walk<T> for Sliced<T, J> {
+impl<T: StoredScalar, J: StoredIndex> WalksRows<T> for Sliced<T, J> {
     #[inline(always)]
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V) {
         for row in rows {
@@ -100,12 +100,12 @@ impl<T: Stored, J: Index> Walk<T> for Sliced<T, J> {
 }
 
 /// All entries, row-major.
-pub(super) struct Full<T> {
+pub(super) struct FullRows<T> {
     pub cols: usize,
     pub values: Vec<T>,
 }
 
-impl<T: Stored> Walk<T> for Full<T> {
+impl<T: StoredScalar> WalksRows<T> for FullRows<T> {
     #[inline(always)]
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V) {
         for row in rows {

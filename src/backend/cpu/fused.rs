@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Isa;
-use super::block::Lane;
-use super::pack::{Body, Pack, dispatch};
-use super::simd::{self, Turn};
-use super::stored::Index;
+use super::block::BlockReal;
+use super::pack::{Pack, PackedWork, dispatch};
+use super::simd::{self, LaneTurn};
+use super::stored::StoredIndex;
 use crate::backend::Update;
 use crate::number::Scalar;
 
@@ -52,13 +52,24 @@ pub(super) trait Visit<T: Scalar> {
 
     /// Compressed rows: those of `rows[i]` are `starts[i]..starts[i + 1]` of columns and values.
     #[inline(always)]
-    fn compressed<J: Index>(&mut self, rows: Range<usize>, starts: &[usize], columns: &[J], values: &[T]) {
+    fn compressed<J: StoredIndex>(
+        &mut self,
+        rows: Range<usize>,
+        starts: &[usize],
+        columns: &[J],
+        values: &[T],
+    ) {
         one_by_one(self, rows, starts, columns, values);
     }
 
     /// Whole cells with the same entries, with their on-site energies; says where it ended.
     #[inline(always)]
-    fn cells(&mut self, rows: Range<usize>, _on_site: Option<&[T::Real]>, _cells: &Cells<T::Real>) -> usize {
+    fn cells(
+        &mut self,
+        rows: Range<usize>,
+        _on_site: Option<&[T::Real]>,
+        _cells: &CellInputs<T::Real>,
+    ) -> usize {
         rows.start
     }
 
@@ -75,7 +86,7 @@ pub(super) trait Visit<T: Scalar> {
 
 /// Compressed rows, each by itself.
 #[inline(always)]
-pub(super) fn one_by_one<T: Scalar, J: Index>(
+pub(super) fn one_by_one<T: Scalar, J: StoredIndex>(
     visit: &mut (impl Visit<T> + ?Sized),
     rows: Range<usize>,
     starts: &[usize],
@@ -93,7 +104,7 @@ pub(super) fn one_by_one<T: Scalar, J: Index>(
 
 /// What a cell's rows take from the cells around it. It is there where the rows of a cell are 2, 4 or 8 reals of a
 /// single column.
-pub(super) struct Cells<F> {
+pub(super) struct CellInputs<F> {
     /// Reals of a cell.
     pub lanes: usize,
     /// The largest distance in reals: the neighbour that no cell before has read.
@@ -101,15 +112,15 @@ pub(super) struct Cells<F> {
     /// Distances in reals, and the factors of the same lane there, for as many cells as sixteen lanes hold.
     pub straight: Vec<(isize, [F; 16])>,
     /// The same of other lanes.
-    pub turned: Vec<(isize, Turn, [F; 16])>,
+    pub turned: Vec<(isize, LaneTurn, [F; 16])>,
 }
 
-impl<F: Lane> Cells<F> {
+impl<F: BlockReal> CellInputs<F> {
     /// Does the rows from `rows.start` on that fill packs, and says where it ended.
     #[inline(always)]
     pub fn run<Q: Pack<F>>(
         &self,
-        part: &mut Part<F, Q>,
+        part: &mut PartPack<F, Q>,
         rows: Range<usize>,
         stride: usize,
         on_site: Option<&[F]>,
@@ -131,7 +142,7 @@ impl<F: Lane> Cells<F> {
     #[inline(always)]
     fn packs<Q: Pack<F>, const N: usize>(
         &self,
-        part: &mut Part<F, Q>,
+        part: &mut PartPack<F, Q>,
         from: usize,
         stride: usize,
         on_site: Option<&[F]>,
@@ -173,14 +184,14 @@ impl<F: Lane> Cells<F> {
 }
 
 /// A prepared matrix whose rows can be walked.
-pub(super) trait Walk<T: Scalar>: Send + Sync {
+pub(super) trait WalksRows<T: Scalar>: Send + Sync {
     /// Visits `rows` in ascending order; the entries of a row come in a fixed order.
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V);
 }
 
 /// What a pass over a range of rows is given. The pointers are to all rows of the input and of the output.
 #[derive(Clone, Copy)]
-pub(super) struct Pass<F> {
+pub(super) struct FusedPass<F> {
     pub c: Update,
     pub columns: usize,
     pub complex: bool,
@@ -193,9 +204,9 @@ pub(super) struct Pass<F> {
 
 // SAFETY: the pointers are to blocks that outlive the pass; whoever shares a pass between threads deals out disjoint
 // rows of `w`, and no thread reads rows of `v` that another writes (see `kernels.rs` and `blocked.rs`).
-unsafe impl<F: Sync> Sync for Pass<F> {}
+unsafe impl<F: Sync> Sync for FusedPass<F> {}
 
-impl<F: Lane> Pass<F> {
+impl<F: BlockReal> FusedPass<F> {
     /// Reals a row.
     pub fn stride(&self) -> usize {
         self.columns * if self.complex { 2 } else { 1 }
@@ -234,9 +245,9 @@ impl<F: Lane> Pass<F> {
 }
 
 /// A pack of one part (real or imaginary) of a row.
-pub(super) struct Part<F, P> {
+pub(super) struct PartPack<F, P> {
     /// By value: what the compiler finds behind a reference, it has to read again after every store.
-    pub pass: Pass<F>,
+    pub pass: FusedPass<F>,
     alpha: P,
     beta: P,
     gamma: P,
@@ -244,12 +255,12 @@ pub(super) struct Part<F, P> {
     wv: P,
 }
 
-impl<F: Lane, P: Pack<F>> Part<F, P> {
+impl<F: BlockReal, P: Pack<F>> PartPack<F, P> {
     #[inline(always)]
-    pub fn new(pass: Pass<F>) -> Self {
+    pub fn new(pass: FusedPass<F>) -> Self {
         let splat = |x: f64| P::splat(F::from_f64(x));
         let (alpha, beta, gamma) = (splat(pass.c.alpha), splat(pass.c.beta), splat(pass.c.gamma));
-        Part { pass, alpha, beta, gamma, vv: splat(0.0), wv: splat(0.0) }
+        PartPack { pass, alpha, beta, gamma, vv: splat(0.0), wv: splat(0.0) }
     }
 
     /// Ends a row: `sum` is the product's, `lane` the place within the row.
@@ -300,16 +311,16 @@ impl<F: Lane, P: Pack<F>> Part<F, P> {
 /// A pack of lanes of the rows of a real matrix. Rows of a single lane that share their entries are taken `Q::WIDTH` at
 /// once.
 struct RealRows<F, P, Q> {
-    part: Part<F, P>,
-    many: Part<F, Q>,
+    part: PartPack<F, P>,
+    many: PartPack<F, Q>,
     lane: usize,
     stride: usize,
 }
 
-impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
+impl<F: BlockReal, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
     /// The products of four rows of a single lane side by side: one after the other, each would wait for its own sum.
     #[inline(always)]
-    fn four_rows<J: Index>(&self, starts: &[usize], columns: &[J], values: &[F], sums: &mut [F]) {
+    fn four_rows<J: StoredIndex>(&self, starts: &[usize], columns: &[J], values: &[F], sums: &mut [F]) {
         fetch(values, starts[0] + AHEAD, starts[4] + AHEAD);
         fetch(columns, starts[0] + AHEAD, starts[4] + AHEAD);
         let mut four = [P::splat(F::default()); 4];
@@ -337,7 +348,7 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
 
     /// `sum` and the product of entry number `at` of a matrix with as many columns as values.
     #[inline(always)]
-    fn product<J: Index>(&self, columns: &[J], values: &[F], at: usize, sum: P) -> P {
+    fn product<J: StoredIndex>(&self, columns: &[J], values: &[F], at: usize, sum: P) -> P {
         // SAFETY: where rows start ascends (checked when the matrix was prepared),
         // and both lists reach the end of the last row.
         let (column, value) = unsafe { (columns.get_unchecked(at).at(), *values.get_unchecked(at)) };
@@ -376,7 +387,7 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<F, P, Q> {
     }
 }
 
-impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
+impl<F: BlockReal, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -394,7 +405,13 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
     }
 
     #[inline(always)]
-    fn compressed<J: Index>(&mut self, rows: Range<usize>, starts: &[usize], columns: &[J], values: &[F]) {
+    fn compressed<J: StoredIndex>(
+        &mut self,
+        rows: Range<usize>,
+        starts: &[usize],
+        columns: &[J],
+        values: &[F],
+    ) {
         let mut done = 0;
         if P::WIDTH == 1 && self.stride == 1 {
             while done + Q::WIDTH <= rows.len() {
@@ -413,7 +430,7 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
     }
 
     #[inline(always)]
-    fn cells(&mut self, rows: Range<usize>, on_site: Option<&[F]>, cells: &Cells<F>) -> usize {
+    fn cells(&mut self, rows: Range<usize>, on_site: Option<&[F]>, cells: &CellInputs<F>) -> usize {
         match P::WIDTH == 1 && self.stride == 1 && cells.lanes <= Q::TURNED {
             true => cells.run(&mut self.many, rows, 1, on_site),
             false => rows.start,
@@ -446,15 +463,15 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<F, P, Q> {
 }
 
 /// Rows `range` of a real matrix: adds `<v|v>` and `Re <w|v>` of each lane to `sums`.
-pub(super) fn real_rows<F: Lane, M: Walk<F>>(
+pub(super) fn real_rows<F: BlockReal, M: WalksRows<F>>(
     isa: Isa,
     matrix: &M,
-    pass: &Pass<F>,
+    pass: &FusedPass<F>,
     range: Range<usize>,
     sums: &mut [f64],
 ) {
     in_groups(pass.stride(), range, |lanes, range| {
-        dispatch(isa, lanes.len(), RealBody(Share { matrix, pass, range, lanes, sums: &mut *sums }));
+        dispatch(isa, lanes.len(), RealBody(PassShare { matrix, pass, range, lanes, sums: &mut *sums }));
     });
 }
 
@@ -479,17 +496,17 @@ fn in_groups(lanes: usize, rows: Range<usize>, mut work: impl FnMut(Range<usize>
 }
 
 /// Some rows and lanes of a pass over a matrix.
-pub(super) struct Share<'a, F, M> {
+pub(super) struct PassShare<'a, F, M> {
     pub matrix: &'a M,
-    pub pass: &'a Pass<F>,
+    pub pass: &'a FusedPass<F>,
     pub range: Range<usize>,
     pub lanes: Range<usize>,
     pub sums: &'a mut [f64],
 }
 
-struct RealBody<'a, F, M>(Share<'a, F, M>);
+struct RealBody<'a, F, M>(PassShare<'a, F, M>);
 
-impl<F: Lane, M: Walk<F>> Body<F> for RealBody<'_, F, M> {
+impl<F: BlockReal, M: WalksRows<F>> PackedWork<F> for RealBody<'_, F, M> {
     type Output = ();
     const WIDEST: bool = true;
 
@@ -506,13 +523,16 @@ impl<F: Lane, M: Walk<F>> Body<F> for RealBody<'_, F, M> {
 }
 
 #[inline(always)]
-fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(share: Share<'_, F, M>, stride: usize) {
-    let Share { matrix, pass, range, lanes, sums } = share;
+fn real_strips<F: BlockReal, M: WalksRows<F>, P: Pack<F>, Q: Pack<F>>(
+    share: PassShare<'_, F, M>,
+    stride: usize,
+) {
+    let PassShare { matrix, pass, range, lanes, sums } = share;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
         for lane in lanes.clone().step_by(P::WIDTH) {
             let mut rows =
-                RealRows::<F, P, Q> { part: Part::new(*pass), many: Part::new(*pass), lane, stride };
+                RealRows::<F, P, Q> { part: PartPack::new(*pass), many: PartPack::new(*pass), lane, stride };
             matrix.walk(strip.clone(), &mut rows);
             rows.part.add_to(sums, lane, stride);
             if stride == 1 {
@@ -524,13 +544,13 @@ fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(share: Share<'_, F, 
 
 /// A pack of columns of the rows of a complex matrix.
 struct ComplexRows<F, P> {
-    re: Part<F, P>,
-    im: Part<F, P>,
+    re: PartPack<F, P>,
+    im: PartPack<F, P>,
     lane: usize,
     columns: usize,
 }
 
-impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<T::Real, P> {
+impl<T: Scalar<Real: BlockReal>, P: Pack<T::Real>> Visit<T> for ComplexRows<T::Real, P> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -567,22 +587,22 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<T::Real, 
 }
 
 /// As [`real_rows`], for several columns of a complex matrix.
-pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
+pub(super) fn complex_rows<T: Scalar<Real: BlockReal>, M: WalksRows<T>>(
     isa: Isa,
     matrix: &M,
-    pass: &Pass<T::Real>,
+    pass: &FusedPass<T::Real>,
     range: Range<usize>,
     sums: &mut [f64],
 ) {
     in_groups(pass.columns, range, |lanes, range| {
-        let share = Share { matrix, pass, range, lanes: lanes.clone(), sums: &mut *sums };
+        let share = PassShare { matrix, pass, range, lanes: lanes.clone(), sums: &mut *sums };
         dispatch(isa, lanes.len(), ComplexBody(share, PhantomData::<T>));
     });
 }
 
-struct ComplexBody<'a, T: Scalar, M>(Share<'a, T::Real, M>, PhantomData<T>);
+struct ComplexBody<'a, T: Scalar, M>(PassShare<'a, T::Real, M>, PhantomData<T>);
 
-impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for ComplexBody<'_, T, M> {
+impl<T: Scalar<Real: BlockReal>, M: WalksRows<T>> PackedWork<T::Real> for ComplexBody<'_, T, M> {
     type Output = ();
     const WIDEST: bool = false;
 
@@ -598,17 +618,21 @@ impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for ComplexBody<'_, T, M> 
 }
 
 #[inline(always)]
-fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, P: Pack<T::Real>>(
-    share: Share<'_, T::Real, M>,
+fn complex_strips<T: Scalar<Real: BlockReal>, M: WalksRows<T>, P: Pack<T::Real>>(
+    share: PassShare<'_, T::Real, M>,
     columns: usize,
 ) {
-    let Share { matrix, pass, range, lanes, sums } = share;
+    let PassShare { matrix, pass, range, lanes, sums } = share;
     let stride = 2 * columns;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
         for lane in lanes.clone().step_by(P::WIDTH) {
-            let mut rows =
-                ComplexRows::<T::Real, P> { re: Part::new(*pass), im: Part::new(*pass), lane, columns };
+            let mut rows = ComplexRows::<T::Real, P> {
+                re: PartPack::new(*pass),
+                im: PartPack::new(*pass),
+                lane,
+                columns,
+            };
             matrix.walk(strip.clone(), &mut rows);
             rows.re.add_to(sums, lane, stride);
             rows.im.add_to(sums, columns + lane, stride);

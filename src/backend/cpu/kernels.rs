@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 
 use num_complex::Complex;
 
-use super::block::Lane;
-use super::blocked::Levels;
-use super::formats::{CsrRows, Full, Sliced};
-use super::fused::{self, Pass, Walk};
+use super::block::BlockReal;
+use super::blocked::RowLevels;
+use super::formats::{CsrRows, FullRows, Sliced};
+use super::fused::{self, FusedPass, WalksRows};
 use super::pairs;
 use super::stencil::StencilRows;
-use super::stored::{Index, Stored};
+use super::stored::{StoredIndex, StoredScalar};
 use super::{Isa, Threads};
-use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::matrix::{Csr, Indices, MatrixValues};
 use crate::backend::{
     BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update, check_update, step_by_step,
 };
@@ -33,16 +33,16 @@ struct PreparedMatrix<T, M> {
     threads: Arc<Threads>,
     isa: Isa,
     /// How the rows depend on each other, found when the first recurrence asks.
-    levels: OnceLock<Levels>,
+    levels: OnceLock<RowLevels>,
     scalar: PhantomData<T>,
 }
 
 /// The pass over a range of rows for one scalar type of the matrix.
-trait Fused: Stored<Real: Lane> {
-    fn rows<M: Walk<Self>>(
+trait Fused: StoredScalar<Real: BlockReal> {
+    fn rows<M: WalksRows<Self>>(
         isa: Isa,
         matrix: &M,
-        pass: &Pass<Self::Real>,
+        pass: &FusedPass<Self::Real>,
         range: Range<usize>,
         sums: &mut [f64],
     );
@@ -51,10 +51,10 @@ trait Fused: Stored<Real: Lane> {
 macro_rules! fused {
     ($t:ty, $rows:path) => {
         impl Fused for $t {
-            fn rows<M: Walk<Self>>(
+            fn rows<M: WalksRows<Self>>(
                 isa: Isa,
                 matrix: &M,
-                pass: &Pass<Self::Real>,
+                pass: &FusedPass<Self::Real>,
                 range: Range<usize>,
                 sums: &mut [f64],
             ) {
@@ -69,13 +69,13 @@ fused!(f64, fused::real_rows);
 fused!(Complex<f32>, pairs::complex_rows);
 fused!(C64, pairs::complex_rows);
 
-fn lanes<F: Lane>(v: &BlockVector) -> Result<*const F> {
+fn lanes<F: BlockReal>(v: &BlockVector) -> Result<*const F> {
     let lanes = F::lanes(super::block(v)?)
         .ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
     Ok(lanes.as_ptr())
 }
 
-fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<*mut F> {
+fn lanes_mut<F: BlockReal>(v: &mut BlockVector) -> Result<*mut F> {
     let lanes = F::lanes_mut(super::block_mut(v)?)
         .ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
     Ok(lanes.as_mut_ptr())
@@ -98,18 +98,18 @@ fn to_dots(parts: &[Vec<f64>], columns: usize, complex: bool) -> Dots {
     }
 }
 
-impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
+impl<T: Fused, M: WalksRows<T>> PreparedMatrix<T, M> {
     /// Scalar operations a row, to see whether threads pay.
     fn cost(&self, stride: usize) -> usize {
         stride * (1 + self.info.entries / self.rows.local.max(1))
     }
 
-    fn levels(&self) -> Result<&Levels> {
+    fn levels(&self) -> Result<&RowLevels> {
         if let Some(levels) = self.levels.get() {
             return Ok(levels);
         }
         let mut failed = None;
-        let levels = Levels::new(&self.matrix, self.rows.local, |count, job| {
+        let levels = RowLevels::new(&self.matrix, self.rows.local, |count, job| {
             let each = self
                 .threads
                 .map(&self.threads.ranges(count, 1 << 20), |range| range.map(job).collect::<Vec<_>>());
@@ -151,8 +151,8 @@ impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
         while done < steps {
             let depth = plan.depth.min(steps - done);
             let buffers = [lanes_mut::<T::Real>(v)?, lanes_mut::<T::Real>(w)?];
-            let passes: Vec<Pass<T::Real>> = (0..depth)
-                .map(|t| Pass {
+            let passes: Vec<FusedPass<T::Real>> = (0..depth)
+                .map(|t| FusedPass {
                     c: Update { alpha, beta, gamma: -1.0 },
                     columns,
                     complex,
@@ -206,7 +206,7 @@ impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
     }
 }
 
-impl<T: Fused, M: Walk<T>> Kernel for PreparedMatrix<T, M> {
+impl<T: Fused, M: WalksRows<T>> Kernel for PreparedMatrix<T, M> {
     fn shape(&self) -> KernelShape {
         KernelShape { rows: self.rows, cols: self.cols, dtype: T::DTYPE }
     }
@@ -218,7 +218,7 @@ impl<T: Fused, M: Walk<T>> Kernel for PreparedMatrix<T, M> {
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
         let (columns, complex) = (v.columns, v.dtype.is_complex());
-        let pass = Pass {
+        let pass = FusedPass {
             c,
             columns,
             complex,
@@ -275,7 +275,7 @@ impl Common {
     fn finish<T, M>(self, matrix: M, format: String, bytes: usize, entries: usize) -> Arc<dyn Kernel>
     where
         T: Fused + 'static,
-        M: Walk<T> + 'static,
+        M: WalksRows<T> + 'static,
     {
         Arc::new(PreparedMatrix {
             matrix,
@@ -289,12 +289,12 @@ impl Common {
         })
     }
 
-    fn csr<T: Fused + 'static, J: Index>(self, csr: Arc<Csr>) -> Arc<dyn Kernel> {
+    fn csr<T: Fused + 'static, J: StoredIndex>(self, csr: Arc<Csr>) -> Arc<dyn Kernel> {
         let (bytes, entries) = (csr.bytes(), csr.entries());
         self.finish::<T, _>(CsrRows { csr, index: PhantomData::<J> }, "CSR".into(), bytes, entries)
     }
 
-    fn sliced<T: Fused + 'static, J: Index>(
+    fn sliced<T: Fused + 'static, J: StoredIndex>(
         self,
         csr: &Csr,
         (chunk, sigma): (usize, usize),
@@ -318,14 +318,14 @@ macro_rules! by_types {
             }};
         }
         match (&$csr.values, &$csr.columns) {
-            (Values::F32(_), Indices::U32(_)) => with!(f32, u32),
-            (Values::F64(_), Indices::U32(_)) => with!(f64, u32),
-            (Values::C32(_), Indices::U32(_)) => with!(Complex<f32>, u32),
-            (Values::C64(_), Indices::U32(_)) => with!(C64, u32),
-            (Values::F32(_), Indices::U64(_)) => with!(f32, u64),
-            (Values::F64(_), Indices::U64(_)) => with!(f64, u64),
-            (Values::C32(_), Indices::U64(_)) => with!(Complex<f32>, u64),
-            (Values::C64(_), Indices::U64(_)) => with!(C64, u64),
+            (MatrixValues::F32(_), Indices::U32(_)) => with!(f32, u32),
+            (MatrixValues::F64(_), Indices::U32(_)) => with!(f64, u32),
+            (MatrixValues::C32(_), Indices::U32(_)) => with!(Complex<f32>, u32),
+            (MatrixValues::C64(_), Indices::U32(_)) => with!(C64, u32),
+            (MatrixValues::F32(_), Indices::U64(_)) => with!(f32, u64),
+            (MatrixValues::F64(_), Indices::U64(_)) => with!(f64, u64),
+            (MatrixValues::C32(_), Indices::U64(_)) => with!(Complex<f32>, u64),
+            (MatrixValues::C64(_), Indices::U64(_)) => with!(C64, u64),
         }
     }};
 }
@@ -351,13 +351,19 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
             let common = common(rows, cols);
             let (format, entries) = ("dense".to_string(), rows * cols);
             let bytes = entries * dtype.bytes();
-            Ok(match Values::C64(values).convert(dtype) {
-                Values::F32(values) => common.finish::<f32, _>(Full { cols, values }, format, bytes, entries),
-                Values::F64(values) => common.finish::<f64, _>(Full { cols, values }, format, bytes, entries),
-                Values::C32(values) => {
-                    common.finish::<Complex<f32>, _>(Full { cols, values }, format, bytes, entries)
+            Ok(match MatrixValues::C64(values).convert(dtype) {
+                MatrixValues::F32(values) => {
+                    common.finish::<f32, _>(FullRows { cols, values }, format, bytes, entries)
                 }
-                Values::C64(values) => common.finish::<C64, _>(Full { cols, values }, format, bytes, entries),
+                MatrixValues::F64(values) => {
+                    common.finish::<f64, _>(FullRows { cols, values }, format, bytes, entries)
+                }
+                MatrixValues::C32(values) => {
+                    common.finish::<Complex<f32>, _>(FullRows { cols, values }, format, bytes, entries)
+                }
+                MatrixValues::C64(values) => {
+                    common.finish::<C64, _>(FullRows { cols, values }, format, bytes, entries)
+                }
             })
         }
         MatrixSpec::Wilson(spec) => super::wilson::prepare(threads, isa, &spec),

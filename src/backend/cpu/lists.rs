@@ -10,7 +10,7 @@ use faer::traits::ComplexField;
 use faer::traits::math_utils::one;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::pack::{Body, Pack, dispatch};
+use super::pack::{Pack, PackedWork, dispatch};
 use super::{Isa, Threads, single};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -106,7 +106,7 @@ fn products_over(
                 if threads.stopped() {
                     return out;
                 }
-                let lists = Lists { x, y, complex, range: range.clone() };
+                let lists = ListGroups { x, y, complex, range: range.clone() };
                 let products = dispatch(isa, width(isa), lists);
                 for (k, line) in products.chunks(y.len()).enumerate() {
                     out[(i * side + k) * ys.len() + j * side..][..y.len()].copy_from_slice(line);
@@ -154,13 +154,13 @@ pub(super) fn sums(
     let each: Vec<Range<usize>> = (0..parts.len()).map(|i| i..i + 1).collect();
     threads.run(&each, 1, &mut parts, |at, part| {
         let from = ranges[at.start].start;
-        part.iter_mut().for_each(|y| dispatch(isa, width(isa), Sums { x: &xs, c, b, from, y }));
+        part.iter_mut().for_each(|y| dispatch(isa, width(isa), ListSums { x: &xs, c, b, from, y }));
     })?;
     Ok(())
 }
 
 /// Sums of columns over the reals from `from` on.
-struct Sums<'a, 'b> {
+struct ListSums<'a, 'b> {
     x: &'a [&'a [f64]],
     c: &'a [C64],
     b: f64,
@@ -168,7 +168,7 @@ struct Sums<'a, 'b> {
     y: &'a mut [&'b mut [f64]],
 }
 
-impl Body<f64> for Sums<'_, '_> {
+impl PackedWork<f64> for ListSums<'_, '_> {
     type Output = ();
     const WIDEST: bool = false;
 
@@ -252,14 +252,14 @@ fn columns<'a>(list: &[&'a BlockVector]) -> Result<Vec<&'a [f64]>> {
 }
 
 /// A group of columns on either side, over some rows. Complex columns are pairs of reals.
-struct Lists<'a> {
+struct ListGroups<'a> {
     x: &'a [&'a [f64]],
     y: &'a [&'a [f64]],
     complex: bool,
     range: Range<usize>,
 }
 
-impl Body<f64> for Lists<'_> {
+impl PackedWork<f64> for ListGroups<'_> {
     type Output = Vec<C64>;
     const WIDEST: bool = false;
 

@@ -37,7 +37,7 @@ use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
-    Algebra, Backend, BlockVector, Kernel, Lists, Matrices, MatrixSpec, Memory, Random, Rows, Storage,
+    Algebra, Backend, BlockVector, DeviceMemory, Kernel, Lists, Matrices, MatrixSpec, Random, Rows, Storage,
     Vectors, check_runs,
 };
 use crate::error::{Error, Result};
@@ -177,9 +177,9 @@ impl Backend for Cpu {
         format!("{n} thread{}, {}", if n == 1 { "" } else { "s" }, self.isa.name())
     }
 
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> DeviceMemory {
         let (free, total) = system_memory();
-        Memory { total, free, used: block::bytes_in_use() }
+        DeviceMemory { total, free, used: block::bytes_in_use() }
     }
 
     fn workers(&self) -> usize {

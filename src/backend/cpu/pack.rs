@@ -2,7 +2,7 @@
 //! Left to arrays alone, the compiler cuts wide ones into registers of several sizes.
 
 use super::Isa;
-use super::simd::{Register, Turn};
+use super::simd::{LaneTurn, Register};
 use crate::number::Real;
 
 /// `WIDTH` neighbouring lanes.
@@ -37,7 +37,7 @@ pub(in crate::backend) trait Pack<F>: Copy {
     const TURNED: usize = 0;
     /// In every so many lanes, each takes the number that a turn says. A pack of four lanes is one `half` of the eight.
     #[inline(always)]
-    fn permute(self, _: &Turn, _half: usize) -> Self {
+    fn permute(self, _: &LaneTurn, _half: usize) -> Self {
         self
     }
     /// Half as many numbers from `at` on, each in two neighbouring lanes; a single lane is never filled so.
@@ -51,18 +51,18 @@ pub(in crate::backend) trait Pack<F>: Copy {
 
 /// Lanes without a register of their own. Without the instruction, a fused multiply-add is a slow library call.
 #[derive(Clone, Copy)]
-pub(in crate::backend) struct Plain<F, const N: usize, const FMA: bool>([F; N]);
+pub(in crate::backend) struct PlainPack<F, const N: usize, const FMA: bool>([F; N]);
 
-impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
+impl<F: Real, const N: usize, const FMA: bool> Pack<F> for PlainPack<F, N, FMA> {
     const WIDTH: usize = N;
     #[inline(always)]
     fn splat(x: F) -> Self {
-        Plain([x; N])
+        PlainPack([x; N])
     }
     #[inline(always)]
     unsafe fn load(at: *const F) -> Self {
         // SAFETY: the caller's promise.
-        Plain(unsafe { *at.cast::<[F; N]>() })
+        PlainPack(unsafe { *at.cast::<[F; N]>() })
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut F) {
@@ -86,7 +86,7 @@ impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
     #[inline(always)]
     unsafe fn twice(at: *const F) -> Self {
         // SAFETY: the caller's promise.
-        Plain(std::array::from_fn(|l| unsafe { *at.add(l / 2) }))
+        PlainPack(std::array::from_fn(|l| unsafe { *at.add(l / 2) }))
     }
     #[inline(always)]
     fn swap(mut self) -> Self {
@@ -106,7 +106,7 @@ impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
     #[inline(always)]
     unsafe fn pairs(places: *const *const F) -> Self {
         // SAFETY: the caller's promise.
-        Plain(std::array::from_fn(|l| unsafe { *(*places.add(l / 2)).add(l % 2) }))
+        PlainPack(std::array::from_fn(|l| unsafe { *(*places.add(l / 2)).add(l % 2) }))
     }
     #[inline(always)]
     fn pair_sums(self) -> [F; 2] {
@@ -185,7 +185,7 @@ impl<R: Register> Pack<R::Real> for R {
     }
     const TURNED: usize = R::TURNED;
     #[inline(always)]
-    fn permute(self, turn: &Turn, half: usize) -> Self {
+    fn permute(self, turn: &LaneTurn, half: usize) -> Self {
         // SAFETY: as above.
         unsafe { R::permute(self, turn, half) }
     }
@@ -203,18 +203,18 @@ impl<R: Register> Pack<R::Real> for R {
 /// Two packs side by side.
 #[derive(Clone, Copy)]
 #[cfg_attr(any(not(target_arch = "x86_64"), test), allow(dead_code))]
-pub(in crate::backend) struct Pair<P>(P, P);
+pub(in crate::backend) struct PackPair<P>(P, P);
 
-impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
+impl<F: Real, P: Pack<F>> Pack<F> for PackPair<P> {
     const WIDTH: usize = 2 * P::WIDTH;
     #[inline(always)]
     fn splat(x: F) -> Self {
-        Pair(P::splat(x), P::splat(x))
+        PackPair(P::splat(x), P::splat(x))
     }
     #[inline(always)]
     unsafe fn load(at: *const F) -> Self {
         // SAFETY: the caller's promise, for each half.
-        unsafe { Pair(P::load(at), P::load(at.add(P::WIDTH))) }
+        unsafe { PackPair(P::load(at), P::load(at.add(P::WIDTH))) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut F) {
@@ -226,28 +226,28 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
     }
     #[inline(always)]
     fn mla(self, b: Self, c: Self) -> Self {
-        Pair(self.0.mla(b.0, c.0), self.1.mla(b.1, c.1))
+        PackPair(self.0.mla(b.0, c.0), self.1.mla(b.1, c.1))
     }
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
-        Pair(self.0.mul(b.0), self.1.mul(b.1))
+        PackPair(self.0.mul(b.0), self.1.mul(b.1))
     }
     #[inline(always)]
     fn swap(self) -> Self {
-        Pair(self.0.swap(), self.1.swap())
+        PackPair(self.0.swap(), self.1.swap())
     }
     #[inline(always)]
     fn firsts(self) -> Self {
-        Pair(self.0.firsts(), self.1.firsts())
+        PackPair(self.0.firsts(), self.1.firsts())
     }
     #[inline(always)]
     fn seconds(self) -> Self {
-        Pair(self.0.seconds(), self.1.seconds())
+        PackPair(self.0.seconds(), self.1.seconds())
     }
     #[inline(always)]
     unsafe fn pairs(places: *const *const F) -> Self {
         // SAFETY: the caller's promise, for each half.
-        unsafe { Pair(P::pairs(places), P::pairs(places.add(P::WIDTH / 2))) }
+        unsafe { PackPair(P::pairs(places), P::pairs(places.add(P::WIDTH / 2))) }
     }
     #[inline(always)]
     fn pair_sums(self) -> [F; 2] {
@@ -257,17 +257,17 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
     #[inline(always)]
     unsafe fn twice(at: *const F) -> Self {
         // SAFETY: the caller's promise, for each half.
-        unsafe { Pair(P::twice(at), P::twice(at.add(P::WIDTH / 2))) }
+        unsafe { PackPair(P::twice(at), P::twice(at.add(P::WIDTH / 2))) }
     }
     /// Two registers of four are the halves of eight.
     const TURNED: usize = if P::TURNED == 4 && P::WIDTH == 4 { 8 } else { P::TURNED };
     #[inline(always)]
-    fn permute(self, turn: &Turn, half: usize) -> Self {
+    fn permute(self, turn: &LaneTurn, half: usize) -> Self {
         if P::TURNED == Self::TURNED {
-            return Pair(self.0.permute(turn, half), self.1.permute(turn, half));
+            return PackPair(self.0.permute(turn, half), self.1.permute(turn, half));
         }
         let (low, high) = if turn.across() { (self.1, self.0) } else { (self.0, self.1) };
-        Pair(low.permute(turn, 0), high.permute(turn, 1))
+        PackPair(low.permute(turn, 0), high.permute(turn, 1))
     }
     #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {
@@ -291,7 +291,7 @@ pub(in crate::backend) trait Packs<F> {
 }
 
 /// Work that is compiled for every instruction set and width of pack.
-pub(super) trait Body<F> {
+pub(super) trait PackedWork<F> {
     type Output;
     /// Whether it keeps few enough packs in registers for the widest there is.
     const WIDEST: bool;
@@ -300,18 +300,18 @@ pub(super) trait Body<F> {
 }
 
 /// Does the work with the widest pack that divides `width` lanes.
-pub(super) fn dispatch<F: Registers, B: Body<F>>(isa: Isa, width: usize, body: B) -> B::Output {
+pub(super) fn dispatch<F: Registers, B: PackedWork<F>>(isa: Isa, width: usize, body: B) -> B::Output {
     #[cfg(all(target_arch = "x86_64", not(test)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
-    fn avx512<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
+    fn avx512<F, P: Pack<F>, Q: Pack<F>, B: PackedWork<F>>(body: B) -> B::Output {
         body.at::<P, Q>()
     }
     #[cfg(all(target_arch = "x86_64", not(test)))]
     #[target_feature(enable = "avx2,fma")]
-    fn avx2<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
+    fn avx2<F, P: Pack<F>, Q: Pack<F>, B: PackedWork<F>>(body: B) -> B::Output {
         body.at::<P, Q>()
     }
-    fn baseline<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
+    fn baseline<F, P: Pack<F>, Q: Pack<F>, B: PackedWork<F>>(body: B) -> B::Output {
         body.at::<P, Q>()
     }
     macro_rules! choose {
@@ -358,13 +358,13 @@ impl<F: Real> Registers for F {
 pub(in crate::backend) struct Baseline;
 
 impl<F: Real> Packs<F> for Baseline {
-    type Beside = Plain<F, 8, false>;
-    type Widest = Plain<F, 16, false>;
-    type Wide = Plain<F, 16, false>;
-    type Eight = Plain<F, 8, false>;
-    type Four = Plain<F, 4, false>;
-    type Two = Plain<F, 2, false>;
-    type One = Plain<F, 1, false>;
+    type Beside = PlainPack<F, 8, false>;
+    type Widest = PlainPack<F, 16, false>;
+    type Wide = PlainPack<F, 16, false>;
+    type Eight = PlainPack<F, 8, false>;
+    type Four = PlainPack<F, 4, false>;
+    type Two = PlainPack<F, 2, false>;
+    type One = PlainPack<F, 1, false>;
 }
 
 /// 256-bit registers.
@@ -379,7 +379,7 @@ pub(in crate::backend) struct Avx512;
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Avx2, Avx512, Packs, Pair, Plain, Registers};
+    use super::{Avx2, Avx512, PackPair, Packs, PlainPack, Registers};
 
     impl Registers for f32 {
         type Avx512 = Avx512;
@@ -393,41 +393,41 @@ mod x86 {
 
     impl Packs<f64> for Avx512 {
         type Beside = __m512d;
-        type Widest = Pair<Pair<__m512d>>;
-        type Wide = Pair<__m512d>;
+        type Widest = PackPair<PackPair<__m512d>>;
+        type Wide = PackPair<__m512d>;
         type Eight = __m512d;
         type Four = __m256d;
         type Two = __m128d;
-        type One = Plain<f64, 1, true>;
+        type One = PlainPack<f64, 1, true>;
     }
 
     impl Packs<f32> for Avx512 {
         type Beside = __m512;
-        type Widest = Pair<__m512>;
+        type Widest = PackPair<__m512>;
         type Wide = __m512;
         type Eight = __m256;
         type Four = __m128;
-        type Two = Plain<f32, 2, true>;
-        type One = Plain<f32, 1, true>;
+        type Two = PlainPack<f32, 2, true>;
+        type One = PlainPack<f32, 1, true>;
     }
 
     impl Packs<f64> for Avx2 {
-        type Beside = Pair<__m256d>;
-        type Widest = Pair<Pair<__m256d>>;
-        type Wide = Pair<__m256d>;
-        type Eight = Pair<__m256d>;
+        type Beside = PackPair<__m256d>;
+        type Widest = PackPair<PackPair<__m256d>>;
+        type Wide = PackPair<__m256d>;
+        type Eight = PackPair<__m256d>;
         type Four = __m256d;
         type Two = __m128d;
-        type One = Plain<f64, 1, true>;
+        type One = PlainPack<f64, 1, true>;
     }
 
     impl Packs<f32> for Avx2 {
         type Beside = __m256;
-        type Widest = Pair<__m256>;
+        type Widest = PackPair<__m256>;
         type Wide = __m256;
         type Eight = __m256;
         type Four = __m128;
-        type Two = Plain<f32, 2, true>;
-        type One = Plain<f32, 1, true>;
+        type Two = PlainPack<f32, 2, true>;
+        type One = PlainPack<f32, 1, true>;
     }
 }

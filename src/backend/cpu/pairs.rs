@@ -5,35 +5,37 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Isa;
-use super::block::Lane;
-use super::fused::{self, AHEAD, Cells, Part, Pass, REACH, Share, Visit, Walk, fetch, one_by_one};
-use super::pack::{Body, Pack, dispatch};
-use super::stored::Index;
+use super::block::BlockReal;
+use super::fused::{
+    self, AHEAD, CellInputs, FusedPass, PartPack, PassShare, REACH, Visit, WalksRows, fetch, one_by_one,
+};
+use super::pack::{Pack, PackedWork, dispatch};
+use super::stored::StoredIndex;
 use crate::number::{Real, Scalar};
 
 /// The rows of a complex matrix on a single column: real and imaginary part are neighbours, a pack of two lanes.
 struct PairRows<F, P, Q> {
-    part: Part<F, P>,
+    part: PartPack<F, P>,
     /// Whole cells, and rows that are ended together.
-    many: Part<F, Q>,
+    many: PartPack<F, Q>,
     /// What i does to parts that have changed places.
     turn: P,
     turns: Q,
 }
 
-impl<F: Lane, P: Pack<F>, Q: Pack<F>> PairRows<F, P, Q> {
+impl<F: BlockReal, P: Pack<F>, Q: Pack<F>> PairRows<F, P, Q> {
     #[inline(always)]
-    fn new(pass: Pass<F>) -> Self {
+    fn new(pass: FusedPass<F>) -> Self {
         let signs: [F; 16] = std::array::from_fn(|lane| F::from_f64(if lane % 2 == 0 { -1.0 } else { 1.0 }));
         // SAFETY: no pack here has more than sixteen lanes.
         let (turn, turns) = unsafe { (P::load(signs.as_ptr()), Q::load(signs.as_ptr())) };
-        PairRows { part: Part::new(pass), many: Part::new(pass), turn, turns }
+        PairRows { part: PartPack::new(pass), many: PartPack::new(pass), turn, turns }
     }
 
     /// The product of a row with entries in these columns; `values` are the real and imaginary parts of as many
     /// numbers. A pack of entries at a time, then what is left, each in a pack of its own.
     #[inline(always)]
-    fn product<J: Index>(&self, columns: &[J], values: *const F) -> P {
+    fn product<J: StoredIndex>(&self, columns: &[J], values: *const F) -> P {
         let (pass, zero) = (self.part.pass, Q::splat(F::default()));
         let beside = Q::WIDTH / 2;
         let whole = columns.len() / beside * beside;
@@ -67,7 +69,7 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> PairRows<F, P, Q> {
     }
 }
 
-impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for PairRows<T::Real, P, Q> {
+impl<T: Scalar<Real: BlockReal>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for PairRows<T::Real, P, Q> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -100,7 +102,13 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for Pai
     }
 
     #[inline(always)]
-    fn compressed<J: Index>(&mut self, rows: Range<usize>, starts: &[usize], columns: &[J], values: &[T]) {
+    fn compressed<J: StoredIndex>(
+        &mut self,
+        rows: Range<usize>,
+        starts: &[usize],
+        columns: &[J],
+        values: &[T],
+    ) {
         // Without vector registers, entries side by side are only copied to and fro.
         if Q::TURNED == 0 {
             return one_by_one(self, rows, starts, columns, values);
@@ -137,7 +145,12 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for Pai
     }
 
     #[inline(always)]
-    fn cells(&mut self, rows: Range<usize>, on_site: Option<&[T::Real]>, cells: &Cells<T::Real>) -> usize {
+    fn cells(
+        &mut self,
+        rows: Range<usize>,
+        on_site: Option<&[T::Real]>,
+        cells: &CellInputs<T::Real>,
+    ) -> usize {
         match cells.lanes <= Q::TURNED {
             true => cells.run(&mut self.many, rows, 2, on_site),
             false => rows.start,
@@ -145,9 +158,9 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for Pai
     }
 }
 
-struct PairBody<'a, T: Scalar, M>(Share<'a, T::Real, M>, PhantomData<T>);
+struct PairBody<'a, T: Scalar, M>(PassShare<'a, T::Real, M>, PhantomData<T>);
 
-impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
+impl<T: Scalar<Real: BlockReal>, M: WalksRows<T>> PackedWork<T::Real> for PairBody<'_, T, M> {
     type Output = ();
     const WIDEST: bool = false;
 
@@ -157,7 +170,7 @@ impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
         if P::WIDTH != 2 {
             return;
         }
-        let Share { matrix, pass, range, sums, .. } = self.0;
+        let PassShare { matrix, pass, range, sums, .. } = self.0;
         for first in range.clone().step_by(REACH) {
             let mut rows = PairRows::<T::Real, P, Q>::new(*pass);
             matrix.walk(first..(first + REACH).min(range.end), &mut rows);
@@ -168,16 +181,16 @@ impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
 }
 
 /// As [`fused::real_rows`], for a complex matrix.
-pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
+pub(super) fn complex_rows<T: Scalar<Real: BlockReal>, M: WalksRows<T>>(
     isa: Isa,
     matrix: &M,
-    pass: &Pass<T::Real>,
+    pass: &FusedPass<T::Real>,
     range: Range<usize>,
     sums: &mut [f64],
 ) {
     if pass.columns != 1 {
         return fused::complex_rows(isa, matrix, pass, range, sums);
     }
-    let share = Share { matrix, pass, range, lanes: 0..2, sums };
+    let share = PassShare { matrix, pass, range, lanes: 0..2, sums };
     dispatch(isa, 2, PairBody(share, PhantomData::<T>));
 }

@@ -1,8 +1,8 @@
 //! Random blocks by the recipe of `number::philox`.
 
 use super::Threads;
-use super::block::{HostBlock, Lane};
-use crate::backend::{BlockVector, Distribution, Random};
+use super::block::{BlockReal, HostBlock};
+use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::philox;
 use crate::number::{C64, Real};
@@ -12,16 +12,16 @@ use crate::task;
 pub(in crate::backend) fn entry(random: &Random, complex: bool, index: u64, column: u32) -> C64 {
     let w = philox::words(random.seed, random.stream as u32, index, column);
     match random.distribution {
-        Distribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),
-        Distribution::Phase => {
+        VectorDistribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),
+        VectorDistribution::Phase => {
             let (sin, cos) = philox::turn(philox::unit(w[0], w[1]));
             C64::new(cos, sin)
         }
-        Distribution::Gaussian if complex => {
+        VectorDistribution::Gaussian if complex => {
             let (a, b) = philox::normals(w);
             C64::new(a, b) * std::f64::consts::FRAC_1_SQRT_2
         }
-        Distribution::Gaussian => C64::new(philox::normals(w).0, 0.0),
+        VectorDistribution::Gaussian => C64::new(philox::normals(w).0, 0.0),
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn fill(
     }
 }
 
-fn go<F: Lane>(
+fn go<F: BlockReal>(
     threads: &Threads,
     block: &mut HostBlock,
     number: &(impl Fn(usize) -> usize + Sync),

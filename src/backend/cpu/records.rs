@@ -7,9 +7,11 @@ use std::sync::Arc;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::block::Lane;
+use super::block::BlockReal;
 use super::{Isa, Threads, block, block_mut};
-use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList, Records};
+use crate::backend::matrix::records::{
+    Element, OperatorPiece, ProductRecord, RecordList, Records, SectorPanel,
+};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -25,7 +27,7 @@ struct BlockRows {
 }
 
 /// A prepared list.
-struct PreparedRecords<T> {
+struct CpuRecords<T> {
     list: Arc<RecordList<T>>,
     threads: Arc<Threads>,
     isa: Isa,
@@ -36,12 +38,12 @@ struct PreparedRecords<T> {
 /// Brings a list into the order its jobs are dealt out in.
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, records: Records) -> Result<Arc<dyn Kernel>> {
     Ok(match records {
-        Records::Real(list) => Arc::new(PreparedRecords::new(threads, isa, list)?),
-        Records::Complex(list) => Arc::new(PreparedRecords::new(threads, isa, list)?),
+        Records::Real(list) => Arc::new(CpuRecords::new(threads, isa, list)?),
+        Records::Complex(list) => Arc::new(CpuRecords::new(threads, isa, list)?),
     })
 }
 
-impl<T: Element> PreparedRecords<T> {
+impl<T: Element> CpuRecords<T> {
     fn new(threads: Arc<Threads>, isa: Isa, list: Arc<RecordList<T>>) -> Result<Self> {
         for matrix in list.matrices() {
             matrix.here_alone()?;
@@ -65,12 +67,12 @@ impl<T: Element> PreparedRecords<T> {
         }
         // The longest jobs first, so that the workers end at about the same time.
         jobs.sort_by_key(|job| (std::cmp::Reverse(job.work), job.panel, job.rows.start));
-        Ok(PreparedRecords { list, threads, isa, jobs, work })
+        Ok(CpuRecords { list, threads, isa, jobs, work })
     }
 
     /// `w = alpha A v + beta v + gamma w` for one vector.
     fn product(&self, c: Update, v: &[T], w: &mut [T]) {
-        let target = Target { first: w.as_mut_ptr() };
+        let target = SharedResult { first: w.as_mut_ptr() };
         let job = |k: usize| {
             let job = &self.jobs[k];
             let panel = self.list.panels[job.panel];
@@ -107,8 +109,8 @@ impl<T: Element> PreparedRecords<T> {
     /// Adds one record's rows to `own`, which holds `rows` of the panel.
     fn run(
         &self,
-        record: &Record<T>,
-        panel: Panel,
+        record: &ProductRecord<T>,
+        panel: SectorPanel,
         rows: Range<usize>,
         alpha: T,
         v: &[T],
@@ -117,7 +119,7 @@ impl<T: Element> PreparedRecords<T> {
     ) {
         let mut out = MatMut::from_row_major_slice_mut(own, rows.len(), panel.columns);
         match record {
-            Record::Single { source, left, right } => {
+            ProductRecord::Single { source, left, right } => {
                 let Some((first, last)) = overlap(left, &rows) else { return };
                 let out =
                     out.submatrix_mut(left.row + first - rows.start, right.row, last - first, right.rows);
@@ -138,7 +140,7 @@ impl<T: Element> PreparedRecords<T> {
                     }
                 }
             }
-            Record::Double { source, left, right } => {
+            ProductRecord::Double { source, left, right } => {
                 let x = self.source(*source, v);
                 space.clear();
                 space.resize(rows.len() * x.ncols(), T::default());
@@ -168,12 +170,12 @@ impl<T: Element> PreparedRecords<T> {
 }
 
 /// The matrix of a factor, which was brought here before the first product.
-fn matrix<T>(f: &Factor<T>) -> Option<MatRef<'_, T>> {
+fn matrix<T>(f: &OperatorPiece<T>) -> Option<MatRef<'_, T>> {
     Some(f.matrix.as_ref()?.known_alone()?.as_ref())
 }
 
 /// The rows of a factor that lie in `rows`, counted within the factor.
-fn overlap<T>(f: &Factor<T>, rows: &Range<usize>) -> Option<(usize, usize)> {
+fn overlap<T>(f: &OperatorPiece<T>, rows: &Range<usize>) -> Option<(usize, usize)> {
     let first = rows.start.max(f.row);
     let last = rows.end.min(f.row + f.rows);
     (first < last).then(|| (first - f.row, last - f.row))
@@ -193,14 +195,14 @@ fn axpy<T: Element>(mut out: MatMut<'_, T>, x: MatRef<'_, T>, scale: T) {
 }
 
 /// The result, of which every job takes its own rows.
-struct Target<T> {
+struct SharedResult<T> {
     first: *mut T,
 }
 
 // SAFETY: jobs on several threads take disjoint rows only (see `rows`).
-unsafe impl<T: Send> Sync for Target<T> {}
+unsafe impl<T: Send> Sync for SharedResult<T> {}
 
-impl<T> Target<T> {
+impl<T> SharedResult<T> {
     /// # Safety
     /// The range lies inside the vector, and no other slice of it overlaps while this one lives.
     #[allow(clippy::mut_from_ref)]
@@ -211,7 +213,7 @@ impl<T> Target<T> {
 }
 
 /// The vectors behind the lanes of a block: how records see them.
-trait Columns: Element {
+trait ColumnLanes: Element {
     /// Runs `f` on every column of `v` and `w` in turn.
     fn each(v: &BlockVector, w: &mut BlockVector, f: impl FnMut(&[Self], &mut [Self])) -> Result<()>;
 }
@@ -224,7 +226,7 @@ fn lanes_mut(v: &mut BlockVector) -> Result<&mut [f64]> {
     f64::lanes_mut(block_mut(v)?).ok_or_else(|| Error::input("superblocks work in double precision"))
 }
 
-impl Columns for f64 {
+impl ColumnLanes for f64 {
     fn each(v: &BlockVector, w: &mut BlockVector, mut f: impl FnMut(&[f64], &mut [f64])) -> Result<()> {
         // A real operator acts on real and imaginary parts alike.
         let stride = v.columns() * if v.dtype().is_complex() { 2 } else { 1 };
@@ -243,7 +245,7 @@ impl Columns for f64 {
     }
 }
 
-impl Columns for C64 {
+impl ColumnLanes for C64 {
     fn each(v: &BlockVector, w: &mut BlockVector, mut f: impl FnMut(&[C64], &mut [C64])) -> Result<()> {
         let columns = v.columns();
         let (v, w) = (lanes(v)?, lanes_mut(w)?);
@@ -266,7 +268,7 @@ impl Columns for C64 {
     }
 }
 
-impl<T: Columns> Kernel for PreparedRecords<T> {
+impl<T: ColumnLanes> Kernel for CpuRecords<T> {
     fn shape(&self) -> KernelShape {
         KernelShape::square(Rows::all(self.list.dim), T::DTYPE)
     }

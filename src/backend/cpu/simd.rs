@@ -20,18 +20,18 @@ pub(in crate::backend) fn fetch<F>(at: *const F) {
 /// of four lanes of 64.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
-pub(in crate::backend) struct Turn {
+pub(in crate::backend) struct LaneTurn {
     wide: [i64; 8],
     narrow: [i32; 16],
     halves: [[i32; 8]; 2],
     across: bool,
 }
 
-impl Turn {
+impl LaneTurn {
     /// Lane `l` takes that of lane `from[l]`. All lanes take from their own half, or all from the other.
-    pub fn new(from: [usize; 8]) -> Turn {
+    pub fn new(from: [usize; 8]) -> LaneTurn {
         let half = |h: usize| std::array::from_fn(|l| (2 * (from[4 * h + l / 2] % 4) + l % 2) as i32);
-        Turn {
+        LaneTurn {
             wide: from.map(|l| l as i64),
             narrow: std::array::from_fn(|l| (l / 8 * 8 + from[l % 8]) as i32),
             halves: [half(0), half(1)],
@@ -85,7 +85,7 @@ pub(in crate::backend) trait Register: Copy {
     const TURNED: usize = 0;
     /// In every so many lanes, each takes the number that a turn says.
     /// A register of four lanes is one `half` of the eight.
-    unsafe fn permute(self, _: &Turn, _half: usize) -> Self {
+    unsafe fn permute(self, _: &LaneTurn, _half: usize) -> Self {
         self
     }
     /// Half as many reals from `at` on, each in two neighbouring lanes.
@@ -189,7 +189,7 @@ scalar!(f64);
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Register, Turn};
+    use super::{LaneTurn, Register};
 
     macro_rules! register {
         ($t:ty, $real:ty, $lanes:expr, $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident $mul:ident
@@ -288,7 +288,7 @@ mod x86 {
                 $(
                     const TURNED: usize = $turned;
                     #[inline(always)]
-                    unsafe fn permute(self, turn: &Turn, half: usize) -> Self {
+                    unsafe fn permute(self, turn: &LaneTurn, half: usize) -> Self {
                         // SAFETY: as above.
                         unsafe { $permute(self, turn, half) }
                     }
@@ -327,14 +327,14 @@ mod x86 {
 
     #[target_feature(enable = "avx512f")]
     #[inline]
-    unsafe fn permute_8(x: __m512d, turn: &Turn, _half: usize) -> __m512d {
+    unsafe fn permute_8(x: __m512d, turn: &LaneTurn, _half: usize) -> __m512d {
         // SAFETY: eight numbers of 64 bits.
         unsafe { _mm512_permutexvar_pd(_mm512_loadu_si512(turn.wide.as_ptr().cast()), x) }
     }
 
     #[target_feature(enable = "avx512f")]
     #[inline]
-    unsafe fn permute_16(x: __m512, turn: &Turn, _half: usize) -> __m512 {
+    unsafe fn permute_16(x: __m512, turn: &LaneTurn, _half: usize) -> __m512 {
         // SAFETY: sixteen numbers of 32 bits.
         unsafe { _mm512_permutexvar_ps(_mm512_loadu_si512(turn.narrow.as_ptr().cast()), x) }
     }
@@ -378,7 +378,7 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    unsafe fn permute_4(x: __m256d, turn: &Turn, half: usize) -> __m256d {
+    unsafe fn permute_4(x: __m256d, turn: &LaneTurn, half: usize) -> __m256d {
         // SAFETY: eight numbers of 32 bits.
         let halves = unsafe { _mm256_loadu_si256(turn.halves[half].as_ptr().cast()) };
         _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(x), halves))
@@ -386,7 +386,7 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    unsafe fn permute_8s(x: __m256, turn: &Turn, _half: usize) -> __m256 {
+    unsafe fn permute_8s(x: __m256, turn: &LaneTurn, _half: usize) -> __m256 {
         // SAFETY: eight numbers of 32 bits.
         _mm256_permutevar8x32_ps(x, unsafe { _mm256_loadu_si256(turn.narrow.as_ptr().cast()) })
     }

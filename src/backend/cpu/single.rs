@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::block::Lane;
+use super::block::BlockReal;
 use super::{Threads, block, block_mut};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};

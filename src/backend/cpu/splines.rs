@@ -62,21 +62,25 @@ impl Splines for PreparedSplines {
     fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>> {
         let points = points.to_vec();
         Ok(match &*self.table {
-            SplineTable::Single(table) => Box::new(Batch { owner: self, table, points, out: Vec::new() }),
-            SplineTable::Double(table) => Box::new(Batch { owner: self, table, points, out: Vec::new() }),
+            SplineTable::Single(table) => {
+                Box::new(SortedBatch { owner: self, table, points, out: Vec::new() })
+            }
+            SplineTable::Double(table) => {
+                Box::new(SortedBatch { owner: self, table, points, out: Vec::new() })
+            }
         })
     }
 }
 
 /// Points and results in the table's precision.
-struct Batch<'a, F> {
+struct SortedBatch<'a, F> {
     owner: &'a PreparedSplines,
     table: &'a Coefficients<F>,
     points: Vec<[f64; 3]>,
     out: Vec<Vec<F>>,
 }
 
-impl<F: Lane> Batch<'_, F> {
+impl<F: TableReal> SortedBatch<'_, F> {
     fn run(&mut self, planes: usize) -> Result<()> {
         let each = self.points.len() * self.table.shape().lanes;
         self.out.resize_with(planes, || vec![F::default(); each]);
@@ -85,7 +89,7 @@ impl<F: Lane> Batch<'_, F> {
     }
 }
 
-impl<F: Lane> SplineBatch for Batch<'_, F> {
+impl<F: TableReal> SplineBatch for SortedBatch<'_, F> {
     fn values(&mut self) -> Result<()> {
         self.run(1)
     }
@@ -100,7 +104,7 @@ impl<F: Lane> SplineBatch for Batch<'_, F> {
 }
 
 impl PreparedSplines {
-    fn run<F: Lane, O: Real>(
+    fn run<F: TableReal, O: Real>(
         &self,
         table: &Coefficients<F>,
         points: &[[f64; 3]],
@@ -109,14 +113,14 @@ impl PreparedSplines {
         let shape = table.shape();
         let order = order(shape, points);
         let scaled = shape.scaled();
-        let job = Job {
+        let job = SplineJob {
             shape,
             metric: shape.metric(),
             jacobian: scaled.map(|row| row.map(F::from_f64)),
             table: table.data(),
             stride: table.stride(),
             points,
-            planes: out.iter_mut().map(|p| Plane(p.as_mut_ptr())).collect(),
+            planes: out.iter_mut().map(|p| ResultPlane(p.as_mut_ptr())).collect(),
             written: PhantomData,
         };
         let cost = 64 * shape.lanes * job.planes.len();
@@ -163,20 +167,20 @@ fn order(shape: &SplineShape, points: &[[f64; 3]]) -> Vec<u32> {
 }
 
 /// Where a plane of results begins.
-struct Plane<O>(*mut O);
+struct ResultPlane<O>(*mut O);
 
 // SAFETY: threads write the results of different points.
-unsafe impl<O: Send> Sync for Plane<O> {}
+unsafe impl<O: Send> Sync for ResultPlane<O> {}
 
 /// One evaluation as the kernels see it.
-pub(super) struct Job<'a, F, O> {
+pub(super) struct SplineJob<'a, F, O> {
     shape: &'a SplineShape,
     metric: [[f64; 3]; 3],
     jacobian: [[F; 3]; 3],
     table: &'a [F],
     stride: usize,
     points: &'a [[f64; 3]],
-    planes: Vec<Plane<O>>,
+    planes: Vec<ResultPlane<O>>,
     written: PhantomData<&'a mut [O]>,
 }
 
@@ -192,7 +196,7 @@ struct GridPlace<F> {
 
 impl<F: Real> GridPlace<F> {
     #[inline(always)]
-    fn new<O>(job: &Job<'_, F, O>, point: &[f64; 3], all: bool) -> GridPlace<F> {
+    fn new<O>(job: &SplineJob<'_, F, O>, point: &[f64; 3], all: bool) -> GridPlace<F> {
         let (cell, beyond) = job.shape.locate(point);
         let [nx, ny, nz] = job.shape.grid;
         // The four grid points around, wrapped; a grid may have fewer than four.
@@ -281,7 +285,7 @@ unsafe fn point<P: Register, const ALL: bool>(
 /// # Safety
 /// As [`point`]; the planes have room for all points, and no other thread writes these points' results.
 #[inline(always)]
-unsafe fn range<P: Register, O: Real>(job: &Job<'_, P::Real, O>, order: &[u32], room: &mut [P::Real]) {
+unsafe fn range<P: Register, O: Real>(job: &SplineJob<'_, P::Real, O>, order: &[u32], room: &mut [P::Real]) {
     let lanes = job.shape.lanes;
     let all = job.planes.len() > 1;
     let Some(&first) = order.first() else { return };
@@ -327,25 +331,33 @@ fn copy<F: Real, O: Real>(from: &[F], to: &mut [O]) {
 }
 
 /// Reals that tables are made of.
-pub(super) trait Lane: Real {
+pub(super) trait TableReal: Real {
     /// Some points with the instructions of a set.
-    fn range<O: Real>(isa: Isa, job: &Job<'_, Self, O>, order: &[u32], room: &mut [Self]);
+    fn range<O: Real>(isa: Isa, job: &SplineJob<'_, Self, O>, order: &[u32], room: &mut [Self]);
 }
 
 macro_rules! lane {
     ($real:ty, $wide:ident, $half:ident) => {
-        impl Lane for $real {
-            fn range<O: Real>(isa: Isa, job: &Job<'_, $real, O>, order: &[u32], room: &mut [$real]) {
+        impl TableReal for $real {
+            fn range<O: Real>(isa: Isa, job: &SplineJob<'_, $real, O>, order: &[u32], room: &mut [$real]) {
                 #[cfg(all(target_arch = "x86_64", not(test)))]
                 {
                     use std::arch::x86_64::{$half, $wide};
                     #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma,avx2")]
-                    unsafe fn wide<O: Real>(job: &Job<'_, $real, O>, order: &[u32], room: &mut [$real]) {
+                    unsafe fn wide<O: Real>(
+                        job: &SplineJob<'_, $real, O>,
+                        order: &[u32],
+                        room: &mut [$real],
+                    ) {
                         // SAFETY: the instructions are enabled here; the caller's promises.
                         unsafe { range::<$wide, O>(job, order, room) }
                     }
                     #[target_feature(enable = "avx2,fma")]
-                    unsafe fn half<O: Real>(job: &Job<'_, $real, O>, order: &[u32], room: &mut [$real]) {
+                    unsafe fn half<O: Real>(
+                        job: &SplineJob<'_, $real, O>,
+                        order: &[u32],
+                        room: &mut [$real],
+                    ) {
                         // SAFETY: as above.
                         unsafe { range::<$half, O>(job, order, room) }
                     }

@@ -5,10 +5,10 @@ use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::Lane;
-use super::fused::{Cells, Visit, Walk};
-use super::simd::Turn;
-use super::stored::Stored;
+use super::block::BlockReal;
+use super::fused::{CellInputs, Visit, WalksRows};
+use super::simd::LaneTurn;
+use super::stored::StoredScalar;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::classes::Classes;
 use crate::error::Result;
@@ -19,7 +19,7 @@ type Neighbour<V> = (isize, V);
 
 /// The entries of one orbital in one class, as ranges of the three lists.
 #[derive(Clone)]
-struct List {
+struct OrbitalEntries {
     general: Range<usize>,
     real: Range<usize>,
     imaginary: Range<usize>,
@@ -35,18 +35,18 @@ pub(super) struct StencilRows<T: Scalar> {
     /// What a class counts in the number of a combination of classes.
     weights: Vec<usize>,
     /// By combination of classes, then orbital.
-    lists: Vec<List>,
+    lists: Vec<OrbitalEntries>,
     general: Vec<Neighbour<T>>,
     real: Vec<Neighbour<T::Real>>,
     imaginary: Vec<Neighbour<T::Real>>,
     /// By combination of classes, the same for whole cells of a single column, where their reals fill registers.
-    cells: Vec<Cells<T::Real>>,
+    cells: Vec<CellInputs<T::Real>>,
     /// On-site energies, in the precision of the vectors.
     diagonal: Option<Vec<T::Real>>,
     entries: usize,
 }
 
-impl<T: Stored> StencilRows<T> {
+impl<T: StoredScalar> StencilRows<T> {
     pub fn new(source: Arc<Stencil>) -> Result<Self> {
         let Classes { of_coordinate: classes, weights, lists: of_all } = Classes::new(&source)?;
         let mut same_until = vec![0u32; source.cells[0]];
@@ -68,7 +68,7 @@ impl<T: Stored> StencilRows<T> {
                     imaginary.push((distance, T::Real::from_f64(value.im)));
                 }
             }
-            lists.push(List {
+            lists.push(OrbitalEntries {
                 general: start.0..general.len(),
                 real: start.1..real.len(),
                 imaginary: start.2..imaginary.len(),
@@ -127,7 +127,7 @@ impl<T: Stored> StencilRows<T> {
 }
 
 /// Whether the reals of a cell's rows fill registers, alone or with those of its neighbours.
-fn whole_cells<T: Stored>(orbitals: usize) -> bool {
+fn whole_cells<T: StoredScalar>(orbitals: usize) -> bool {
     let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
     // One real orbital has a run of its own.
     matches!(orbitals * parts, 2 | 4 | 8)
@@ -135,7 +135,7 @@ fn whole_cells<T: Stored>(orbitals: usize) -> bool {
 
 /// What the rows of a cell take from others, lane by lane. Each entry of a complex matrix is two of a real one,
 /// or four.
-fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
+fn cells_of<T: StoredScalar>(of_cell: &[Vec<(isize, C64)>]) -> CellInputs<T::Real> {
     let (orbitals, complex) = (of_cell.len(), T::DTYPE.is_complex());
     let parts = if complex { 2 } else { 1 };
     let lanes = orbitals * parts;
@@ -161,7 +161,7 @@ fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
         }
     }
     let farthest = all.keys().max().map_or(0, |cell| cell * lanes as isize);
-    let mut cells = Cells { lanes, farthest, straight: Vec::new(), turned: Vec::new() };
+    let mut cells = CellInputs { lanes, farthest, straight: Vec::new(), turned: Vec::new() };
     for (cell, there) in all {
         let distance = cell * lanes as isize;
         let factor = |lane: usize| there[lane].iter().filter(|e| e.0 == lane).map(|e| e.1).sum::<f64>();
@@ -181,7 +181,7 @@ fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
             for k in 0..others.iter().map(Vec::len).max().unwrap_or(0) {
                 // Lanes without such an entry take some number, times zero.
                 let entry = |lane: usize| others[lane].get(k).copied().unwrap_or((lane ^ across, 0.0));
-                let turn = Turn::new(std::array::from_fn(|l| l / lanes * lanes + entry(l % lanes).0));
+                let turn = LaneTurn::new(std::array::from_fn(|l| l / lanes * lanes + entry(l % lanes).0));
                 let factors = std::array::from_fn(|l| T::Real::from_f64(entry(l % lanes).1));
                 cells.turned.push((distance, turn, factors));
             }
@@ -190,7 +190,7 @@ fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
     cells
 }
 
-impl<T: Stored<Real: Lane>> Walk<T> for StencilRows<T> {
+impl<T: StoredScalar<Real: BlockReal>> WalksRows<T> for StencilRows<T> {
     #[inline(always)]
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V) {
         let (orbitals, n) = (self.source.orbitals, self.source.cells[0]);

@@ -1,17 +1,17 @@
 //! The types of numbers that matrices store: scalars, and integers for columns.
 
-use crate::backend::matrix::{Indices, Values};
+use crate::backend::matrix::{Indices, MatrixValues};
 use crate::number::Scalar;
 
 /// An integer that columns are stored as, and the way to a matrix's columns of that type.
-pub(super) trait Index: Copy + Default + Send + Sync + 'static {
+pub(super) trait StoredIndex: Copy + Default + Send + Sync + 'static {
     fn at(self) -> usize;
     fn columns(indices: &Indices) -> Option<&[Self]>;
 }
 
 macro_rules! index {
     ($t:ty, $case:ident) => {
-        impl Index for $t {
+        impl StoredIndex for $t {
             #[inline(always)]
             fn at(self) -> usize {
                 self as usize
@@ -30,16 +30,16 @@ index!(u32, U32);
 index!(u64, U64);
 
 /// A scalar whose values a matrix may store.
-pub(super) trait Stored: Scalar {
-    fn values(values: &Values) -> Option<&[Self]>;
+pub(super) trait StoredScalar: Scalar {
+    fn values(values: &MatrixValues) -> Option<&[Self]>;
 }
 
 macro_rules! stored {
     ($t:ty, $case:ident) => {
-        impl Stored for $t {
-            fn values(values: &Values) -> Option<&[Self]> {
+        impl StoredScalar for $t {
+            fn values(values: &MatrixValues) -> Option<&[Self]> {
                 match values {
-                    Values::$case(values) => Some(values),
+                    MatrixValues::$case(values) => Some(values),
                     _ => None,
                 }
             }

@@ -1,8 +1,8 @@
 //! Sums, scalar products and products with small matrices of tall-skinny blocks, over one worker's rows. A complex
 //! block of n columns is a real one of 2 n lanes here: real parts, then imaginary ones.
 
-use super::block::Lane;
-use super::pack::{Body, Pack};
+use super::block::BlockReal;
+use super::pack::{Pack, PackedWork};
 
 /// Rows whose products are summed in registers; short enough that sums of 32-bit lanes keep their digits.
 const STRIP: usize = 64;
@@ -11,14 +11,14 @@ const STRIP: usize = 64;
 const SIDE: usize = 16;
 
 #[inline(always)]
-fn load<F: Lane, P: Pack<F>>(x: &[F], at: usize) -> P {
+fn load<F: BlockReal, P: Pack<F>>(x: &[F], at: usize) -> P {
     let x = &x[at..at + P::WIDTH];
     // SAFETY: the slice is as long as the pack.
     unsafe { P::load(x.as_ptr()) }
 }
 
 #[inline(always)]
-fn store<F: Lane, P: Pack<F>>(x: P, y: &mut [F], at: usize) {
+fn store<F: BlockReal, P: Pack<F>>(x: P, y: &mut [F], at: usize) {
     let y = &mut y[at..at + P::WIDTH];
     // SAFETY: the slice is as long as the pack.
     unsafe { x.store(y.as_mut_ptr()) }
@@ -33,7 +33,7 @@ pub(super) struct Axpby<'a, F> {
     pub y: &'a mut [F],
 }
 
-impl<F: Lane> Axpby<'_, F> {
+impl<F: BlockReal> Axpby<'_, F> {
     /// One real factor for all: rows and columns make no difference.
     #[inline(always)]
     fn uniform<Q: Pack<F>>(self) {
@@ -50,7 +50,7 @@ impl<F: Lane> Axpby<'_, F> {
     }
 }
 
-impl<F: Lane> Body<F> for Axpby<'_, F> {
+impl<F: BlockReal> PackedWork<F> for Axpby<'_, F> {
     type Output = ();
     const WIDEST: bool = false;
 
@@ -90,14 +90,14 @@ impl<F: Lane> Body<F> for Axpby<'_, F> {
 }
 
 /// Column-wise `<x|y>`: real parts, then imaginary ones for complex blocks.
-pub(super) struct Dots<'a, F> {
+pub(super) struct ColumnDots<'a, F> {
     pub columns: usize,
     pub complex: bool,
     pub x: &'a [F],
     pub y: &'a [F],
 }
 
-impl<F: Lane> Dots<'_, F> {
+impl<F: BlockReal> ColumnDots<'_, F> {
     /// A single column: rows side by side take the place of columns.
     #[inline(always)]
     fn single(self) -> Vec<f64> {
@@ -131,7 +131,7 @@ impl<F: Lane> Dots<'_, F> {
     }
 }
 
-impl<F: Lane> Body<F> for Dots<'_, F> {
+impl<F: BlockReal> PackedWork<F> for ColumnDots<'_, F> {
     type Output = Vec<f64>;
     const WIDEST: bool = false;
 
@@ -175,7 +175,7 @@ pub(super) struct Gram<'a, F> {
     pub y: &'a [F],
 }
 
-impl<F: Lane> Gram<'_, F> {
+impl<F: BlockReal> Gram<'_, F> {
     /// `N` lanes of `x` from `i` on with a pack of those of `y`, over a strip.
     #[inline(always)]
     fn tile<P: Pack<F>, const N: usize>(&self, x: &[F], y: &[F], (i, j): (usize, usize), sums: &mut [f64]) {
@@ -192,7 +192,7 @@ impl<F: Lane> Gram<'_, F> {
     }
 }
 
-impl<F: Lane> Body<F> for Gram<'_, F> {
+impl<F: BlockReal> PackedWork<F> for Gram<'_, F> {
     type Output = Vec<f64>;
     const WIDEST: bool = false;
 
@@ -227,7 +227,7 @@ pub(super) struct Combine<'a, F> {
     pub y: &'a mut [F],
 }
 
-impl<F: Lane> Combine<'_, F> {
+impl<F: BlockReal> Combine<'_, F> {
     /// A pack of lanes of `N` rows.
     #[inline(always)]
     fn tile<P: Pack<F>, const N: usize>(&mut self, row: usize, j: usize) {
@@ -265,7 +265,7 @@ impl<F: Lane> Combine<'_, F> {
     }
 }
 
-impl<F: Lane> Body<F> for Combine<'_, F> {
+impl<F: BlockReal> PackedWork<F> for Combine<'_, F> {
     type Output = ();
     const WIDEST: bool = false;
 

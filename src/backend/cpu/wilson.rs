@@ -6,13 +6,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::Lane;
+use super::block::BlockReal;
 use super::fold::Fold;
 use super::wilson_shape::{MOST_ADDED, WilsonShape};
-use super::wilson_site::{Job, Packed, Work};
+use super::wilson_site::{Packed, WilsonPass, WilsonTask};
 use super::{Isa, Threads, block, block_mut};
 use crate::backend::exchange::{Besides, Came, Faced, HALF};
-use crate::backend::matrix::wilson::{COMPONENTS, Sites, Su3, WilsonBox, WilsonSpec, site_factors};
+use crate::backend::matrix::wilson::{COMPONENTS, SiteParity, Su3, WilsonBox, WilsonSpec, site_factors};
 use crate::backend::{
     BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
 };
@@ -120,8 +120,8 @@ impl<F: Packed> PreparedWilson<F> {
     }
 
     /// A job that reads a vector, and does nothing besides.
-    fn job(&self, v: &BlockVector) -> Result<Job<'_, F>> {
-        Ok(Job {
+    fn job(&self, v: &BlockVector) -> Result<WilsonPass<'_, F>> {
+        Ok(WilsonPass {
             shape: &self.shape,
             links: self.links.as_ptr(),
             reals: self.spec.compression.reals(),
@@ -175,9 +175,9 @@ impl<F: Packed> PreparedWilson<F> {
         (job.alpha, job.beta, job.gamma) = (c.alpha, c.beta, c.gamma);
         job.w = F::lanes_mut(block_mut(w)?).ok_or_else(wrong)?.as_mut_ptr();
         job.dots = besides.dots();
-        job.stream = c.gamma == 0.0 && bytes > STREAM && self.spec.sites == Sites::All;
+        job.stream = c.gamma == 0.0 && bytes > STREAM && self.spec.sites == SiteParity::All;
         let together = (LINE / (self.shape.lanes * size_of::<F>())).max(1);
-        let items = Tiles::new(&self.shape, together * size_of::<F>(), self.threads.count());
+        let items = SiteOrder::new(&self.shape, together * size_of::<F>(), self.threads.count());
         let work = items.plane * items.thick * self.shape.lanes * columns * 16;
         let sums = self.threads.map(&self.threads.ranges(items.count(), work), |range| {
             let mut sums = vec![0.0; 2 * columns];
@@ -191,7 +191,7 @@ impl<F: Packed> PreparedWilson<F> {
                     for range in items.planes(item).flat_map(|plane| items.chosen(plane, which)) {
                         for column in first..columns.min(first + together) {
                             let (range, sums) = (range.clone(), &mut sums[..]);
-                            F::run(self.isa, &job, Work::Sites { column, range, sums });
+                            F::run(self.isa, &job, WilsonTask::Sites { column, range, sums });
                         }
                     }
                 }
@@ -218,7 +218,7 @@ fn wrong() -> Error {
 
 /// The order of sites: tiles of planes in the third direction, walked along the fourth, so that a spinor that was read
 /// as a neighbour is still in the caches when its own turn comes.
-struct Tiles {
+struct SiteOrder {
     part: [usize; 4],
     cut: [bool; 4],
     /// Sites of a plane.
@@ -228,13 +228,13 @@ struct Tiles {
     tiles: usize,
 }
 
-impl Tiles {
-    fn new(shape: &WilsonShape, bytes: usize, workers: usize) -> Tiles {
+impl SiteOrder {
+    fn new(shape: &WilsonShape, bytes: usize, workers: usize) -> SiteOrder {
         let part = shape.part;
         let plane = part[0] * part[1];
         let spinors = plane * shape.lanes * 24 * bytes;
         let thick = (SLAB / spinors.max(1)).clamp(1, part[2].div_ceil(workers).max(1));
-        Tiles { part, cut: shape.cut, plane, thick, tiles: part[2].div_ceil(thick) }
+        SiteOrder { part, cut: shape.cut, plane, thick, tiles: part[2].div_ceil(thick) }
     }
 
     fn count(&self) -> usize {
@@ -306,7 +306,7 @@ impl<F: Packed> Faced for PreparedWilson<F> {
             return Err(Error::internal("spinors that do not fit a face"));
         }
         self.threads.run(&self.threads.ranges(places, 8 * each), each, to, |range, to| {
-            F::run(self.isa, &job, Work::Leave { face, range, to });
+            F::run(self.isa, &job, WilsonTask::Leave { face, range, to });
         })?;
         Ok(())
     }
@@ -353,12 +353,12 @@ impl<F: Packed> Kernel for PreparedWilson<F> {
     }
 
     fn overwrites(&self) -> bool {
-        self.spec.sites == Sites::All
+        self.spec.sites == SiteParity::All
     }
 }
 
 /// A diagonal that is the same on every site.
-struct Diagonal {
+struct CpuSiteDiagonal {
     rows: Rows,
     factors: [f64; COMPONENTS],
     single: bool,
@@ -372,10 +372,10 @@ pub(super) fn prepare_diagonal(
     single: bool,
 ) -> Result<Arc<dyn Kernel>> {
     let (_, factors) = site_factors(&rows, &factors)?;
-    Ok(Arc::new(Diagonal { rows, factors, single, threads }))
+    Ok(Arc::new(CpuSiteDiagonal { rows, factors, single, threads }))
 }
 
-impl Kernel for Diagonal {
+impl Kernel for CpuSiteDiagonal {
     fn shape(&self) -> KernelShape {
         KernelShape::square(self.rows, DType::of(self.single, false))
     }
@@ -386,8 +386,8 @@ impl Kernel for Diagonal {
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
-        fn go<F: Lane>(
-            d: &Diagonal,
+        fn go<F: BlockReal>(
+            d: &CpuSiteDiagonal,
             c: Update,
             v: &BlockVector,
             w: &mut BlockVector,

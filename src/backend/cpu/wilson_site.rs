@@ -4,16 +4,16 @@
 use std::ops::Range;
 
 use super::Isa;
-use super::block::Lane;
+use super::block::BlockReal;
 use super::simd::{Register, fetch};
 use super::wilson_link::{C, link};
 use super::wilson_shape::{Across, MOST_ADDED, WilsonShape};
-use crate::backend::matrix::wilson::{COMPONENTS, Sites};
+use crate::backend::matrix::wilson::{COMPONENTS, SiteParity};
 use crate::number::Real;
 
 /// What a pass computes: `w = alpha A v + beta v + gamma w + sum_i f_i x_i`. The pointers are to vectors of one shape;
 /// `w` is none of the others, and workers write different sites of it.
-pub(super) struct Job<'a, F> {
+pub(super) struct WilsonPass<'a, F> {
     pub shape: &'a WilsonShape,
     pub links: *const F,
     pub reals: usize,
@@ -22,7 +22,7 @@ pub(super) struct Job<'a, F> {
     pub diagonal: f64,
     pub gamma5: bool,
     pub adjoint: bool,
-    pub sites: Sites,
+    pub sites: SiteParity,
     pub beta: f64,
     pub gamma: f64,
     pub v: *const F,
@@ -36,7 +36,7 @@ pub(super) struct Job<'a, F> {
 }
 
 /// What a worker does with a job.
-pub(super) enum Work<'a, F> {
+pub(super) enum WilsonTask<'a, F> {
     /// Computes a range of sites of a column, and adds their products to the sums.
     Sites { column: usize, range: Range<usize>, sums: &'a mut [f64] },
     /// Makes what leaves through a face (direction, whether the upper one) at a range of places across it,
@@ -45,9 +45,9 @@ pub(super) enum Work<'a, F> {
 }
 
 // SAFETY: workers read the vectors and write disjoint sites of `w`, as the type's promise says.
-unsafe impl<F: Send> Send for Job<'_, F> {}
+unsafe impl<F: Send> Send for WilsonPass<'_, F> {}
 // SAFETY: as above.
-unsafe impl<F: Sync> Sync for Job<'_, F> {}
+unsafe impl<F: Sync> Sync for WilsonPass<'_, F> {}
 
 /// Two spins of three colours.
 type Half<P> = [[C<P>; 3]; 2];
@@ -186,8 +186,8 @@ unsafe fn depart<P: Register>(x: P, across: Across, to: &mut [P::Real]) {
 }
 
 /// Constants of a run in packs.
-struct Run<'a, P: Register> {
-    job: &'a Job<'a, P::Real>,
+struct PackConstants<'a, P: Register> {
+    job: &'a WilsonPass<'a, P::Real>,
     /// Reals between the rows of a vector, and from a real part to its imaginary part.
     step: usize,
     im: usize,
@@ -195,7 +195,7 @@ struct Run<'a, P: Register> {
     backward: P,
 }
 
-impl<P: Register> Run<'_, P> {
+impl<P: Register> PackConstants<'_, P> {
     /// Both hops of a direction. `chunk` is the lanes' number divided by those of a pack.
     #[inline(always)]
     unsafe fn hops<const MU: usize, const N: usize>(
@@ -344,12 +344,12 @@ impl<P: Register> Run<'_, P> {
     /// # Safety
     /// As for [`Register`].
     #[inline(always)]
-    unsafe fn work<const N: usize>(&self, work: Work<'_, P::Real>) {
+    unsafe fn work<const N: usize>(&self, work: WilsonTask<'_, P::Real>) {
         // SAFETY: the caller's promise.
         unsafe {
             match work {
-                Work::Sites { column, range, sums } => self.sites::<N>(column, range, sums),
-                Work::Leave { face: (mu, upper), range, to } => match mu {
+                WilsonTask::Sites { column, range, sums } => self.sites::<N>(column, range, sums),
+                WilsonTask::Leave { face: (mu, upper), range, to } => match mu {
                     0 => self.leave::<0, N>(upper, range, to),
                     1 => self.leave::<1, N>(upper, range, to),
                     2 => self.leave::<2, N>(upper, range, to),
@@ -412,9 +412,9 @@ impl<P: Register> Run<'_, P> {
                 });
                 let even = x.iter().sum::<usize>() % 2 == 0;
                 let wanted = |even: bool| match job.sites {
-                    Sites::All => true,
-                    Sites::Even => even,
-                    Sites::Odd => !even,
+                    SiteParity::All => true,
+                    SiteParity::Even => even,
+                    SiteParity::Odd => !even,
                 };
                 if !mixed && !wanted(even) {
                     continue;
@@ -441,7 +441,7 @@ impl<P: Register> Run<'_, P> {
                             for &(factor, x) in &job.plus[..job.added] {
                                 y = P::splat(factor).fma(P::load(x.add(at)), y);
                             }
-                            if mixed && job.sites != Sites::All {
+                            if mixed && job.sites != SiteParity::All {
                                 for l in 0..P::LANES {
                                     if !wanted(even != shape.odd[chunk * P::LANES + l]) {
                                         continue;
@@ -474,12 +474,12 @@ impl<P: Register> Run<'_, P> {
 /// # Safety
 /// As for [`Register`].
 #[inline(always)]
-unsafe fn start<P: Register>(job: &Job<'_, P::Real>, work: Work<'_, P::Real>) {
+unsafe fn start<P: Register>(job: &WilsonPass<'_, P::Real>, work: WilsonTask<'_, P::Real>) {
     // SAFETY: the caller's promise.
     unsafe {
         let sign = |x: f64| P::splat(P::Real::from_f64(if job.adjoint { -x } else { x }));
         let im = job.columns * job.shape.lanes;
-        let run = Run::<P> { job, step: 2 * im, im, forward: sign(-1.0), backward: sign(1.0) };
+        let run = PackConstants::<P> { job, step: 2 * im, im, forward: sign(-1.0), backward: sign(1.0) };
         match job.reals {
             18 => run.work::<18>(work),
             12 => run.work::<12>(work),
@@ -493,7 +493,10 @@ macro_rules! compiled {
     ($name:ident, $pack:ty, $features:literal) => {
         #[cfg(all(target_arch = "x86_64", not(test)))]
         #[target_feature(enable = $features)]
-        unsafe fn $name(job: &Job<'_, <$pack as Register>::Real>, work: Work<'_, <$pack as Register>::Real>) {
+        unsafe fn $name(
+            job: &WilsonPass<'_, <$pack as Register>::Real>,
+            work: WilsonTask<'_, <$pack as Register>::Real>,
+        ) {
             // SAFETY: the instructions are enabled here.
             unsafe { start::<$pack>(job, work) }
             // Stores past the caches are ordered before the threads meet.
@@ -508,15 +511,15 @@ compiled!(double_256, std::arch::x86_64::__m256d, "avx2,fma");
 compiled!(single_256, std::arch::x86_64::__m256, "avx2,fma");
 
 /// Packs of either precision.
-pub(super) trait Packed: Lane {
-    /// Work with the widest pack that the processor has and the lanes fill.
-    fn run(isa: Isa, job: &Job<'_, Self>, work: Work<'_, Self>);
+pub(super) trait Packed: BlockReal {
+    /// WilsonTask with the widest pack that the processor has and the lanes fill.
+    fn run(isa: Isa, job: &WilsonPass<'_, Self>, work: WilsonTask<'_, Self>);
 }
 
 macro_rules! packed {
     ($t:ty, $wide:ident $wide_lanes:literal, $narrow:ident $narrow_lanes:literal) => {
         impl Packed for $t {
-            fn run(isa: Isa, job: &Job<'_, $t>, work: Work<'_, $t>) {
+            fn run(isa: Isa, job: &WilsonPass<'_, $t>, work: WilsonTask<'_, $t>) {
                 #[cfg(all(target_arch = "x86_64", not(test)))]
                 {
                     let lanes = job.shape.lanes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::sums::reduce;
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
@@ -24,15 +24,15 @@ const FEW: u32 = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Factors([Z; MOST_FACTORS]);
+struct FactorsArgument([Z; MOST_FACTORS]);
 
 /// The factors of columns `first..first + width`, from one for all or one each.
-fn factors(given: &[C64], first: usize, width: usize) -> Factors {
+fn factors(given: &[C64], first: usize, width: usize) -> FactorsArgument {
     let mut of = [Z::default(); MOST_FACTORS];
     for (c, slot) in of.iter_mut().take(width).enumerate() {
         *slot = given[if given.len() == 1 { 0 } else { first + c }].into();
     }
-    Factors(of)
+    FactorsArgument(of)
 }
 
 fn check_factors(operation: &str, given: &[C64], columns: usize) -> Result<()> {
@@ -146,7 +146,7 @@ impl Algebra for Cuda {
             return Ok(false);
         }
         let count = (p * q) as usize;
-        let product = |x: &BlockVector| -> Result<Buffer> {
+        let product = |x: &BlockVector| -> Result<CardBuffer> {
             let out = self.card.allocate(16 * count)?;
             queue_gram(self, u, x, out.address)?;
             Ok(out)
@@ -321,7 +321,13 @@ fn queue_gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector, out: u64) -> Result<
 }
 
 /// `Y = X C + b Y` with C on the GPU.
-fn add_combination(gpu: &Cuda, x: &BlockVector, small: &Buffer, b: f64, y: &mut BlockVector) -> Result<()> {
+fn add_combination(
+    gpu: &Cuda,
+    x: &BlockVector,
+    small: &CardBuffer,
+    b: f64,
+    y: &mut BlockVector,
+) -> Result<()> {
     let (rows, p, q, dtype) = (x.rows.local as u64, x.columns as u32, y.columns as u32, x.dtype);
     let (px, py) = (gpu.buffer(x)?.address, gpu.unique(y)?.address);
     let arguments = arguments![rows, p, q, px, small.address, b, py];

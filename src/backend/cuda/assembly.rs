@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::driver::{check, failure};
 use super::offers::{LINE, Landing, NEVER, Offer, tell};
 use super::pinned::Event;
@@ -125,7 +125,7 @@ impl Assembly for CudaAssembly {
         // SAFETY: the kernel's arguments; the landing begins with a number for each part.
         unsafe { card.launch("await_parts", (1, 1), WAITING, &arguments)? };
         let rows = Rows::all(self.ranges.rows());
-        let numbers = Buffer::lent(card, here, self.half);
+        let numbers = CardBuffer::lent(card, here, self.half);
         let VectorShape { dtype, columns, .. } = self.shape;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(numbers))) })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::order::slab;
 use super::to_bytes;
 use crate::backend::matrix::{Stencil, StencilTerm, Wrap, classes::Classes};
@@ -31,14 +31,14 @@ const WIDE: u32 = 16;
 const INNER: usize = NEIGHBOURS * 4 * 4 * 16;
 
 /// Values towards the neighbours, `[neighbour][to][from]`, of inner cells and of every combination of classes.
-pub(super) struct Values {
+pub(super) struct StencilValues {
     pub inner: Vec<C64>,
     pub of: Vec<Vec<C64>>,
 }
 
-impl Values {
+impl StencilValues {
     /// The values of a stencil in up to three directions without other hoppings; none for others.
-    pub fn of(stencil: &Stencil, classes: &Classes) -> Option<Values> {
+    pub fn of(stencil: &Stencil, classes: &Classes) -> Option<StencilValues> {
         let (directions, orbitals) = (stencil.cells.len(), stencil.orbitals);
         let near = |t: &StencilTerm| t.shift.iter().map(|s| s.abs()).sum::<i64>() <= 1;
         let plane = stencil.cells.iter().take(2).product::<usize>();
@@ -60,7 +60,7 @@ impl Values {
         let combinations = classes.lists.len() / orbitals.max(1);
         let of = (0..combinations).map(|c| values(&classes.representative(c))).collect();
         let middle: Vec<i64> = stencil.cells.iter().map(|&n| n as i64 / 2).collect();
-        Some(Values { inner: values(&middle), of })
+        Some(StencilValues { inner: values(&middle), of })
     }
 }
 
@@ -68,7 +68,7 @@ impl Values {
 /// `kernels/blocks.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-pub(super) struct Head {
+pub(super) struct StencilHead {
     pub nx: u32,
     pub ny: u32,
     pub nz: u32,
@@ -85,15 +85,15 @@ pub(super) struct Head {
     diagonal: u64,
 }
 
-impl Head {
+impl StencilHead {
     /// For a stencil of which the kernel takes the values towards the first `neighbours`; also the memory it points to.
     pub fn of(
         card: &Arc<Card>,
         stencil: &Stencil,
         classes: &Classes,
-        (values, neighbours): (&Values, usize),
+        (values, neighbours): (&StencilValues, usize),
         diagonal: u64,
-    ) -> Result<(Head, Vec<Buffer>)> {
+    ) -> Result<(StencilHead, Vec<CardBuffer>)> {
         // Coordinates that a lattice has not are a single one, of the only class.
         let none = || (1, vec![0], 0);
         let along =
@@ -120,7 +120,7 @@ impl Head {
         let of: Vec<C64> = values.of.iter().flat_map(|of| &of[..kept]).copied().collect();
         let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
         let (plain, of) = (card.upload(&plain)?, card.upload(&to_bytes(stencil.dtype, &of))?);
-        let head = Head {
+        let head = StencilHead {
             nx: x.0,
             ny: y.0,
             nz: z.0,
@@ -131,7 +131,7 @@ impl Head {
             plain: plain.address,
             values: of.address,
             diagonal,
-            ..Head::zeroed()
+            ..StencilHead::zeroed()
         };
         Ok((head, vec![of_class, plain, of]))
     }
@@ -170,32 +170,32 @@ pub(super) fn padded<const N: usize>(dtype: DType, values: &[C64]) -> [u8; N] {
 
 /// See `kernels/blocks.cu`.
 #[derive(Clone, Copy)]
-pub(super) struct Blocks {
-    head: Head,
+pub(super) struct BlocksArgument {
+    head: StencilHead,
     inner: [u8; INNER],
     orbitals: usize,
     directions: usize,
 }
 
-impl Blocks {
+impl BlocksArgument {
     /// The argument for a stencil, and the memory it points to; none if the kernel does not take it.
     pub fn of(
         card: &Arc<Card>,
         stencil: &Stencil,
         classes: &Classes,
         diagonal: u64,
-    ) -> Result<Option<(Blocks, Vec<Buffer>)>> {
+    ) -> Result<Option<(BlocksArgument, Vec<CardBuffer>)>> {
         if ![2, 4].contains(&stencil.orbitals)
             || stencil.cells.len() < 2
             || u32::try_from(stencil.dim()).is_err()
         {
             return Ok(None);
         }
-        let Some(values) = Values::of(stencil, classes) else { return Ok(None) };
-        let (head, buffers) = Head::of(card, stencil, classes, (&values, NEIGHBOURS), diagonal)?;
+        let Some(values) = StencilValues::of(stencil, classes) else { return Ok(None) };
+        let (head, buffers) = StencilHead::of(card, stencil, classes, (&values, NEIGHBOURS), diagonal)?;
         let inner = padded(stencil.dtype, &values.inner);
         let (orbitals, directions) = (stencil.orbitals, stencil.cells.len());
-        Ok(Some((Blocks { head, inner, orbitals, directions }, buffers)))
+        Ok(Some((BlocksArgument { head, inner, orbitals, directions }, buffers)))
     }
 
     /// The first part of the kernel's name.
@@ -234,9 +234,9 @@ impl Blocks {
     }
 
     /// The argument as the kernel takes it.
-    pub fn bytes(&self) -> [u8; size_of::<Head>() + INNER] {
+    pub fn bytes(&self) -> [u8; size_of::<StencilHead>() + INNER] {
         let mut all = [0; _];
-        let (head, inner) = all.split_at_mut(size_of::<Head>());
+        let (head, inner) = all.split_at_mut(size_of::<StencilHead>());
         head.copy_from_slice(bytemuck::bytes_of(&self.head));
         inner.copy_from_slice(&self.inner);
         all

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::card::{Buffer, Card};
-use super::cells::{self, Cells};
+use super::card::{Card, CardBuffer};
+use super::cells::{self, CellsLaunch};
 use super::ledger::Ledger;
 use super::matrices::{Argument, CardMatrix, CsrArgument, DenseArgument, NARROW, SellArgument, WIDE};
 use super::order::Order;
 use super::to_bytes;
-use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::matrix::{Csr, Indices, MatrixValues};
 use crate::backend::{Kernel, KernelInfo, MatrixSpec, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -48,8 +48,8 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
         MatrixSpec::Stencil(stencil) => {
             let cells::Brought { info, name, argument, buffers } = cells::bring(card, &stencil)?;
             let argument = match argument {
-                Cells::General(argument) => Argument::Stencil(argument),
-                Cells::Straight(argument) => Argument::Straight(argument),
+                CellsLaunch::General(argument) => Argument::Stencil(argument),
+                CellsLaunch::Straight(argument) => Argument::Straight(argument),
             };
             let (dim, order) = (stencil.dim(), Order::default());
             Ok(matrix(card, (dim, dim), stencil.dtype, info, (name, ""), argument, order, buffers))
@@ -70,25 +70,25 @@ fn matrix(
     name: (&'static str, &'static str),
     argument: Argument,
     order: Order,
-    buffers: Vec<Buffer>,
+    buffers: Vec<CardBuffer>,
 ) -> Arc<dyn Kernel> {
     let (card, rows) = (card.clone(), Rows::all(rows));
     let ledger = Ledger::default();
     Arc::new(CardMatrix { card, rows, cols, dtype, info, name, argument, order, ledger, _buffers: buffers })
 }
 
-fn upload_values(card: &Arc<Card>, values: &Values) -> Result<Buffer> {
+fn upload_values(card: &Arc<Card>, values: &MatrixValues) -> Result<CardBuffer> {
     match values {
-        Values::F32(v) => card.upload(v),
-        Values::F64(v) => card.upload(v),
-        Values::C32(_) | Values::C64(_) => {
+        MatrixValues::F32(v) => card.upload(v),
+        MatrixValues::F64(v) => card.upload(v),
+        MatrixValues::C32(_) | MatrixValues::C64(_) => {
             let all: Vec<C64> = (0..values.len()).map(|i| values.get(i)).collect();
             card.upload(&to_bytes(values.dtype(), &all))
         }
     }
 }
 
-fn upload_indices(card: &Arc<Card>, indices: &Indices) -> Result<(Buffer, &'static str)> {
+fn upload_indices(card: &Arc<Card>, indices: &Indices) -> Result<(CardBuffer, &'static str)> {
     match indices {
         Indices::U32(columns) => Ok((card.upload(columns)?, NARROW)),
         Indices::U64(columns) => Ok((card.upload(columns)?, WIDE)),
@@ -155,7 +155,7 @@ fn sliced(
         Indices::U64(c) => Indices::U64(places.iter().map(|p| p.map_or(0, |at| c[at])).collect()),
     };
     let value = |p: &Option<usize>| p.map_or(C64::default(), |at| csr.values.get(at));
-    let values = Values::C64(places.iter().map(value).collect()).convert(csr.values.dtype());
+    let values = MatrixValues::C64(places.iter().map(value).collect()).convert(csr.values.dtype());
     // Rows that all have as many entries need no list of their lengths.
     let each = order.first().map_or(0, |&row| length(row));
     let lengths: Vec<u32> = match order.iter().all(|&row| length(row) == each) {

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 
 use super::driver::{self, SUCCESS, check, failure};
 use super::landings::Landings;
-use super::pinned::Copies;
+use super::pinned::PinnedCopies;
 use crate::backend::matrix::held::DeviceNumbers;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory::human;
 use crate::task::Interrupt;
 
@@ -80,9 +80,9 @@ pub(super) struct Card {
     /// Addresses of kernels that were asked for: the driver's search by name takes as long as a launch.
     functions: Mutex<HashMap<String, usize>>,
     /// Page-locked memory that copies go through, for each of the threads that copy side by side.
-    copies: [Mutex<Copies>; COPYING],
+    copies: [Mutex<PinnedCopies>; COPYING],
     /// What [`super::sides`] found.
-    pub sides: OnceLock<Sides>,
+    pub sides: OnceLock<ChipSides>,
     /// Memory that other GPUs write rows to.
     pub landings: Landings,
     /// Matrices that lie here, the oldest first.
@@ -94,7 +94,7 @@ pub(super) struct Card {
 }
 
 /// Bit `n` tells the side of the chip that multiprocessor `n` is on; of a GPU that has no sides, nothing.
-pub(super) type Sides = Option<[u32; 8]>;
+pub(super) type ChipSides = Option<[u32; 8]>;
 
 /// Memory not in use, by size, and how much is in use.
 #[derive(Default)]
@@ -225,7 +225,7 @@ impl Card {
     }
 
     /// Memory on the GPU; what it holds is arbitrary.
-    pub fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Buffer> {
+    pub fn allocate(self: &Arc<Self>, bytes: usize) -> Result<CardBuffer> {
         self.enter()?;
         // Sizes are rounded so that blocks of nearly one size serve each other.
         let granule = if bytes > 1 << 20 { 1 << 21 } else { 1 << 9 };
@@ -235,13 +235,13 @@ impl Card {
         if let Some(address) = reused {
             pool.kept -= size;
             pool.used += size;
-            return Ok(Buffer { address, bytes, size, card: self.clone() });
+            return Ok(CardBuffer { address, bytes, size, card: self.clone() });
         }
         drop(pool);
         loop {
             match self.fresh(self.pool(), size) {
-                Ok(address) => return Ok(Buffer { address, bytes, size, card: self.clone() }),
-                Err(e) if e.kind() == Kind::Memory && self.send_home()? => {}
+                Ok(address) => return Ok(CardBuffer { address, bytes, size, card: self.clone() }),
+                Err(e) if e.kind() == ErrorKind::Memory && self.send_home()? => {}
                 Err(e) => return Err(e),
             }
         }
@@ -391,12 +391,12 @@ impl Card {
         self.stream.synchronize().map_err(|e| failure(what, e))
     }
 
-    fn copies(&self, thread: usize) -> MutexGuard<'_, Copies> {
+    fn copies(&self, thread: usize) -> MutexGuard<'_, PinnedCopies> {
         self.copies[thread].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies host numbers to the GPU, without waiting for what is queued there.
-    pub fn upload<T: bytemuck::NoUninit>(self: &Arc<Self>, data: &[T]) -> Result<Buffer> {
+    pub fn upload<T: bytemuck::NoUninit>(self: &Arc<Self>, data: &[T]) -> Result<CardBuffer> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         let buffer = self.allocate(bytes.len())?;
         self.overwrite(&buffer, bytes)?;
@@ -404,12 +404,17 @@ impl Card {
     }
 
     /// Copies host numbers to the beginning of a buffer that there is.
-    pub fn overwrite<T: bytemuck::NoUninit>(&self, buffer: &Buffer, data: &[T]) -> Result<()> {
+    pub fn overwrite<T: bytemuck::NoUninit>(&self, buffer: &CardBuffer, data: &[T]) -> Result<()> {
         self.overwrite_at(buffer, 0, data)
     }
 
     /// The same from so many bytes behind the beginning on.
-    pub fn overwrite_at<T: bytemuck::NoUninit>(&self, buffer: &Buffer, at: usize, data: &[T]) -> Result<()> {
+    pub fn overwrite_at<T: bytemuck::NoUninit>(
+        &self,
+        buffer: &CardBuffer,
+        at: usize,
+        data: &[T],
+    ) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         if at + bytes.len() > buffer.bytes {
             return Err(Error::internal(format!(
@@ -436,7 +441,7 @@ impl Card {
     /// Copies numbers from the GPU, after all that is queued.
     pub fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit + Send>(
         &self,
-        buffer: &Buffer,
+        buffer: &CardBuffer,
         count: usize,
     ) -> Result<Vec<T>> {
         // Many threads are faster than one at touching new memory for the first time.
@@ -451,7 +456,7 @@ impl Card {
     /// The same, to where they belong.
     pub fn download_to<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
         &self,
-        buffer: &Buffer,
+        buffer: &CardBuffer,
         data: &mut [T],
     ) -> Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
@@ -477,7 +482,7 @@ impl Card {
     }
 
     /// Sets all bytes of a buffer to zero.
-    pub fn clear(&self, buffer: &Buffer) -> Result<()> {
+    pub fn clear(&self, buffer: &CardBuffer) -> Result<()> {
         self.enter()?;
         // SAFETY: the buffer holds as many bytes.
         let status = unsafe { sys::cuMemsetD8Async(buffer.address, 0, buffer.bytes, self.stream.as_inner()) };
@@ -485,7 +490,7 @@ impl Card {
     }
 
     /// Another buffer with the same bytes.
-    pub fn duplicate(self: &Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
+    pub fn duplicate(self: &Arc<Self>, buffer: &CardBuffer) -> Result<CardBuffer> {
         let copy = self.allocate(buffer.bytes)?;
         self.copy_there(buffer.address, copy.address, buffer.bytes)?;
         Ok(copy)
@@ -520,17 +525,17 @@ impl std::fmt::Debug for Card {
 /// Memory on the GPU; dropped, it is kept for the next block, as long as that is not too much. Work on it is queued on
 /// one stream, so that whoever gets it next writes after the last reader.
 #[derive(Debug)]
-pub(in crate::backend) struct Buffer {
+pub(in crate::backend) struct CardBuffer {
     pub address: u64,
     pub bytes: usize,
     size: usize,
     card: Arc<Card>,
 }
 
-impl Buffer {
+impl CardBuffer {
     /// Memory that somebody else keeps, as long as this lives.
-    pub fn lent(card: &Arc<Card>, address: u64, bytes: usize) -> Buffer {
-        Buffer { address, bytes, size: 0, card: card.clone() }
+    pub fn lent(card: &Arc<Card>, address: u64, bytes: usize) -> CardBuffer {
+        CardBuffer { address, bytes, size: 0, card: card.clone() }
     }
 
     /// The card whose memory it is.
@@ -544,7 +549,7 @@ impl Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Drop for CardBuffer {
     fn drop(&mut self) {
         if self.size == 0 {
             return;

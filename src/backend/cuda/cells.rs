@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::blocks::{Blocks, Head, OWN, Values, padded};
-use super::card::{Buffer, Card};
+use super::blocks::{BlocksArgument, OWN, StencilHead, StencilValues, padded};
+use super::card::{Card, CardBuffer};
 use super::order::slab;
 use super::{THREADS, to_bytes};
 use crate::backend::KernelInfo;
@@ -53,7 +53,7 @@ pub(super) struct General {
     head: StencilArgument,
     values: [u8; 16 * MOST_INNER],
     /// The argument of the kernel for whole cells, where it takes the stencil.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<BlocksArgument>,
 }
 
 impl General {
@@ -118,7 +118,7 @@ const SHARED_BLOCK: u32 = 512;
 /// See `kernels/straight.cu`.
 #[derive(Clone, Copy)]
 pub(super) struct Straight {
-    head: Head,
+    head: StencilHead,
     inner: [u8; STRAIGHT_INNER],
 }
 
@@ -128,7 +128,7 @@ impl Straight {
         if threads == 1 { LONE_BLOCK } else { SHARED_BLOCK }
     }
 
-    /// As [`Blocks::tile`].
+    /// As [`BlocksArgument::tile`].
     pub fn tile(&mut self, threads: u32, bytes: u32, resident: u32) -> u64 {
         let head = &mut self.head;
         let cells = Self::block(threads) / threads;
@@ -146,9 +146,9 @@ impl Straight {
     }
 
     /// The argument as the kernel takes it.
-    pub fn bytes(&self) -> [u8; size_of::<Head>() + STRAIGHT_INNER] {
+    pub fn bytes(&self) -> [u8; size_of::<StencilHead>() + STRAIGHT_INNER] {
         let mut all = [0; _];
-        let (head, inner) = all.split_at_mut(size_of::<Head>());
+        let (head, inner) = all.split_at_mut(size_of::<StencilHead>());
         head.copy_from_slice(bytemuck::bytes_of(&self.head));
         inner.copy_from_slice(&self.inner);
         all
@@ -156,12 +156,12 @@ impl Straight {
 }
 
 /// The values of a stencil that the kernel for straight hoppings takes; none for others.
-fn straight(stencil: &Stencil, classes: &Classes) -> Option<Values> {
+fn straight(stencil: &Stencil, classes: &Classes) -> Option<StencilValues> {
     let lone = |t: &StencilTerm| t.shift.iter().any(|&s| s != 0);
     if stencil.orbitals != 1 || !stencil.terms.iter().all(lone) {
         return None;
     }
-    Values::of(stencil, classes)
+    StencilValues::of(stencil, classes)
 }
 
 /// Bytes of a distance and a value, at multiples of 16.
@@ -187,7 +187,7 @@ fn packed(dtype: DType, lists: &[Vec<(isize, C64)>]) -> (Vec<u32>, Vec<u8>) {
 }
 
 /// Which kernel takes a stencil, with its argument.
-pub(super) enum Cells {
+pub(super) enum CellsLaunch {
     General(Box<General>),
     Straight(Box<Straight>),
 }
@@ -197,9 +197,9 @@ pub(super) struct Brought {
     pub info: KernelInfo,
     /// First part of the kernel's name.
     pub name: &'static str,
-    pub argument: Cells,
+    pub argument: CellsLaunch,
     /// What the argument points to.
-    pub buffers: Vec<Buffer>,
+    pub buffers: Vec<CardBuffer>,
 }
 
 /// Whether there is a kernel for a stencil of so many directions and orbitals.
@@ -229,7 +229,7 @@ pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<Brought> {
         Some(d) => Some(card.upload(&d.numbers()?)?),
         None => None,
     };
-    let on_site = diagonal.as_ref().map_or(0, |d: &Buffer| d.address);
+    let on_site = diagonal.as_ref().map_or(0, |d: &CardBuffer| d.address);
     let (name, argument, mut buffers) = match straight(stencil, &classes) {
         Some(values) => straight_argument(card, stencil, &classes, &values, on_site)?,
         None => general_argument(card, stencil, &classes, on_site)?,
@@ -246,15 +246,15 @@ fn straight_argument(
     card: &Arc<Card>,
     stencil: &Stencil,
     classes: &Classes,
-    values: &Values,
+    values: &StencilValues,
     diagonal: u64,
-) -> Result<(&'static str, Cells, Vec<Buffer>)> {
+) -> Result<(&'static str, CellsLaunch, Vec<CardBuffer>)> {
     // Rows have no hopping to themselves.
-    let (head, buffers) = Head::of(card, stencil, classes, (values, OWN), diagonal)?;
+    let (head, buffers) = StencilHead::of(card, stencil, classes, (values, OWN), diagonal)?;
     let argument = Straight { head, inner: padded(stencil.dtype, &values.inner[..OWN]) };
     // A lattice that is one cell deep has hoppings to itself there.
     let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
-    Ok((name, Cells::Straight(Box::new(argument)), buffers))
+    Ok((name, CellsLaunch::Straight(Box::new(argument)), buffers))
 }
 
 fn general_argument(
@@ -262,7 +262,7 @@ fn general_argument(
     stencil: &Stencil,
     classes: &Classes,
     diagonal: u64,
-) -> Result<(&'static str, Cells, Vec<Buffer>)> {
+) -> Result<(&'static str, CellsLaunch, Vec<CardBuffer>)> {
     let fixed = |numbers: &[usize]| {
         let mut out = [0u32; MOST_DIRECTIONS];
         out.iter_mut().zip(numbers).for_each(|(o, &n)| *o = n as u32);
@@ -302,11 +302,11 @@ fn general_argument(
     values[..bytes.len()].copy_from_slice(&bytes);
     let mut buffers = vec![of_class, start, entries, plain, distances, on_site];
     let mut blocks = None;
-    if let Some((argument, more)) = Blocks::of(card, stencil, classes, diagonal)? {
+    if let Some((argument, more)) = BlocksArgument::of(card, stencil, classes, diagonal)? {
         blocks = Some(argument);
         buffers.extend(more);
     }
-    Ok(("stencil", Cells::General(Box::new(General { head, values, blocks })), buffers))
+    Ok(("stencil", CellsLaunch::General(Box::new(General { head, values, blocks })), buffers))
 }
 
 /// The hoppings of inner cells, and where they lead from cells of every combination of classes.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::driver::check;
 use super::ledger::Ledger;
 use super::pinned::Event;
-use super::sums::Growth;
+use super::sums::DotGrowth;
 use super::{Cuda, RESIDENT, THREADS, arguments, buffer, unique, wilson};
 use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
 use crate::backend::{BlockVector, Kernel, Rows, Update};
@@ -22,15 +22,15 @@ struct CudaPort {
     gpu: Cuda,
     shape: VectorShape,
     /// Numbers of the rows sent, neighbour after neighbour, and how many each gets.
-    sent: Buffer,
+    sent: CardBuffer,
     sends: Vec<usize>,
     /// The rows sent and those brought in, as they travel.
-    leaving: Buffer,
-    arriving: Buffer,
+    leaving: CardBuffer,
+    arriving: CardBuffer,
     receives: Vec<usize>,
     /// The rows brought in as a block, the boundary's numbers, and what it grows by.
     rows: BlockVector,
-    boundary: Buffer,
+    boundary: CardBuffer,
     change: BlockVector,
     ledger: Ledger,
     copies: Stream,
@@ -216,7 +216,7 @@ impl Port for CudaPort {
         let width = lanes.next_power_of_two().min(THREADS);
         let high = u64::from(THREADS / width);
         let blocks = rows.div_ceil(high).clamp(1, u64::from(card.processors * RESIDENT)) as u32;
-        let growth = Growth::new(card, v.is_some(), blocks, lanes as usize)?;
+        let growth = DotGrowth::new(card, v.is_some(), blocks, lanes as usize)?;
         let (list, d, y) = (self.boundary.address, buffer(&self.change)?.address, unique(card, w)?.address);
         let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
         let to = growth.address();

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::passage::Passage;
-use super::sums::Growth;
+use super::sums::DotGrowth;
 use super::{RESIDENT, arguments, buffer, unique};
 use crate::backend::BlockVector;
 use crate::backend::exchange::{HALF, Later, Link, VectorShape};
-use crate::backend::matrix::wilson::{Face, Sites, WilsonSpec};
+use crate::backend::matrix::wilson::{Face, SiteParity, WilsonSpec};
 use crate::error::{Error, Result};
 
 /// Two in each direction.
@@ -54,7 +54,7 @@ pub(super) struct FacesLink {
     card: Arc<Card>,
     shape: VectorShape,
     /// The operator's; it must not go while this is used.
-    links: Arc<Buffer>,
+    links: Arc<CardBuffer>,
     gamma5: bool,
     passage: Passage,
     /// What does not change from pass to pass.
@@ -65,11 +65,11 @@ pub(super) struct FacesLink {
 }
 
 /// Numbers of the kernels for the sites of a product.
-pub(super) fn parity(sites: Sites) -> u32 {
+pub(super) fn parity(sites: SiteParity) -> u32 {
     match sites {
-        Sites::All => 0,
-        Sites::Even => 1,
-        Sites::Odd => 2,
+        SiteParity::All => 0,
+        SiteParity::Even => 1,
+        SiteParity::Odd => 2,
     }
 }
 
@@ -77,14 +77,14 @@ pub(super) fn parity(sites: Sites) -> u32 {
 /// that follow each other on the face one is among them.
 fn halved(spec: &WilsonSpec, face: &Face) -> bool {
     let along = usize::from(face.direction == 0);
-    spec.sites != Sites::All && face.alternates && spec.dims()[along].is_multiple_of(2)
+    spec.sites != SiteParity::All && face.alternates && spec.dims()[along].is_multiple_of(2)
 }
 
 /// The end of a box with these faces: the lower and the upper one of every direction that is cut.
 pub(super) fn link(
     card: &Arc<Card>,
     spec: &WilsonSpec,
-    links: Arc<Buffer>,
+    links: Arc<CardBuffer>,
     faces: &[Face],
     shape: VectorShape,
 ) -> Result<Box<dyn Link>> {
@@ -202,7 +202,7 @@ impl Link for FacesLink {
             argument.spinors[k] = came + before as u64;
         }
         let (blocks, columns) = (self.blocks(), self.shape.columns);
-        let growth = Growth::new(&self.card, v.is_some(), blocks.0, columns)?;
+        let growth = DotGrowth::new(&self.card, v.is_some(), blocks.0, columns)?;
         argument.sums = growth.address();
         // Who changes the vector next waits for what leaves; and see the kernel.
         self.passage.wait()?;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A handle of the driver for memory of another process; zeros where there is none.
-pub(super) type Handle = [u64; 8];
+pub(super) type MemoryHandle = [u64; 8];
 
 /// What is not in use, by size, and memory of other processes that was opened, by its handle.
 #[derive(Default)]
 pub(super) struct Landings {
     free: Mutex<BTreeMap<usize, Vec<u64>>>,
-    opened: Mutex<HashMap<Handle, u64>>,
+    opened: Mutex<HashMap<MemoryHandle, u64>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -31,11 +31,11 @@ impl Landings {
     }
 
     /// Where memory of another process was opened before.
-    pub fn opened(&self, handle: &Handle) -> Option<u64> {
+    pub fn opened(&self, handle: &MemoryHandle) -> Option<u64> {
         lock(&self.opened).get(handle).copied()
     }
 
-    pub fn remember(&self, handle: Handle, address: u64) {
+    pub fn remember(&self, handle: MemoryHandle, address: u64) {
         lock(&self.opened).insert(handle, address);
     }
 }

@@ -3,15 +3,15 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use crate::error::{Error, Result};
 
 /// Numbers of a page.
 const PAGE: usize = 1 << 17;
 
 /// A page that kernels write to.
-struct Page {
-    buffer: Buffer,
+struct LedgerPage {
+    buffer: CardBuffer,
     card: Arc<Card>,
     used: Mutex<usize>,
     /// What stood there when the first number was asked for; nothing is written after that.
@@ -20,11 +20,11 @@ struct Page {
 
 /// The page that is written to now.
 #[derive(Default)]
-pub(super) struct Ledger(Mutex<Option<Arc<Page>>>);
+pub(super) struct Ledger(Mutex<Option<Arc<LedgerPage>>>);
 
 /// Numbers on a page.
 pub(super) struct Booking {
-    page: Arc<Page>,
+    page: Arc<LedgerPage>,
     first: usize,
     count: usize,
 }
@@ -55,7 +55,7 @@ impl Ledger {
         let buffer = card.allocate(8 * count.max(PAGE))?;
         queue(buffer.address)?;
         let (used, read) = (Mutex::new(count), OnceLock::new());
-        let page = Arc::new(Page { buffer, card: card.clone(), used, read });
+        let page = Arc::new(LedgerPage { buffer, card: card.clone(), used, read });
         *current = Some(page.clone());
         Ok(Booking { page, first: 0, count })
     }

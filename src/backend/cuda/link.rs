@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use cust::sys;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::exchange::stored;
 use super::ledger::Ledger;
-use super::passage::{Passage, Run};
-use super::sums::Growth;
+use super::passage::{ByteRun, Passage};
+use super::sums::DotGrowth;
 use super::{Cuda, THREADS, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::BlockVector;
 use crate::backend::exchange::{Halo, Later, Link, VectorShape};
@@ -31,7 +31,7 @@ pub(super) const ADDING: u32 = 3;
 /// `counters` is null where no kernel counts passes.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Boundary {
+struct BoundaryArgument {
     count: u64,
     rows: u64,
     start: u64,
@@ -46,9 +46,9 @@ struct Boundary {
 
 /// Where the rows that leave are written in even passes and in odd ones, and what counts passes at the neighbours: for
 /// the kernel that writes them.
-struct Ways {
-    to: Buffer,
-    numbers: Buffer,
+struct LinkTargets {
+    to: CardBuffer,
+    numbers: CardBuffer,
 }
 
 /// A GPU's end of the exchanges.
@@ -59,19 +59,19 @@ pub(super) struct CudaLink {
     row: usize,
     passage: Passage,
     /// Numbers of the rows sent, neighbour after neighbour, where each neighbour's begin, and how many there are.
-    sent: Buffer,
-    starts: Buffer,
+    sent: CardBuffer,
+    starts: CardBuffer,
     leaving: usize,
-    ways: Option<Ways>,
-    boundary: Boundary,
+    ways: Option<LinkTargets>,
+    boundary: BoundaryArgument,
     /// Lanes of the matrix a row, and those that a thread takes.
     lanes: u32,
     pack: u32,
     kernel: String,
     ledger: Ledger,
     /// Blocks of the sending kernel that have ended, and passes.
-    counters: Buffer,
-    _buffers: Vec<Buffer>,
+    counters: CardBuffer,
+    _buffers: Vec<CardBuffer>,
 }
 
 /// The end of a GPU whose boundary rows are those of `beyond`; none where the driver cannot wait for a number.
@@ -117,7 +117,7 @@ pub(super) fn link(
     ];
     let counters = card.allocate(8)?;
     card.clear(&counters)?;
-    let boundary = Boundary {
+    let boundary = BoundaryArgument {
         count: halo.boundary.len() as u64,
         rows: buffers[0].address,
         start: buffers[1].address,
@@ -156,9 +156,9 @@ pub(super) fn link(
 }
 
 /// Rows that stand together in a vector, as bytes of it; none if they are many pieces.
-fn runs(rows: &[usize], row: usize) -> Option<Vec<Run>> {
+fn runs(rows: &[usize], row: usize) -> Option<Vec<ByteRun>> {
     const MOST: usize = 4;
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<ByteRun> = Vec::new();
     for rows in rows.chunk_by(|a, b| a + 1 == *b) {
         if runs.len() == MOST {
             return None;
@@ -208,7 +208,7 @@ impl CudaLink {
         self.passage.pass = self.passage.pass.wrapping_add_signed(passes);
     }
 
-    fn ways(&self) -> Result<&Ways> {
+    fn ways(&self) -> Result<&LinkTargets> {
         self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))
     }
 
@@ -273,7 +273,8 @@ impl Link for CudaLink {
         }
         let (card, passage) = (&self.gpu.card, &self.passage);
         let places = [passage.places(false)?, passage.places(true)?].concat();
-        self.ways = Some(Ways { to: card.upload(&places)?, numbers: card.upload(passage.numbers()?)? });
+        self.ways =
+            Some(LinkTargets { to: card.upload(&places)?, numbers: card.upload(passage.numbers()?)? });
         // The other stream reads these tables.
         card.synchronize("tables of neighbours")?;
         Ok(true)
@@ -293,7 +294,7 @@ impl Link for CudaLink {
         card.enter()?;
         let y = w.map(|w| unique(card, w)).transpose()?.map_or(0, |b| b.address);
         let (lanes, blocks) = self.sums();
-        let growth = Growth::new(card, v.is_some() && y > 0, blocks, lanes as usize)?;
+        let growth = DotGrowth::new(card, v.is_some() && y > 0, blocks, lanes as usize)?;
         let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
         self.queue_add(alpha, y, x, growth.address())?;
         growth.later(card, &self.ledger, self.shape.columns)

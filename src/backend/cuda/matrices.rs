@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::blocks::Blocks;
-use super::card::{Buffer, Card};
+use super::blocks::BlocksArgument;
+use super::card::{Card, CardBuffer};
 use super::cells::{General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
@@ -40,7 +40,7 @@ const WAIT: usize = 1 << 15;
 /// The argument that all kernels of this file share; see `kernels/update.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Vectors {
+struct UpdateArgument {
     v: u64,
     w: u64,
     sums: u64,
@@ -90,7 +90,7 @@ pub(super) enum Argument {
     Dense(DenseArgument),
     Stencil(Box<General>),
     Straight(Box<Straight>),
-    Blocks(Box<Blocks>),
+    Blocks(Box<BlocksArgument>),
 }
 
 /// A matrix on the GPU.
@@ -108,7 +108,7 @@ pub(super) struct CardMatrix {
     /// Products that nobody has asked for yet.
     pub ledger: Ledger,
     /// Keeps the memory that the argument points to.
-    pub _buffers: Vec<Buffer>,
+    pub _buffers: Vec<CardBuffer>,
 }
 
 /// One way to launch the pass, for vectors of so many lanes.
@@ -148,7 +148,7 @@ impl CardMatrix {
         let lane_type = suffix(self.dtype);
         // Cells are taken whole, where packs fill what a thread reads at once.
         let whole = match &self.argument {
-            Argument::Stencil(s) if Blocks::takes(packs, pack * dtype.bytes() as u32) => s.blocks,
+            Argument::Stencil(s) if BlocksArgument::takes(packs, pack * dtype.bytes() as u32) => s.blocks,
             _ => None,
         };
         let mut argument = match whole {
@@ -169,7 +169,7 @@ impl CardMatrix {
         let bytes = lanes * dtype.bytes() as u32;
         let block = match &argument {
             Argument::Straight(_) => Straight::block(threads),
-            Argument::Blocks(_) => Blocks::block(threads),
+            Argument::Blocks(_) => BlocksArgument::block(threads),
             _ if step => order::block(pack, threads, dtype.bytes()),
             _ => THREADS,
         };
@@ -215,10 +215,10 @@ impl CardMatrix {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        sums: Option<&Buffer>,
+        sums: Option<&CardBuffer>,
         lanes: u32,
-    ) -> Result<Vectors> {
-        Ok(Vectors {
+    ) -> Result<UpdateArgument> {
+        Ok(UpdateArgument {
             v: buffer(v)?.address,
             w: unique(&self.card, w)?.address,
             sums: sums.map_or(0, |s| s.address),
@@ -230,7 +230,7 @@ impl CardMatrix {
         })
     }
 
-    fn pass(&self, launch: &Launch, vectors: Vectors) -> Result<()> {
+    fn pass(&self, launch: &Launch, vectors: UpdateArgument) -> Result<()> {
         let Launch { kernel, argument, grid, block, .. } = launch;
         let units = launch.units;
         if units == 0 {
@@ -290,7 +290,7 @@ impl CardMatrix {
         let (mut x, mut y) = (unique(&self.card, v)?.address, unique(&self.card, w)?.address);
         let mut queue = |link: &mut Option<&mut CudaLink>, count: usize| {
             (0..count).try_for_each(|step| {
-                let vectors = Vectors {
+                let vectors = UpdateArgument {
                     v: x,
                     w: y,
                     sums: sums.address + (step * each) as u64,

@@ -57,19 +57,19 @@ use crate::backend::exchange::{
 };
 use crate::backend::matrix::held::Keeper;
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
-use crate::backend::matrix::records::{Handling, Records, Turn};
+use crate::backend::matrix::records::{BasisChange, Handling, Records};
 use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, MonteCarlo, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Distribution, Kernel, Matrices, MatrixSpec, Memory, Random, Recorder,
-    Recording, Rows, Storage, Vectors, check_runs,
+    Backend, BlockVector, DenseSolver, DeviceMemory, Kernel, Matrices, MatrixSpec, Random, Recorder,
+    Recording, Rows, Storage, VectorDistribution, Vectors, check_runs,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
-use card::{Buffer, Card};
+use card::{Card, CardBuffer};
 use graph::Graph;
 
 /// Waits until nothing is being loaded beside other work; a program does so before it ends.
@@ -99,12 +99,12 @@ const LINKED_BOUND: usize = 256 << 20;
 
 /// Numbers of a block on the GPU. Clones share them until one is changed.
 #[derive(Debug, Clone)]
-pub(in crate::backend) struct DeviceBlock(Arc<Buffer>);
+pub(in crate::backend) struct DeviceBlock(Arc<CardBuffer>);
 
 #[derive(Debug, Clone)]
 pub struct Cuda {
     card: Arc<Card>,
-    solver: Arc<solver::Slot>,
+    solver: Arc<solver::SolverSlot>,
 }
 
 /// A complex number as the kernels see it.
@@ -140,7 +140,7 @@ fn suffix(dtype: DType) -> &'static str {
 }
 
 /// Real numbers in memory of a GPU as one column.
-fn reals(numbers: Buffer, count: usize) -> BlockVector {
+fn reals(numbers: CardBuffer, count: usize) -> BlockVector {
     let storage = Storage::Cuda(DeviceBlock(Arc::new(numbers)));
     BlockVector { dtype: DType::F64, rows: Rows::all(count), columns: 1, storage }
 }
@@ -155,12 +155,12 @@ impl Cuda {
     }
 
     /// Numbers of a block that lives here.
-    fn buffer<'a>(&self, v: &'a BlockVector) -> Result<&'a Buffer> {
+    fn buffer<'a>(&self, v: &'a BlockVector) -> Result<&'a CardBuffer> {
         buffer(v)
     }
 
     /// The same, to change them: what clones share is copied first.
-    fn unique<'a>(&self, v: &'a mut BlockVector) -> Result<&'a Buffer> {
+    fn unique<'a>(&self, v: &'a mut BlockVector) -> Result<&'a CardBuffer> {
         unique(&self.card, v)
     }
 
@@ -201,14 +201,14 @@ impl Cuda {
     }
 }
 
-fn buffer(v: &BlockVector) -> Result<&Buffer> {
+fn buffer(v: &BlockVector) -> Result<&CardBuffer> {
     match &v.storage {
         Storage::Cuda(block) => Ok(&block.0),
         Storage::Cpu(_) | Storage::Split(_) | Storage::Ranks(_) => Err(elsewhere()),
     }
 }
 
-fn unique<'a>(card: &Arc<Card>, v: &'a mut BlockVector) -> Result<&'a Buffer> {
+fn unique<'a>(card: &Arc<Card>, v: &'a mut BlockVector) -> Result<&'a CardBuffer> {
     let Storage::Cuda(block) = &mut v.storage else { return Err(elsewhere()) };
     if Arc::get_mut(&mut block.0).is_none() {
         block.0 = Arc::new(card.duplicate(&block.0)?);
@@ -242,9 +242,9 @@ impl Backend for Cuda {
         format!("{}, {} multiprocessors", self.card.name, self.card.processors)
     }
 
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> DeviceMemory {
         let (free, used) = self.card.memory();
-        Memory { total: self.card.total, free, used }
+        DeviceMemory { total: self.card.total, free, used }
     }
 
     fn workers(&self) -> usize {
@@ -392,7 +392,7 @@ impl Vectors for Cuda {
             return Err(Error::internal(format!("numbers {range:?} of {}", v.shape())));
         }
         let own = self.buffer(v)?;
-        let part = Buffer::lent(&self.card, own.address + 8 * range.start as u64, 8 * range.len());
+        let part = CardBuffer::lent(&self.card, own.address + 8 * range.start as u64, 8 * range.len());
         self.card.download(&part, range.len())
     }
 
@@ -453,7 +453,7 @@ impl Superblocks for Cuda {
         outer::numbers(&self.card, sums, range).map(Some)
     }
 
-    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+    fn turned(&self, turns: &[BasisChange<'_, f64>]) -> Result<Option<BlockVector>> {
         turns::turned(&self.card, turns).map(Some)
     }
 }
@@ -511,9 +511,9 @@ impl Cuda {
         random.fits(v.dtype)?;
         let (rows, columns) = (v.rows.local as u64, v.columns as u32);
         let kind: u32 = match random.distribution {
-            Distribution::Sign => SIGN,
-            Distribution::Phase => PHASE,
-            Distribution::Gaussian => GAUSSIAN,
+            VectorDistribution::Sign => SIGN,
+            VectorDistribution::Phase => PHASE,
+            VectorDistribution::Gaussian => GAUSSIAN,
         };
         let (seed, stream, start) = (random.seed, random.stream as u32, v.rows.start as u64);
         let (name, first) = (format!("fill_{}", suffix(v.dtype)), random.first_column);

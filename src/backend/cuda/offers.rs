@@ -7,7 +7,7 @@ use cust::sys;
 
 use super::card::Card;
 use super::driver::{self, SUCCESS, check};
-use super::landings::Handle;
+use super::landings::MemoryHandle;
 use crate::error::Result;
 use crate::ranks;
 
@@ -54,8 +54,8 @@ impl Landing {
         // SAFETY: a handle is written; the landing is an allocation of its own. Without a handle, neighbours in other
         // processes refuse the offer.
         let known = unsafe { sys::cuIpcGetMemHandle(&mut handle, self.address) } == SUCCESS;
-        let handle: Handle =
-            if known { bytemuck::cast(handle.reserved.map(|c| c as u8)) } else { Handle::default() };
+        let handle: MemoryHandle =
+            if known { bytemuck::cast(handle.reserved.map(|c| c as u8)) } else { MemoryHandle::default() };
         let ((machine, process), card) = (here(), self.card.place()?);
         let (context, landing) = (self.card.context() as u64, self.address);
         Ok(Offer { machine, process, context, card, landing, number, rows, half, handle })
@@ -85,7 +85,7 @@ pub(super) struct Offer {
     pub rows: u64,
     pub half: u64,
     /// The landing for other processes.
-    handle: Handle,
+    handle: MemoryHandle,
 }
 
 impl Offer {
@@ -128,7 +128,7 @@ impl Offer {
         if self.process == process {
             return Ok(card.reaches(self.context as sys::CUcontext)?.then_some(self.landing));
         }
-        if self.handle == Handle::default() {
+        if self.handle == MemoryHandle::default() {
             return Ok(None);
         }
         if let Some(address) = card.landings.opened(&self.handle) {

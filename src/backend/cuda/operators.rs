@@ -5,27 +5,27 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::places::{on_card, on_other_card};
-use super::travel::Travelling;
+use super::travel::TravellingWindows;
 use crate::backend::BlockVector;
-use crate::backend::matrix::held::Held;
-use crate::backend::matrix::records::{Factor, RecordList};
+use crate::backend::matrix::held::HeldMatrix;
+use crate::backend::matrix::records::{OperatorPiece, RecordList};
 use crate::error::Result;
 
 /// Where the operators are.
-pub(super) enum Operators {
+pub(super) enum OperatorMemory {
     /// On the GPU.
-    Resident(#[expect(dead_code, reason = "kept alive for the kernels, which have its address")] Buffer),
+    Resident(#[expect(dead_code, reason = "kept alive for the kernels, which have its address")] CardBuffer),
     /// In main memory.
-    Travelling(Mutex<Travelling>),
+    Travelling(Mutex<TravellingWindows>),
 }
 
-impl Operators {
+impl OperatorMemory {
     pub fn place(&self) -> &'static str {
         match self {
-            Operators::Resident(_) => "",
-            Operators::Travelling(_) => ", operators in main memory",
+            OperatorMemory::Resident(_) => "",
+            OperatorMemory::Travelling(_) => ", operators in main memory",
         }
     }
 }
@@ -33,11 +33,11 @@ impl Operators {
 /// Operators of a list where the kernels find them, in windows of those that are on the GPU together.
 pub(super) struct PlacedOperators {
     /// Of each operator its window, its address and its rows.
-    at: HashMap<*const Held<f64>, (usize, u64, u32)>,
+    at: HashMap<*const HeldMatrix<f64>, (usize, u64, u32)>,
     /// Blocks of operators that the card has made itself, and how many numbers of these are used.
     pub made_here: Vec<BlockVector>,
     pub here: usize,
-    pub operators: Operators,
+    pub operators: OperatorMemory,
     pub windows: Vec<Range<usize>>,
 }
 
@@ -49,9 +49,9 @@ impl PlacedOperators {
         wanted: Option<usize>,
         left: usize,
     ) -> Result<PlacedOperators> {
-        let mut at: HashMap<*const Held<f64>, (usize, u64, u32)> = HashMap::new();
+        let mut at: HashMap<*const HeldMatrix<f64>, (usize, u64, u32)> = HashMap::new();
         let (mut matrices, mut made_here, mut here) = (Vec::new(), Vec::new(), 0);
-        let size = |m: &Held<f64>| m.nrows() * m.ncols();
+        let size = |m: &HeldMatrix<f64>| m.nrows() * m.ncols();
         for m in list.matrices() {
             // Where somebody says how much room there is, all that is beyond stays in main memory.
             let known = on_card(card, m).filter(|(_, place)| !place.by_rows && wanted.is_none());
@@ -94,7 +94,7 @@ impl PlacedOperators {
     }
 
     /// Window, address and rows of a factor's operator.
-    pub fn place(&self, f: &Factor<f64>) -> (usize, u64, u32) {
+    pub fn place(&self, f: &OperatorPiece<f64>) -> (usize, u64, u32) {
         f.matrix.as_ref().and_then(|m| self.at.get(&Arc::as_ptr(m))).copied().unwrap_or_default()
     }
 
@@ -109,10 +109,10 @@ impl PlacedOperators {
 /// returns where those of even and of odd windows begin.
 fn bring(
     card: &Arc<Card>,
-    matrices: &[&Arc<Held<f64>>],
+    matrices: &[&Arc<HeldMatrix<f64>>],
     numbers: usize,
     windows: &[Range<usize>],
-) -> Result<(Operators, [u64; 2])> {
+) -> Result<(OperatorMemory, [u64; 2])> {
     if windows.len() == 1 {
         let buffer = card.allocate(8 * numbers)?;
         let (base, mut packed, mut at) = (buffer.address, Vec::new(), 0);
@@ -139,12 +139,12 @@ fn bring(
         if !coming.is_empty() {
             card.synchronize("matrices of another GPU")?;
         }
-        return Ok((Operators::Resident(buffer), [base; 2]));
+        return Ok((OperatorMemory::Resident(buffer), [base; 2]));
     }
     let longest = windows.iter().map(Range::len).max().unwrap_or(0);
     let here = matrices.iter().map(|m| m.here_alone()).collect::<Result<Vec<_>>>()?;
     let columns = here.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
-    let travelling = Travelling::new(card, columns.flat_map(|c| c.iter().copied()), numbers, longest)?;
+    let travelling = TravellingWindows::new(card, columns.flat_map(|c| c.iter().copied()), numbers, longest)?;
     let bases = travelling.places();
-    Ok((Operators::Travelling(Mutex::new(travelling)), bases))
+    Ok((OperatorMemory::Travelling(Mutex::new(travelling)), bases))
 }

@@ -203,7 +203,7 @@ pub(super) fn folded(threads: u32, lane: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::matrix::{Indices, Values};
+    use crate::backend::matrix::{Indices, MatrixValues};
 
     fn pattern(rows: usize, mut columns_of: impl FnMut(usize) -> Vec<usize>) -> Csr {
         let (mut row_start, mut columns) = (vec![0], Vec::new());
@@ -211,7 +211,7 @@ mod tests {
             columns.extend(columns_of(row).into_iter().map(|j| j as u32));
             row_start.push(columns.len());
         }
-        let values = Values::F64(vec![1.0; columns.len()]);
+        let values = MatrixValues::F64(vec![1.0; columns.len()]);
         Csr { rows, cols: rows, row_start, columns: Indices::U32(columns), values }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::driver::check;
 use super::offers::{LINE, Landing, NEVER, Offer, tell};
 use super::pinned::Event;
@@ -24,7 +24,7 @@ const SHORT: usize = 1 << 20;
 const STRAIGHT: usize = 1 << 19;
 
 /// Bytes that stand together in a vector: where they begin, and how many.
-pub(super) type Run = (u64, usize);
+pub(super) type ByteRun = (u64, usize);
 
 /// What a copy engine takes: an address, or bytes from the beginning of the vector on.
 #[derive(Clone, Copy)]
@@ -41,14 +41,14 @@ struct Transfer {
 }
 
 /// What neighbours have offered.
-struct Ways {
+struct NeighbourOffers {
     /// Where kernels write what leaves for each of them, in even passes and in odd ones.
     places: [Vec<u64>; 2],
     copies: Vec<Vec<Transfer>>,
     /// What counts passes at each of them.
     numbers: Vec<u64>,
     /// Where copies begin.
-    _leaving: Option<Buffer>,
+    _leaving: Option<CardBuffer>,
 }
 
 /// A GPU's way to its neighbours.
@@ -61,8 +61,8 @@ pub(super) struct Passage {
     pub half: usize,
     /// Bytes that leave for each neighbour, and what of it copy engines take from the vector.
     sends: Vec<usize>,
-    straight: Vec<Option<Vec<Run>>>,
-    ways: Option<Ways>,
+    straight: Vec<Option<Vec<ByteRun>>>,
+    ways: Option<NeighbourOffers>,
     copies: Stream,
     ready: Event,
     out: Event,
@@ -106,7 +106,7 @@ impl Passage {
 
     /// All that leaves for some neighbours stands together in a few runs of the vector: where it is much,
     /// nothing gathers it.
-    pub fn leave_from_vector(&mut self, runs: Vec<Option<Vec<Run>>>) {
+    pub fn leave_from_vector(&mut self, runs: Vec<Option<Vec<ByteRun>>>) {
         if self.sends.iter().sum::<usize>() > STRAIGHT {
             self.straight = runs;
         }
@@ -138,10 +138,10 @@ impl Passage {
             odd.push(landing + offer.rows + offer.half);
         }
         self.ways = Some(if self.is_short() {
-            Ways { places: [even, odd], copies: Vec::new(), numbers, _leaving: None }
+            NeighbourOffers { places: [even, odd], copies: Vec::new(), numbers, _leaving: None }
         } else {
             let gathered =
-                |(runs, bytes): (&Option<Vec<Run>>, &usize)| if runs.is_some() { 0 } else { *bytes };
+                |(runs, bytes): (&Option<Vec<ByteRun>>, &usize)| if runs.is_some() { 0 } else { *bytes };
             let leaving = self.card.allocate(self.straight.iter().zip(&self.sends).map(gathered).sum())?;
             let (mut copies, mut places, mut from) = (Vec::new(), Vec::new(), leaving.address);
             for ((&bytes, runs), to) in self.sends.iter().zip(&self.straight).zip(even.into_iter().zip(odd)) {
@@ -166,7 +166,7 @@ impl Passage {
                 }
                 copies.push(way);
             }
-            Ways { places: [places.clone(), places], copies, numbers, _leaving: Some(leaving) }
+            NeighbourOffers { places: [places.clone(), places], copies, numbers, _leaving: Some(leaving) }
         });
         Ok(true)
     }
@@ -176,7 +176,7 @@ impl Passage {
         self.sends.iter().sum::<usize>() <= SHORT && self.straight.iter().all(Option::is_none)
     }
 
-    fn ways(&self) -> Result<&Ways> {
+    fn ways(&self) -> Result<&NeighbourOffers> {
         self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))
     }
 

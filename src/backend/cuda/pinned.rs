@@ -140,14 +140,14 @@ impl Ring {
 
 /// Copies between the memory of the host and that of the GPU, through page-locked slots made when first needed.
 #[derive(Default)]
-pub(super) struct Copies {
+pub(super) struct PinnedCopies {
     small: Option<Ring>,
     large: Option<Ring>,
     answers: Option<Locked>,
 }
 
 /// The ring for copies of a size.
-fn ring(copies: &mut Copies, bytes: usize) -> Result<(&mut Ring, usize)> {
+fn ring(copies: &mut PinnedCopies, bytes: usize) -> Result<(&mut Ring, usize)> {
     let (ring, slots, size) = match bytes {
         ..=SMALL => (&mut copies.small, SMALL_SLOTS, SMALL),
         _ => (&mut copies.large, LARGE_SLOTS, LARGE),
@@ -159,7 +159,7 @@ fn ring(copies: &mut Copies, bytes: usize) -> Result<(&mut Ring, usize)> {
     Ok((ring.insert(made), size))
 }
 
-impl Copies {
+impl PinnedCopies {
     /// Queues a copy to the GPU; the host's memory may change as soon as this returns.
     pub fn up(&mut self, stream: sys::CUstream, from: &[u8], to: u64) -> Result<()> {
         let (ring, size) = ring(self, from.len())?;

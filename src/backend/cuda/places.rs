@@ -6,17 +6,17 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::{arguments, buffer, reals};
 use crate::backend::BlockVector;
-use crate::backend::matrix::held::{Composed, Held, TermSource};
+use crate::backend::matrix::held::{Composed, HeldMatrix, TermSource};
 use crate::error::{Error, Result};
 
 /// Matrices that a kernel reads, by the addresses that they have on the card.
 pub(super) struct CardMatrices {
     #[expect(dead_code, reason = "kept alive for the kernels, which have their addresses")]
-    kept: (Option<Buffer>, Vec<BlockVector>),
-    places: HashMap<*const Held<f64>, MatrixAddress>,
+    kept: (Option<CardBuffer>, Vec<BlockVector>),
+    places: HashMap<*const HeldMatrix<f64>, MatrixAddress>,
 }
 
 /// The address of the first number, and whether they stand row by row.
@@ -27,14 +27,14 @@ pub(super) struct MatrixAddress {
 }
 
 /// A matrix that this card has.
-pub(super) fn on_card(card: &Arc<Card>, m: &Held<f64>) -> Option<(BlockVector, MatrixAddress)> {
+pub(super) fn on_card(card: &Arc<Card>, m: &HeldMatrix<f64>) -> Option<(BlockVector, MatrixAddress)> {
     let (block, first, by_rows) = m.there()?;
     let address = buffer(&block).ok().filter(|own| own.is_on(card))?.address + 8 * first as u64;
     Some((block, MatrixAddress { address, by_rows }))
 }
 
 /// A matrix that another card has, which this one reaches, column by column: its numbers there, which are complete.
-pub(super) fn on_other_card(card: &Arc<Card>, m: &Held<f64>) -> Result<Option<(BlockVector, u64)>> {
+pub(super) fn on_other_card(card: &Arc<Card>, m: &HeldMatrix<f64>) -> Result<Option<(BlockVector, u64)>> {
     let Some((block, first, false)) = m.there() else { return Ok(None) };
     let Ok(numbers) = buffer(&block) else { return Ok(None) };
     let (there, address) = (numbers.card(), numbers.address + 8 * first as u64);
@@ -50,10 +50,10 @@ impl CardMatrices {
     /// the others brought so.
     pub fn of<'a>(
         card: &Arc<Card>,
-        matrices: impl Iterator<Item = &'a Held<f64>>,
+        matrices: impl Iterator<Item = &'a HeldMatrix<f64>>,
         by_rows: bool,
     ) -> Result<CardMatrices> {
-        let mut distinct: Vec<&Held<f64>> = matrices.collect();
+        let mut distinct: Vec<&HeldMatrix<f64>> = matrices.collect();
         distinct.sort_by_key(|m| std::ptr::from_ref(*m));
         distinct.dedup_by_key(|m| std::ptr::from_ref(*m));
         let (mut places, mut kept, mut missing) = (HashMap::new(), Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ impl CardMatrices {
         if missing.is_empty() {
             return Ok(CardMatrices { kept: (None, kept), places });
         }
-        let size = |m: &Held<f64>| m.nrows() * m.ncols();
+        let size = |m: &HeldMatrix<f64>| m.nrows() * m.ncols();
         let numbers = card.allocate(8 * missing.iter().map(|m| size(m)).sum::<usize>())?;
         let mut at = 0;
         for held in missing {
@@ -95,7 +95,7 @@ impl CardMatrices {
     }
 
     /// Where one of them is.
-    pub fn at(&self, m: &Held<f64>) -> Result<MatrixAddress> {
+    pub fn at(&self, m: &HeldMatrix<f64>) -> Result<MatrixAddress> {
         let known = self.places.get(&std::ptr::from_ref(m)).copied();
         known.ok_or_else(|| Error::internal("a matrix that was not brought to the card"))
     }

@@ -10,13 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::{Pod, Zeroable};
 use cust::stream::{Stream, StreamFlags};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::driver::failure;
-use super::operators::{Operators, PlacedOperators};
+use super::operators::{OperatorMemory, PlacedOperators};
 use super::pinned::Event;
 use super::places::Tile;
 use super::{algebra, arguments, buffer, unique};
-use crate::backend::matrix::records::{Factor, Handling, Piece, Record, RecordList, Records, Schedule};
+use crate::backend::matrix::records::{
+    Handling, OperatorPiece, PanelRectangle, ProductRecord, RecordList, Records, Schedule,
+};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -53,9 +55,9 @@ pub(super) struct Step {
 }
 
 /// The tiles of a pass and their records on the GPU.
-pub(super) struct Pass {
-    pub tiles: Buffer,
-    pub steps: Buffer,
+pub(super) struct TilePass {
+    pub tiles: CardBuffer,
+    pub steps: CardBuffer,
     /// The tiles of each launch.
     launches: Vec<Range<u32>>,
 }
@@ -76,25 +78,25 @@ impl Fork {
 }
 
 /// Operators that are on the GPU together, and what is launched while they are.
-struct Window {
+struct OperatorWindow {
     /// Their numbers, among those of all.
     numbers: Range<usize>,
-    first: Option<Pass>,
-    second: Option<Pass>,
+    first: Option<TilePass>,
+    second: Option<TilePass>,
 }
 
 /// A prepared list of real records.
-struct PreparedRecords {
+struct CudaRecords {
     card: Arc<Card>,
     list: Arc<RecordList<f64>>,
     /// Rows of a product that are computed: all, or some.
     rows: usize,
-    operators: Operators,
+    operators: OperatorMemory,
     /// Blocks of operators that the card has made itself.
     _made_here: Vec<BlockVector>,
-    windows: Vec<Window>,
+    windows: Vec<OperatorWindow>,
     fork: Option<Mutex<Fork>>,
-    inner: Buffer,
+    inner: CardBuffer,
     bytes: usize,
 }
 
@@ -105,7 +107,7 @@ pub(super) struct TilePlan {
     steps: Vec<Step>,
 }
 
-impl Pass {
+impl TilePass {
     /// How many tiles there are.
     pub fn count(&self) -> u32 {
         self.launches.last().map_or(0, |last| last.end)
@@ -118,7 +120,7 @@ impl TilePlan {
     }
 
     /// Queues the products of matrices and of `inner`, of which no step reads a vector.
-    pub fn multiply(self, card: &Arc<Card>, inner: &Buffer, out: &Buffer) -> Result<()> {
+    pub fn multiply(self, card: &Arc<Card>, inner: &CardBuffer, out: &CardBuffer) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
@@ -155,7 +157,7 @@ impl TilePlan {
     }
 
     /// Brings all to the GPU, the longest tiles of a launch first.
-    pub fn upload(mut self, card: &Arc<Card>, schedule: Schedule) -> Result<Pass> {
+    pub fn upload(mut self, card: &Arc<Card>, schedule: Schedule) -> Result<TilePass> {
         let block = |tile: &Tile| if schedule == Schedule::Together { 0 } else { tile.out };
         self.tiles.sort_by_key(|(work, tile)| (block(tile), std::cmp::Reverse(*work)));
         let tiles: Vec<Tile> = self.tiles.iter().map(|t| t.1).collect();
@@ -167,7 +169,7 @@ impl TilePlan {
             start..end
         });
         let launches = launches.collect();
-        Ok(Pass { tiles: card.upload(&tiles)?, steps: card.upload(&self.steps)?, launches })
+        Ok(TilePass { tiles: card.upload(&tiles)?, steps: card.upload(&self.steps)?, launches })
     }
 }
 
@@ -177,7 +179,7 @@ pub(super) fn prepare(card: &Arc<Card>, records: Records, handling: Handling) ->
     match records {
         Records::Real(list) => {
             let all = list.pieces(&(0..list.dim));
-            Ok(Arc::new(PreparedRecords::new(card, list, &all, handling)?))
+            Ok(Arc::new(CudaRecords::new(card, list, &all, handling)?))
         }
         Records::Complex(list) => {
             let all = list.pieces(&(0..list.dim));
@@ -197,7 +199,7 @@ pub(super) fn prepare_rows(
         Records::Real(list) => {
             let pieces = list.pieces(&rows);
             let part = Arc::new(list.writing(&pieces));
-            Ok(Arc::new(PreparedRecords::new(card, part, &pieces, handling)?))
+            Ok(Arc::new(CudaRecords::new(card, part, &pieces, handling)?))
         }
         Records::Complex(list) => {
             let pieces = list.pieces(&rows);
@@ -209,7 +211,7 @@ pub(super) fn prepare_rows(
 
 /// What the kernels walk, window by window: in the first pass products that a second one reads from `inner`, in the
 /// second pass all the rest.
-struct Tiles<'a> {
+struct TileWindows<'a> {
     list: &'a RecordList<f64>,
     first: Vec<TilePlan>,
     second: Vec<TilePlan>,
@@ -223,21 +225,21 @@ fn behind(place: usize, first: usize) -> u32 {
     place.wrapping_sub(first) as u32
 }
 
-impl<'a> Tiles<'a> {
-    fn new(list: &'a RecordList<f64>, windows: usize) -> Tiles<'a> {
+impl<'a> TileWindows<'a> {
+    fn new(list: &'a RecordList<f64>, windows: usize) -> TileWindows<'a> {
         let plans = || (0..windows).map(|_| TilePlan::default()).collect();
-        Tiles { list, first: plans(), second: plans(), inner: 0, offset: 0 }
+        TileWindows { list, first: plans(), second: plans(), inner: 0, offset: 0 }
     }
 
     /// Adds a piece of the result.
-    fn add(&mut self, placed: &PlacedOperators, piece: &Piece) {
+    fn add(&mut self, placed: &PlacedOperators, piece: &PanelRectangle) {
         let mut steps = Vec::new();
         for record in &self.list.records[piece.panel] {
             match record {
-                Record::Single { source, left, right } => {
+                ProductRecord::Single { source, left, right } => {
                     steps.extend(self.single(placed, piece, *source, [left, right]));
                 }
-                Record::Double { source, left, right } => {
+                ProductRecord::Double { source, left, right } => {
                     self.double(placed, piece, *source, [left, right], &mut steps);
                 }
             }
@@ -250,9 +252,9 @@ impl<'a> Tiles<'a> {
     fn single(
         &self,
         placed: &PlacedOperators,
-        piece: &Piece,
+        piece: &PanelRectangle,
         source: usize,
-        [left, right]: [&Factor<f64>; 2],
+        [left, right]: [&OperatorPiece<f64>; 2],
     ) -> Option<(usize, Step)> {
         if !piece.meets_rows(left) || !piece.meets_columns(right) {
             return None;
@@ -305,9 +307,9 @@ impl<'a> Tiles<'a> {
     fn double(
         &mut self,
         placed: &PlacedOperators,
-        piece: &Piece,
+        piece: &PanelRectangle,
         source: usize,
-        [left, right]: [&[Factor<f64>]; 2],
+        [left, right]: [&[OperatorPiece<f64>]; 2],
         steps: &mut Vec<(usize, Step)>,
     ) {
         let from = self.list.panels[source];
@@ -355,26 +357,26 @@ impl<'a> Tiles<'a> {
     }
 }
 
-impl PreparedRecords {
+impl CudaRecords {
     fn new(
         card: &Arc<Card>,
         list: Arc<RecordList<f64>>,
-        pieces: &[Piece],
+        pieces: &[PanelRectangle],
         handling: Handling,
-    ) -> Result<PreparedRecords> {
+    ) -> Result<CudaRecords> {
         let placed = PlacedOperators::new(card, &list, handling.room, 8 * VECTORS * list.dim)?;
-        let mut tiles = Tiles::new(&list, placed.windows.len());
+        let mut tiles = TileWindows::new(&list, placed.windows.len());
         pieces.iter().for_each(|piece| tiles.add(&placed, piece));
         let held = placed.held();
-        let upload = |plan: TilePlan| -> Result<Option<Pass>> {
+        let upload = |plan: TilePlan| -> Result<Option<TilePass>> {
             if plan.is_empty() { Ok(None) } else { plan.upload(card, handling.schedule).map(Some) }
         };
         let windows = placed.windows.into_iter().zip(tiles.first.into_iter().zip(tiles.second)).map(
             |(numbers, (first, second))| {
-                Ok(Window { numbers, first: upload(first)?, second: upload(second)? })
+                Ok(OperatorWindow { numbers, first: upload(first)?, second: upload(second)? })
             },
         );
-        Ok(PreparedRecords {
+        Ok(CudaRecords {
             card: card.clone(),
             operators: placed.operators,
             _made_here: placed.made_here,
@@ -411,7 +413,7 @@ impl PreparedRecords {
     /// The launches of all windows, each adding to what those before it have left.
     fn passes(
         &self,
-        of: impl Fn(&Window) -> &Option<Pass>,
+        of: impl Fn(&OperatorWindow) -> &Option<TilePass>,
         c: Update,
         (v, from): (u64, u32),
         lanes: u32,
@@ -421,8 +423,8 @@ impl PreparedRecords {
         for (k, window) in self.windows.iter().enumerate() {
             let Some(pass) = of(window) else { continue };
             let travelling = match &self.operators {
-                Operators::Resident(_) => None,
-                Operators::Travelling(all) => Some(all.lock().unwrap_or_else(PoisonError::into_inner)),
+                OperatorMemory::Resident(_) => None,
+                OperatorMemory::Travelling(all) => Some(all.lock().unwrap_or_else(PoisonError::into_inner)),
             };
             if let Some(all) = &travelling {
                 all.send(&self.card, k, &window.numbers)?;
@@ -484,7 +486,7 @@ fn lanes(v: &BlockVector) -> Result<u32> {
     u32::try_from(v.columns() * parts).map_err(|_| Error::input("too many columns"))
 }
 
-impl Kernel for PreparedRecords {
+impl Kernel for CudaRecords {
     fn shape(&self) -> KernelShape {
         KernelShape { rows: Rows::all(self.rows), cols: self.list.dim, dtype: DType::F64 }
     }
@@ -512,8 +514,8 @@ impl Kernel for PreparedRecords {
 
 /// A prepared list of complex records, H = R + i I.
 struct Complex {
-    real: PreparedRecords,
-    imaginary: PreparedRecords,
+    real: CudaRecords,
+    imaginary: CudaRecords,
     list: Arc<RecordList<C64>>,
 }
 
@@ -521,11 +523,11 @@ impl Complex {
     fn new(
         card: &Arc<Card>,
         list: Arc<RecordList<C64>>,
-        pieces: &[Piece],
+        pieces: &[PanelRectangle],
         handling: Handling,
     ) -> Result<Complex> {
         let half = Handling { room: handling.room.map(|room| room / 2), ..handling };
-        let parts = list.parts()?.map(|part| PreparedRecords::new(card, Arc::new(part), pieces, half));
+        let parts = list.parts()?.map(|part| CudaRecords::new(card, Arc::new(part), pieces, half));
         let [real, imaginary] = parts;
         Ok(Complex { real: real?, imaginary: imaginary?, list })
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments;
-use super::card::{Card, Sides};
+use super::card::{Card, ChipSides};
 use crate::error::Result;
 
 /// Multiprocessors that are told apart.
@@ -18,7 +18,7 @@ const STRIDE: u32 = 1056;
 const ALIKE: f64 = 0.5;
 
 /// The side of the chip that each multiprocessor is on, found once for each GPU.
-pub(super) fn of(card: &Arc<Card>) -> Result<Sides> {
+pub(super) fn of(card: &Arc<Card>) -> Result<ChipSides> {
     if let Some(known) = card.sides.get() {
         return Ok(*known);
     }
@@ -27,7 +27,7 @@ pub(super) fn of(card: &Arc<Card>) -> Result<Sides> {
 }
 
 /// Finds the sides by some thousand additions.
-fn find(card: &Arc<Card>) -> Result<Sides> {
+fn find(card: &Arc<Card>) -> Result<ChipSides> {
     let at = card.upload(&vec![0u32; ADDRESSES * STRIDE as usize])?;
     let out = card.upload(&vec![u32::MAX; MOST * ADDRESSES])?;
     let (from, stride, count, to) = (at.address, STRIDE, ADDRESSES as u32, out.address);
@@ -38,7 +38,7 @@ fn find(card: &Arc<Card>) -> Result<Sides> {
 }
 
 /// The sides by latencies, a row of addresses for each multiprocessor; rows of the largest number were not measured.
-fn sides(latencies: &[u32]) -> Sides {
+fn sides(latencies: &[u32]) -> ChipSides {
     let rows: Vec<Option<Vec<f64>>> = latencies
         .chunks(ADDRESSES)
         .map(|row| (!row.contains(&u32::MAX)).then(|| row.iter().map(|&x| f64::from(x)).collect()))

@@ -30,7 +30,7 @@ const REAL: c_int = 1;
 const COMPLEX: c_int = 5;
 
 /// A handle or parameters of the library.
-type Handle = *mut c_void;
+type LibraryHandle = *mut c_void;
 
 macro_rules! functions {
     ($($field:ident = $name:ident($($arg:ty),*);)*) => {
@@ -51,16 +51,16 @@ macro_rules! functions {
 }
 
 functions! {
-    create = cusolverDnCreate(*mut Handle);
-    set_stream = cusolverDnSetStream(Handle, sys::CUstream);
-    create_params = cusolverDnCreateParams(*mut Handle);
-    destroy = cusolverDnDestroy(Handle);
-    destroy_params = cusolverDnDestroyParams(Handle);
+    create = cusolverDnCreate(*mut LibraryHandle);
+    set_stream = cusolverDnSetStream(LibraryHandle, sys::CUstream);
+    create_params = cusolverDnCreateParams(*mut LibraryHandle);
+    destroy = cusolverDnDestroy(LibraryHandle);
+    destroy_params = cusolverDnDestroyParams(LibraryHandle);
     room = cusolverDnXsyevd_bufferSize(
-        Handle, Handle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, *mut usize, *mut usize
+        LibraryHandle, LibraryHandle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, *mut usize, *mut usize
     );
     solve = cusolverDnXsyevd(
-        Handle, Handle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, u64, usize, *mut c_void, usize, u64
+        LibraryHandle, LibraryHandle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, u64, usize, *mut c_void, usize, u64
     );
 }
 
@@ -75,11 +75,11 @@ struct Solver {
     card: Arc<Card>,
     stream: Stream,
     functions: Functions,
-    handle: Handle,
-    params: Handle,
+    handle: LibraryHandle,
+    params: LibraryHandle,
     /// What the trial has used. Freeing it would wait for all work on the GPU,
     /// which may wait for others' work in its turn.
-    trial: Vec<Trial>,
+    trial: Vec<FreshMemory>,
 }
 
 // SAFETY: a handle may be used from any thread, by one at a time, which the lock around it sees to.
@@ -97,13 +97,13 @@ fn done(status: c_int) -> Result<()> {
 type Solvers = [OnceLock<Option<Mutex<Solver>>>; SIDE_BY_SIDE];
 
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct SolverSlot {
     solvers: Arc<Solvers>,
     /// Whether somebody has begun to look for them.
     expected: AtomicBool,
 }
 
-impl Drop for Slot {
+impl Drop for SolverSlot {
     fn drop(&mut self) {
         settle();
     }
@@ -139,18 +139,18 @@ impl Drop for Looking {
 }
 
 /// Memory for a trial, which nobody else has used.
-struct Trial(u64);
+struct FreshMemory(u64);
 
-impl Trial {
-    fn new(bytes: usize) -> Result<Trial> {
+impl FreshMemory {
+    fn new(bytes: usize) -> Result<FreshMemory> {
         let mut address = 0;
         // SAFETY: an address is written.
         check("memory on the GPU", unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) })?;
-        Ok(Trial(address))
+        Ok(FreshMemory(address))
     }
 }
 
-impl Drop for Trial {
+impl Drop for FreshMemory {
     fn drop(&mut self) {
         // SAFETY: nobody else has it. A failure leaves it with the driver.
         let _ = unsafe { sys::cuMemFree_v2(self.0) };
@@ -189,7 +189,7 @@ impl Solver {
 
     /// The address of memory for the trial.
     fn for_trial(&mut self, bytes: usize) -> Result<u64> {
-        let memory = Trial::new(bytes)?;
+        let memory = FreshMemory::new(bytes)?;
         let address = memory.0;
         self.trial.push(memory);
         Ok(address)
@@ -269,7 +269,7 @@ impl Drop for Solver {
     }
 }
 
-impl std::fmt::Debug for Slot {
+impl std::fmt::Debug for SolverSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.solvers[0].get() {
             None => "not asked for",

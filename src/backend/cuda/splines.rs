@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::{RESIDENT, THREADS, arguments};
 use crate::backend::splines::{Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines};
 use crate::error::{Error, Result};
@@ -30,18 +30,18 @@ const ASSIGNMENTS: [&str; 5] =
     ["particle by particle", "a thread a term", "a thread an orbital", "unsorted", "half a tile a warp"];
 
 /// A real that tables are made of.
-trait Lane: Real + Pod {
+trait CudaTableReal: Real + Pod {
     const NAME: &'static str;
     /// Orbitals of a tile.
     const TILE: usize;
 }
 
-impl Lane for f32 {
+impl CudaTableReal for f32 {
     const NAME: &'static str = "f32";
     const TILE: usize = SINGLE_TILE;
 }
 
-impl Lane for f64 {
+impl CudaTableReal for f64 {
     const NAME: &'static str = "f64";
     const TILE: usize = DOUBLE_TILE;
 }
@@ -56,7 +56,7 @@ struct TableGrid<F> {
     scaled: [[F; 3]; 3],
 }
 
-impl<F: Lane> TableGrid<F> {
+impl<F: CudaTableReal> TableGrid<F> {
     fn new(shape: &SplineShape) -> Self {
         let (g, scaled) = (shape.metric(), shape.scaled());
         TableGrid {
@@ -70,7 +70,7 @@ impl<F: Lane> TableGrid<F> {
 
 /// An electron as the kernels see it; only its size matters here.
 #[repr(C)]
-struct Record<F> {
+struct PointArgument<F> {
     beyond: [F; 3],
     cell: [u32; 3],
     index: u32,
@@ -79,7 +79,7 @@ struct Record<F> {
 /// As many doubles as the kernel takes by value.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Inverse([f64; 9]);
+struct InverseArgument([f64; 9]);
 
 /// A table of splines on a GPU.
 #[derive(Clone)]
@@ -87,7 +87,7 @@ struct CudaTable<F> {
     card: Arc<Card>,
     shape: SplineShape,
     own: TableGrid<F>,
-    table: Arc<Buffer>,
+    table: Arc<CardBuffer>,
     tiles: u32,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn prepare(card: &Arc<Card>, table: &SplineTable) -> Result<Arc<dyn S
     }
 }
 
-impl<F: Lane> CudaTable<F> {
+impl<F: CudaTableReal> CudaTable<F> {
     fn new(card: &Arc<Card>, table: &Coefficients<F>) -> Result<Self> {
         let shape = *table.shape();
         let [nx, ny, nz] = shape.grid;
@@ -174,19 +174,19 @@ impl<F: Lane> CudaTable<F> {
         })
     }
 
-    fn place(&self, points: &[[f64; 3]]) -> Result<Batch<F>> {
+    fn place(&self, points: &[[f64; 3]]) -> Result<CudaBatch<F>> {
         let mut batch = self.room(points.len(), 1)?;
         batch.points = self.card.upload(points)?;
         Ok(batch)
     }
 
     /// Room for points that are to come.
-    fn room(&self, n: usize, planes: usize) -> Result<Batch<F>> {
+    fn room(&self, n: usize, planes: usize) -> Result<CudaBatch<F>> {
         let count = u32::try_from(n).ok().filter(|n| *n < 1 << 30);
         let count = count.ok_or_else(|| Error::memory(format!("{n} points at once")))?;
         let bins: usize = self.shape.grid.iter().map(|n| n.div_ceil(EDGE)).product();
-        let record = size_of::<Record<F>>();
-        Ok(Batch {
+        let record = size_of::<PointArgument<F>>();
+        Ok(CudaBatch {
             owner: self.clone(),
             count,
             points: self.card.allocate(n * 24)?,
@@ -202,20 +202,20 @@ impl<F: Lane> CudaTable<F> {
 }
 
 /// Electrons on the device, and what was computed there.
-struct Batch<F> {
+struct CudaBatch<F> {
     owner: CudaTable<F>,
     count: u32,
-    points: Buffer,
-    records: Buffer,
-    sorted: Buffer,
-    ranks: Buffer,
-    bins: Buffer,
+    points: CardBuffer,
+    records: CardBuffer,
+    sorted: CardBuffer,
+    ranks: CardBuffer,
+    bins: CardBuffer,
     bin_count: u32,
-    out: Buffer,
+    out: CardBuffer,
     planes: usize,
 }
 
-impl<F: Lane> Batch<F> {
+impl<F: CudaTableReal> CudaBatch<F> {
     fn card(&self) -> &Arc<Card> {
         &self.owner.card
     }
@@ -228,7 +228,7 @@ impl<F: Lane> Batch<F> {
     fn locate(&self) -> Result<()> {
         self.card().clear(&self.bins)?;
         let shape = &self.owner.shape;
-        let inverse = Inverse(bytemuck::cast(shape.inverse));
+        let inverse = InverseArgument(bytemuck::cast(shape.inverse));
         let [nx, ny, nz] = self.owner.own.n;
         let (points, records, ranks) = (self.points.address, self.records.address, self.ranks.address);
         let (count, bins) = (self.count, self.bins.address);
@@ -281,7 +281,7 @@ impl<F: Lane> Batch<F> {
     }
 }
 
-impl<F: Lane> SplineBatch for Batch<F> {
+impl<F: CudaTableReal> SplineBatch for CudaBatch<F> {
     fn values(&mut self) -> Result<()> {
         self.run("values", 1)
     }
@@ -345,7 +345,7 @@ impl<F: Lane> SplineBatch for Batch<F> {
     }
 }
 
-impl<F: Lane> Evaluation for Batch<F> {
+impl<F: CudaTableReal> Evaluation for CudaBatch<F> {
     fn name(&self) -> &'static str {
         F::NAME
     }
@@ -376,16 +376,16 @@ impl<F: Lane> Evaluation for Batch<F> {
     }
 
     fn locate(&self) -> Result<()> {
-        Batch::locate(self)
+        CudaBatch::locate(self)
     }
 
     fn values_of(&self, first: u32, count: u32) -> Result<()> {
-        let records = self.records.address + u64::from(first) * size_of::<Record<F>>() as u64;
+        let records = self.records.address + u64::from(first) * size_of::<PointArgument<F>>() as u64;
         self.launch("values", records, count, 1)
     }
 }
 
-impl<F: Lane> Splines for CudaTable<F> {
+impl<F: CudaTableReal> Splines for CudaTable<F> {
     fn shape(&self) -> &SplineShape {
         &self.shape
     }

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::{THREADS, arguments};
 use crate::backend::Dots;
@@ -12,7 +12,7 @@ use crate::backend::exchange::Later;
 use crate::error::{Error, Result};
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
-pub(super) fn reduced(card: &Arc<Card>, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
+pub(super) fn reduced(card: &Arc<Card>, sums: &CardBuffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
     card.answer(count, |out| reduce(card, sums, (blocks, 1), count, out))
 }
 
@@ -20,7 +20,7 @@ pub(super) fn reduced(card: &Arc<Card>, sums: &Buffer, blocks: u32, count: usize
 /// they are written to an address with room for all groups that the GPU reaches.
 pub(super) fn reduce(
     card: &Card,
-    sums: &Buffer,
+    sums: &CardBuffer,
     (blocks, groups): (u32, u32),
     count: usize,
     out: u64,
@@ -35,18 +35,18 @@ pub(super) fn reduce(
 }
 
 /// What `Re <w|v>` grows by where a kernel adds to w: a number of each block and lane, if somebody wants to know.
-pub(super) struct Growth {
-    sums: Option<Buffer>,
+pub(super) struct DotGrowth {
+    sums: Option<CardBuffer>,
     blocks: u32,
     lanes: usize,
 }
 
-impl Growth {
+impl DotGrowth {
     /// Room for the numbers of a launch of so many blocks; none unless `wanted`.
-    pub fn new(card: &Arc<Card>, wanted: bool, blocks: u32, lanes: usize) -> Result<Growth> {
+    pub fn new(card: &Arc<Card>, wanted: bool, blocks: u32, lanes: usize) -> Result<DotGrowth> {
         let room = || card.allocate(8 * blocks as usize * lanes);
         let sums = if wanted && lanes > 0 { Some(room()?) } else { None };
-        Ok(Growth { sums, blocks, lanes })
+        Ok(DotGrowth { sums, blocks, lanes })
     }
 
     /// Where the kernel writes them; zero if nobody wants to know.
@@ -56,7 +56,7 @@ impl Growth {
 
     /// Queues adding them up, after the kernel, for each of so many columns.
     pub fn later(self, card: &Arc<Card>, ledger: &Ledger, columns: usize) -> Result<Option<Later>> {
-        let Growth { sums: Some(sums), blocks, lanes } = self else { return Ok(None) };
+        let DotGrowth { sums: Some(sums), blocks, lanes } = self else { return Ok(None) };
         let entry = ledger.enter(card, lanes, |out| reduce(card, &sums, (blocks, 1), lanes, out))?;
         // Real and imaginary parts are lanes of their own.
         let each = lanes / columns;

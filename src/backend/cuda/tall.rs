@@ -92,11 +92,11 @@ pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut Bl
 /// Addresses of single columns; those after the last are never read.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct List([u64; LISTED]);
+struct ListArgument([u64; LISTED]);
 
-impl List {
-    fn of(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Result<List> {
-        let mut list = List::zeroed();
+impl ListArgument {
+    fn of(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Result<ListArgument> {
+        let mut list = ListArgument::zeroed();
         for (to, x) in list.0.iter_mut().zip(x) {
             conformal("product of single columns", x, y)?;
             *to = gpu.buffer(x)?.address;
@@ -112,7 +112,7 @@ impl Lists for Cuda {
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         let mut all = Vec::with_capacity(x.len());
         for x in x.chunks(LISTED) {
-            let list = List::of(self, x, y)?;
+            let list = ListArgument::of(self, x, y)?;
             let (rows, columns) = (y.rows.local as u64, x.len() as u32);
             let kernel = format!("dots_list_{}", suffix(y.dtype));
             let groups = columns.div_ceil(TOGETHER);
@@ -143,7 +143,7 @@ impl Lists for Cuda {
             (x.chunks(LISTED).collect(), c.chunks(LISTED).collect())
         };
         for (x, c) in lists.into_iter().zip(factors) {
-            let list = List::of(self, x, y)?;
+            let list = ListArgument::of(self, x, y)?;
             let mut weights = [0u8; 16 * LISTED];
             let bytes = to_bytes(y.dtype, c);
             weights[..bytes.len()].copy_from_slice(&bytes);

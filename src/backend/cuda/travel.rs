@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::driver::check;
 use super::pinned::Event;
 use super::staging::Pinned;
@@ -15,23 +15,23 @@ use crate::backend::exchange::HostMemory;
 use crate::error::{Error, Result};
 
 /// Numbers in main memory and the two places on the GPU where windows of them arrive in turn.
-pub(super) struct Travelling {
+pub(super) struct TravellingWindows {
     host: Pinned,
-    places: [Buffer; 2],
+    places: [CardBuffer; 2],
     stream: Stream,
     /// A window has come; what is computed with it is done.
     arrived: [Event; 2],
     done: [Event; 2],
 }
 
-impl Travelling {
+impl TravellingWindows {
     /// `count` numbers, of which no window has more than `longest`.
     pub fn new(
         card: &Arc<Card>,
         numbers: impl Iterator<Item = f64>,
         count: usize,
         longest: usize,
-    ) -> Result<Travelling> {
+    ) -> Result<TravellingWindows> {
         let mut host = Pinned::new(card, 8 * count)?;
         let to = host.bytes_mut().chunks_exact_mut(8);
         to.zip(numbers).for_each(|(to, x)| to.copy_from_slice(&x.to_ne_bytes()));
@@ -41,7 +41,7 @@ impl Travelling {
         let (arrived, done) = ([Event::new()?, Event::new()?], [Event::new()?, Event::new()?]);
         // Whoever had the memory before may still be computing with it.
         done.iter().try_for_each(|event| event.record(card.stream()))?;
-        Ok(Travelling { host, places, stream, arrived, done })
+        Ok(TravellingWindows { host, places, stream, arrived, done })
     }
 
     /// Addresses of the places: window number k arrives at the one of its parity.
@@ -73,7 +73,7 @@ impl Travelling {
     }
 }
 
-impl Drop for Travelling {
+impl Drop for TravellingWindows {
     fn drop(&mut self) {
         // Copies that are queued end before their memory goes. Where that fails, so has the computation.
         self.arrived.iter().for_each(|event| drop(event.wait()));

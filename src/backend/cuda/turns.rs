@@ -10,11 +10,11 @@ use super::places::CardMatrices;
 use super::reals;
 use super::records::{INNER, MATRIX, Step, TilePlan};
 use crate::backend::BlockVector;
-use crate::backend::matrix::records::Turn;
+use crate::backend::matrix::records::BasisChange;
 use crate::error::Result;
 
 /// The numbers of all of them, in their order.
-pub(super) fn turned(card: &Arc<Card>, turns: &[Turn<'_, f64>]) -> Result<BlockVector> {
+pub(super) fn turned(card: &Arc<Card>, turns: &[BasisChange<'_, f64>]) -> Result<BlockVector> {
     let pieces = turns.iter().flat_map(|turn| turn.pieces);
     let operators = CardMatrices::of(card, pieces.filter_map(|f| f.matrix.as_deref()), false)?;
     let bases = CardMatrices::of(card, turns.iter().flat_map(|turn| [turn.rows, turn.columns]), true)?;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::{RESIDENT, THREADS, algebra, arguments, buffer, faces, sides, unique};
 use crate::backend::exchange::{Later, Link, VectorShape};
-use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, Sites, WilsonSpec, site_factors};
+use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, SiteParity, WilsonSpec, site_factors};
 use crate::backend::{
     BlockVector, Dots, Grid, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
 };
@@ -100,14 +100,14 @@ struct WilsonArgument {
 }
 
 /// The operator on the GPU.
-struct Wilson {
+struct CudaWilson {
     card: Arc<Card>,
     rows: Rows,
-    links: Arc<Buffer>,
+    links: Arc<CardBuffer>,
     spec: WilsonSpec,
     sites: u32,
     /// Where blocks of the two sides of the chip ask for their turn, and the sides; where there are enough of them.
-    turns: Option<(Buffer, [u32; 8])>,
+    turns: Option<(CardBuffer, [u32; 8])>,
     /// Products are walked to and fro: what one touched last lies in the second cache, and the next begins there.
     backwards: AtomicBool,
     ledger: Ledger,
@@ -139,7 +139,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
     };
     // The host's copy belongs to whoever made it.
     let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
-    let mut wilson = Wilson {
+    let mut wilson = CudaWilson {
         card: card.clone(),
         rows,
         links: Arc::new(links),
@@ -166,7 +166,7 @@ struct Tiling {
     whole: bool,
 }
 
-impl Wilson {
+impl CudaWilson {
     /// Blocks that run together.
     fn round(&self) -> usize {
         BLOCKS * self.card.processors as usize
@@ -283,7 +283,7 @@ impl Wilson {
     }
 }
 
-impl Kernel for Wilson {
+impl Kernel for CudaWilson {
     fn shape(&self) -> KernelShape {
         KernelShape::square(self.rows, DType::of(self.spec.single, true))
     }
@@ -318,7 +318,7 @@ impl Kernel for Wilson {
     }
 
     fn overwrites(&self) -> bool {
-        self.spec.sites == Sites::All
+        self.spec.sites == SiteParity::All
     }
 
     fn recordable(&self) -> bool {
@@ -332,7 +332,7 @@ impl Kernel for Wilson {
 struct SiteFactors([f64; COMPONENTS]);
 
 /// A diagonal that is the same on every site.
-struct Diagonal {
+struct CudaSiteDiagonal {
     card: Arc<Card>,
     rows: Rows,
     factors: SiteFactors,
@@ -348,10 +348,10 @@ pub(super) fn prepare_diagonal(
 ) -> Result<Arc<dyn Kernel>> {
     let (sites, factors) = site_factors(&rows, &factors)?;
     let sites = u32::try_from(sites).map_err(|_| Error::input(format!("a lattice of {sites} sites")))?;
-    Ok(Arc::new(Diagonal { card: card.clone(), rows, factors: SiteFactors(factors), single, sites }))
+    Ok(Arc::new(CudaSiteDiagonal { card: card.clone(), rows, factors: SiteFactors(factors), single, sites }))
 }
 
-impl Kernel for Diagonal {
+impl Kernel for CudaSiteDiagonal {
     fn shape(&self) -> KernelShape {
         KernelShape::square(self.rows, DType::of(self.single, false))
     }

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 /// How the rows are shared out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum RowDivision {
     /// Every part has all of them.
     Whole,
     /// Part r has those from `starts[r]` to `starts[r + 1]`.
@@ -31,23 +31,23 @@ pub(super) struct Cut {
     pub rows: usize,
     pub part: usize,
     pub parts: usize,
-    pub way: Way,
+    pub way: RowDivision,
 }
 
 impl Cut {
     /// All rows in every part.
     pub fn whole(rows: usize, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows, part, parts, way: Way::Whole }
+        Cut { rows, part, parts, way: RowDivision::Whole }
     }
 
     /// A range of rows a part.
     pub fn ranges(rows: usize, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows, part, parts, way: Way::Ranges(even(rows, parts)) }
+        Cut { rows, part, parts, way: RowDivision::Ranges(even(rows, parts)) }
     }
 
     /// Ranges of rows whose beginnings, and the end of the last, are given.
     pub fn at(starts: Vec<usize>, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows: starts[parts], part, parts, way: Way::Ranges(starts) }
+        Cut { rows: starts[parts], part, parts, way: RowDivision::Ranges(starts) }
     }
 
     /// All rows in one part.
@@ -63,7 +63,7 @@ impl Cut {
 
     /// Boxes of cells that are given.
     pub fn of_boxes(rows: usize, boxes: Boxes, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows, part, parts, way: Way::Boxes(boxes) }
+        Cut { rows, part, parts, way: RowDivision::Boxes(boxes) }
     }
 
     /// The same cut as another part sees it.
@@ -103,7 +103,9 @@ impl Cut {
         if self.local() == rows.local {
             return *rows;
         }
-        let (Some(grid), Way::Boxes(boxes)) = (rows.grid, &self.way) else { return Rows::all(self.local()) };
+        let (Some(grid), RowDivision::Boxes(boxes)) = (rows.grid, &self.way) else {
+            return Rows::all(self.local());
+        };
         let mut dims = grid.dims;
         dims.iter_mut().zip(boxes.of(self.part)).for_each(|(n, range)| *n = range.len());
         Rows::on(Grid { dims, per_site: grid.per_site })
@@ -111,15 +113,15 @@ impl Cut {
 
     /// Whether every part has all rows.
     pub fn is_whole(&self) -> bool {
-        self.way == Way::Whole
+        self.way == RowDivision::Whole
     }
 
     /// How many rows a part has.
     pub fn rows_of(&self, part: usize) -> usize {
         match &self.way {
-            Way::Whole => self.rows,
-            Way::Ranges(starts) => starts[part + 1] - starts[part],
-            Way::Boxes(boxes) => boxes.rows_of(part),
+            RowDivision::Whole => self.rows,
+            RowDivision::Ranges(starts) => starts[part + 1] - starts[part],
+            RowDivision::Boxes(boxes) => boxes.rows_of(part),
         }
     }
 
@@ -131,21 +133,21 @@ impl Cut {
     /// The ranges of all parts, where each has one.
     pub fn ranges_of_all(&self) -> Option<Ranges> {
         match &self.way {
-            Way::Ranges(starts) => Some(Ranges::new(starts.clone(), self.part)),
-            Way::Whole | Way::Boxes(_) => None,
+            RowDivision::Ranges(starts) => Some(Ranges::new(starts.clone(), self.part)),
+            RowDivision::Whole | RowDivision::Boxes(_) => None,
         }
     }
 
     /// The part that holds a row, and the row's number there; this part, where all have it.
     pub fn holder(&self, row: usize) -> (usize, usize) {
         match &self.way {
-            Way::Whole => (self.part, row),
-            Way::Ranges(starts) => {
+            RowDivision::Whole => (self.part, row),
+            RowDivision::Ranges(starts) => {
                 // Of empty ranges that begin at one row the last one is not empty.
                 let part = part_of(&starts[..self.parts], row);
                 (part, row - starts[part])
             }
-            Way::Boxes(boxes) => boxes.holder(row),
+            RowDivision::Boxes(boxes) => boxes.holder(row),
         }
     }
 
@@ -153,9 +155,9 @@ impl Cut {
     /// of a box are of one length.
     pub fn runs(&self, part: usize) -> Vec<(usize, usize)> {
         match &self.way {
-            Way::Whole => vec![(0, self.rows)],
-            Way::Ranges(starts) => vec![(starts[part], starts[part + 1] - starts[part])],
-            Way::Boxes(boxes) => boxes.runs(part),
+            RowDivision::Whole => vec![(0, self.rows)],
+            RowDivision::Ranges(starts) => vec![(starts[part], starts[part + 1] - starts[part])],
+            RowDivision::Boxes(boxes) => boxes.runs(part),
         }
     }
 

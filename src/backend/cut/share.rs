@@ -5,22 +5,22 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Cut, Way};
+use super::{Cut, RowDivision};
 use crate::backend::boxes::Boxes;
 use crate::backend::matrix::records::Records;
 use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
-use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap, merge};
+use crate::backend::matrix::{Csr, Indices, MatrixValues, Stencil, StencilTerm, Wrap, merge};
 use crate::backend::{KernelShape, MatrixSpec, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
 /// A column of another part: that part, and the row's number there.
-pub(in crate::backend) type Place = (usize, usize);
+pub(in crate::backend) type RemoteColumn = (usize, usize);
 
 /// An entry in a column of another part: local row, place of the column, value.
-pub(in crate::backend) type Outside = (usize, Place, C64);
+pub(in crate::backend) type Outside = (usize, RemoteColumn, C64);
 
-pub(in crate::backend) struct Share {
+pub(in crate::backend) struct RowShare {
     /// What meets the part's own columns.
     pub own: MatrixSpec,
     /// Everything else, rows and places ascending, none twice.
@@ -99,19 +99,19 @@ pub(in crate::backend) fn reach(stencil: &Stencil) -> Vec<usize> {
 ///
 /// # Errors
 /// Matrices whose rows are not shared out.
-pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Result<Share> {
+pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Result<RowShare> {
     match spec {
         MatrixSpec::Csr(csr) => {
             let (own, outside) = stored(csr, rows, cols);
-            Ok(Share { own: MatrixSpec::Csr(own), outside })
+            Ok(RowShare { own: MatrixSpec::Csr(own), outside })
         }
         MatrixSpec::Ell(csr) => {
             let (own, outside) = stored(csr, rows, cols);
-            Ok(Share { own: MatrixSpec::Ell(own), outside })
+            Ok(RowShare { own: MatrixSpec::Ell(own), outside })
         }
         MatrixSpec::Sell { csr, chunk, sigma } => {
             let (own, outside) = stored(csr, rows, cols);
-            Ok(Share { own: MatrixSpec::Sell { csr: own, chunk: *chunk, sigma: *sigma }, outside })
+            Ok(RowShare { own: MatrixSpec::Sell { csr: own, chunk: *chunk, sigma: *sigma }, outside })
         }
         MatrixSpec::Dense { cols: width, dtype, values, .. } => {
             let (mut own, mut outside) = (Vec::new(), Vec::new());
@@ -126,7 +126,7 @@ pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Re
             outside.sort_by_key(|e: &Outside| (e.0, e.1));
             let own =
                 MatrixSpec::Dense { rows: rows.local(), cols: columns.len(), dtype: *dtype, values: own };
-            Ok(Share { own, outside })
+            Ok(RowShare { own, outside })
         }
         MatrixSpec::Stencil(stencil) => match boxes_of(stencil, rows) {
             Some(boxes) if rows == cols => Ok(piece(stencil, rows, &boxes)),
@@ -137,7 +137,7 @@ pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Re
                     to.extend_from_slice(&of_row);
                 };
                 let (own, outside) = compressed(stencil.dtype, rows, cols, &mut read);
-                Ok(Share { own: MatrixSpec::Csr(own), outside })
+                Ok(RowShare { own: MatrixSpec::Csr(own), outside })
             }
         },
         MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => {
@@ -147,8 +147,8 @@ pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Re
 }
 
 /// What a part has of an operator on lattice sites, with its type; none where there are no boxes of sites.
-pub(in crate::backend) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Option<(DType, Share)>> {
-    let Way::Boxes(boxes) = &cut.way else { return Ok(None) };
+pub(in crate::backend) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Option<(DType, RowShare)>> {
+    let RowDivision::Boxes(boxes) = &cut.way else { return Ok(None) };
     match spec {
         MatrixSpec::Wilson(spec) => {
             spec.validate()?;
@@ -157,13 +157,13 @@ pub(in crate::backend) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Optio
             let (inner, outside) = spec
                 .on_box(&own, |row| cut.holder(row))
                 .ok_or_else(|| Error::internal("links of other sites than those of the vectors"))?;
-            let share = Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside };
+            let share = RowShare { own: MatrixSpec::Wilson(Arc::new(inner)), outside };
             Ok(Some((DType::of(spec.single, true), share)))
         }
         MatrixSpec::SiteDiagonal { rows, factors, single } => {
             let (rows, factors, single) = (cut.held(rows), factors.clone(), *single);
             let own = MatrixSpec::SiteDiagonal { rows, factors, single };
-            Ok(Some((DType::of(single, false), Share { own, outside: Vec::new() })))
+            Ok(Some((DType::of(single, false), RowShare { own, outside: Vec::new() })))
         }
         _ => Ok(None),
     }
@@ -177,7 +177,7 @@ fn planes(stencil: &Stencil) -> (usize, usize) {
 
 /// The boxes of a stencil's cells that all parts have; none where they have other rows.
 fn boxes_of<'a>(stencil: &Stencil, cut: &'a Cut) -> Option<Cow<'a, Boxes>> {
-    if let Way::Boxes(boxes) = &cut.way
+    if let RowDivision::Boxes(boxes) = &cut.way
         && boxes.are_of(&stencil.cells, stencil.orbitals)
     {
         return Some(Cow::Borrowed(boxes));
@@ -202,7 +202,7 @@ pub(in crate::backend) fn box_of<'a>(
     spec: &'a WilsonSpec,
     cut: &Cut,
 ) -> Result<Option<(WilsonBox<'a>, Vec<usize>)>> {
-    let Way::Boxes(boxes) = &cut.way else { return Ok(None) };
+    let RowDivision::Boxes(boxes) = &cut.way else { return Ok(None) };
     let own = boxes.of(cut.part).try_into().map_err(|_| Error::internal("sites in four directions"))?;
     let part = WilsonBox { spec, own };
     let beside = |face: &Face| boxes.beside(cut.part, face.direction)[usize::from(face.upper)];
@@ -251,10 +251,10 @@ fn stored(csr: &Csr, rows: &Cut, cols: &Cut) -> (Arc<Csr>, Vec<Outside>) {
         }
     };
     let values = match &csr.values {
-        Values::F32(all) => Values::F32(select(all, &own)),
-        Values::F64(all) => Values::F64(select(all, &own)),
-        Values::C32(all) => Values::C32(select(all, &own)),
-        Values::C64(all) => Values::C64(select(all, &own)),
+        MatrixValues::F32(all) => MatrixValues::F32(select(all, &own)),
+        MatrixValues::F64(all) => MatrixValues::F64(select(all, &own)),
+        MatrixValues::C32(all) => MatrixValues::C32(select(all, &own)),
+        MatrixValues::C64(all) => MatrixValues::C64(select(all, &own)),
     };
     (Arc::new(Csr { rows: rows.local(), cols: cols.local(), row_start, columns, values }), outside)
 }
@@ -273,7 +273,7 @@ fn compressed(
         read(row, &mut of_row);
         places.clear();
         places.extend(of_row.iter().map(|&(column, value)| (cols.holder(column), value)));
-        places.sort_by_key(|e: &(Place, C64)| e.0);
+        places.sort_by_key(|e: &(RemoteColumn, C64)| e.0);
         for &((part, column), value) in &places {
             if part == cols.part {
                 columns.push(column as u64);
@@ -285,12 +285,12 @@ fn compressed(
         row_start.push(values.len());
     }
     let columns = Indices::of(cols.local(), columns);
-    let values = Values::C64(values).convert(dtype);
+    let values = MatrixValues::C64(values).convert(dtype);
     (Arc::new(Csr { rows: rows.local(), cols: cols.local(), row_start, columns, values }), outside)
 }
 
 /// A part's rows, of which there are no others here: entries in its own columns stay where they are.
-pub(in crate::backend) fn kept(mut csr: Csr, cut: &Cut, format: &dyn Fn(Arc<Csr>) -> MatrixSpec) -> Share {
+pub(in crate::backend) fn kept(mut csr: Csr, cut: &Cut, format: &dyn Fn(Arc<Csr>) -> MatrixSpec) -> RowShare {
     let (mut outside, mut end, mut begin) = (Vec::<Outside>::new(), 0, 0);
     for row in 0..csr.rows {
         let (first, of_row) = (outside.len(), begin..csr.row_start[row + 1]);
@@ -312,11 +312,11 @@ pub(in crate::backend) fn kept(mut csr: Csr, cut: &Cut, format: &dyn Fn(Arc<Csr>
     csr.columns.shorten(end);
     csr.values.shorten(end);
     csr.cols = cut.local();
-    Share { own: format(Arc::new(csr)), outside }
+    RowShare { own: format(Arc::new(csr)), outside }
 }
 
 /// A box of a stencil is a stencil that is open where it was cut.
-fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
+fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> RowShare {
     let own = boxes.of(rows.part);
     let cut: Vec<usize> = (0..own.len()).filter(|&d| boxes.is_cut(d)).collect();
     let inside = |x: &[i64], term: &StencilTerm| {
@@ -326,7 +326,7 @@ fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
         })
     };
     let far = reach(stencil);
-    let mut outside: Vec<((usize, Place), C64)> = Vec::new();
+    let mut outside: Vec<((usize, RemoteColumn), C64)> = Vec::new();
     let mut x: Vec<i64> = own.iter().map(|range| range.start as i64).collect();
     for (cell, first) in rows.own_rows().step_by(stencil.orbitals).enumerate() {
         let near = cut.iter().any(|&d| {
@@ -358,7 +358,7 @@ fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
     let wrap = stencil.wrap.iter().enumerate().map(wrap).collect();
     let diagonal = stencil.diagonal.as_ref().map(|all| all.of_rows(rows.runs(rows.part)));
     let own = Stencil { cells, wrap, diagonal, ..stencil.clone() };
-    Share { own: MatrixSpec::Stencil(Arc::new(own)), outside }
+    RowShare { own: MatrixSpec::Stencil(Arc::new(own)), outside }
 }
 
 /// A square piece of the matrix, its first rows, about so many, to measure how fast a backend is with it.

@@ -8,7 +8,7 @@ use super::lattice::{RowLattice, by_weight};
 use super::{Cut, joined, share};
 use crate::backend::exchange::{Halo, VectorShape};
 use crate::backend::matrix::Csr;
-use crate::backend::{Device, Distribution, MatrixSpec, Random, Rows, Update};
+use crate::backend::{Device, MatrixSpec, Random, Rows, Update, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::DType;
 use crate::number::philox::Stream;
@@ -35,7 +35,7 @@ const LEAST_SHARE: f64 = 0.01;
 type SpeedClass = (String, DType, usize);
 
 /// What all parts find out together.
-pub(in crate::backend) trait Parts {
+pub(in crate::backend) trait SpeedOfParts {
     /// Rows a second of every part, all at work together, with a matrix or with vectors alone ([`rate`]).
     fn rates(&self, spec: Option<&MatrixSpec>) -> Result<Vec<f64>>;
 
@@ -44,7 +44,7 @@ pub(in crate::backend) trait Parts {
 }
 
 /// How rows are shared out.
-pub(in crate::backend) struct Shares {
+pub(in crate::backend) struct RowShares {
     /// The backends of the parts. Those of one name lay vectors out alike.
     names: Vec<&'static str>,
     weights: Option<Vec<f64>>,
@@ -53,11 +53,11 @@ pub(in crate::backend) struct Shares {
     /// Whether rows are shared out even where that does not pay.
     always: bool,
     tell: Box<dyn Fn(&str) + Send + Sync>,
-    state: Mutex<State>,
+    state: Mutex<KnownSpeeds>,
 }
 
 #[derive(Default)]
-struct State {
+struct KnownSpeeds {
     /// Measured rows a second of every part.
     rates: HashMap<SpeedClass, Vec<f64>>,
     linked: Option<Vec<bool>>,
@@ -65,7 +65,7 @@ struct State {
     last: Option<Vec<f64>>,
 }
 
-impl Shares {
+impl RowShares {
     /// Shares by these weights, or by measured speed, which is told to `tell`.
     ///
     /// # Errors
@@ -94,10 +94,10 @@ impl Shares {
             None => names.iter().position(|name| *name != "cpu"),
         };
         let (primary, state) = (primary.unwrap_or(0), Mutex::default());
-        Ok(Shares { names, weights, primary, always, tell, state })
+        Ok(RowShares { names, weights, primary, always, tell, state })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KnownSpeeds> {
         // What the lock guards is changed in single steps, which a panic leaves whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +150,7 @@ impl Shares {
     ///
     /// # Errors
     /// Those of the parts.
-    pub fn of_rows(&self, rows: &Rows, parts: &dyn Parts) -> Result<Cut> {
+    pub fn of_rows(&self, rows: &Rows, parts: &dyn SpeedOfParts) -> Result<Cut> {
         let Some(grid) = rows.grid else { return self.of_matrix(rows.global, None, parts) };
         // Boxes of parts that lay spinors out alike; without weights these count as equally fast.
         // Products look one site far.
@@ -174,7 +174,7 @@ impl Shares {
     ///
     /// # Errors
     /// Those of the parts.
-    pub fn of_matrix(&self, rows: usize, spec: Option<&MatrixSpec>, parts: &dyn Parts) -> Result<Cut> {
+    pub fn of_matrix(&self, rows: usize, spec: Option<&MatrixSpec>, parts: &dyn SpeedOfParts) -> Result<Cut> {
         let lattice = RowLattice::of(spec);
         match &self.weights {
             Some(weights) => Ok(by_weight(rows, weights, lattice.as_ref())),
@@ -184,7 +184,7 @@ impl Shares {
     }
 
     /// Whether all parts with a weight write to each other's memory.
-    fn are_linked(&self, weights: &[f64], parts: &dyn Parts) -> Result<bool> {
+    fn are_linked(&self, weights: &[f64], parts: &dyn SpeedOfParts) -> Result<bool> {
         let known = self.state().linked.clone();
         let linked = match known {
             Some(linked) => linked,
@@ -199,7 +199,7 @@ impl Shares {
         rows: usize,
         spec: Option<&MatrixSpec>,
         lattice: Option<&RowLattice>,
-        parts: &dyn Parts,
+        parts: &dyn SpeedOfParts,
     ) -> Result<Cut> {
         let (kind, entries) = kind(spec);
         let known = self.state().rates.get(&kind).cloned();
@@ -230,7 +230,7 @@ impl Shares {
     }
 
     /// The rates of those parts that are fastest together, exchanges included, and none for the others.
-    fn of_those_that_gain(&self, rows: usize, rates: Vec<f64>, parts: &dyn Parts) -> Result<Vec<f64>> {
+    fn of_those_that_gain(&self, rows: usize, rates: Vec<f64>, parts: &dyn SpeedOfParts) -> Result<Vec<f64>> {
         let total: f64 = rates.iter().sum();
         let mut order: Vec<usize> = (0..rates.len()).collect();
         order.sort_by(|a, b| rates[*b].total_cmp(&rates[*a]));
@@ -293,7 +293,8 @@ pub(in crate::backend) fn sample(spec: Option<&MatrixSpec>) -> Result<Option<Mat
 /// # Errors
 /// Those of the device.
 pub(in crate::backend) fn rate(device: &Device, sample: Option<&MatrixSpec>) -> Result<f64> {
-    let random = Random { seed: 1, stream: Stream::Start, first_column: 0, distribution: Distribution::Sign };
+    let random =
+        Random { seed: 1, stream: Stream::Start, first_column: 0, distribution: VectorDistribution::Sign };
     let block = |rows: usize, dtype: DType| -> Result<_> {
         let mut v = device.zeros(dtype, Rows::all(rows), SAMPLE_COLUMNS)?;
         device.fill_random(&mut v, random)?;

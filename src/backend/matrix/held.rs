@@ -19,7 +19,7 @@ pub trait DenseNumber: Scalar<Real = f64> + ComplexField {
         None
     }
     /// A matrix as one of real numbers; none where this type is another.
-    fn as_real(_matrix: &Held<Self>) -> Option<&Held<f64>> {
+    fn as_real(_matrix: &HeldMatrix<Self>) -> Option<&HeldMatrix<f64>> {
         None
     }
 }
@@ -29,7 +29,7 @@ impl DenseNumber for f64 {
         Some(numbers)
     }
 
-    fn as_real(matrix: &Held<f64>) -> Option<&Held<f64>> {
+    fn as_real(matrix: &HeldMatrix<f64>) -> Option<&HeldMatrix<f64>> {
         Some(matrix)
     }
 }
@@ -82,11 +82,11 @@ pub struct Composed<'a> {
     pub columns: usize,
     /// Whether its numbers are to stand row by row, and not column by column.
     pub by_rows: bool,
-    pub terms: Vec<Added<'a>>,
+    pub terms: Vec<AddedRectangle<'a>>,
 }
 
 /// A rectangle of another matrix, added where it says.
-pub struct Added<'a> {
+pub struct AddedRectangle<'a> {
     pub scale: f64,
     pub row: usize,
     pub rows: usize,
@@ -99,7 +99,7 @@ pub struct Added<'a> {
 #[derive(Clone, Copy)]
 pub enum TermSource<'a> {
     Identity,
-    Matrix(&'a Held<f64>),
+    Matrix(&'a HeldMatrix<f64>),
     /// Numbers of a block: the first, and the distances from row to row and from column to column.
     Block(&'a BlockVector, usize, [i64; 2]),
 }
@@ -199,7 +199,7 @@ fn missing() -> Error {
 }
 
 /// A dense matrix, which somebody may have in another memory.
-pub struct Held<T> {
+pub struct HeldMatrix<T> {
     rows: usize,
     columns: usize,
     here: OnceLock<Mat<T>>,
@@ -215,9 +215,9 @@ struct There {
     by_rows: bool,
 }
 
-impl<T: DenseNumber> From<Mat<T>> for Held<T> {
-    fn from(m: Mat<T>) -> Held<T> {
-        Held {
+impl<T: DenseNumber> From<Mat<T>> for HeldMatrix<T> {
+    fn from(m: Mat<T>) -> HeldMatrix<T> {
+        HeldMatrix {
             rows: m.nrows(),
             columns: m.ncols(),
             here: OnceLock::from(m),
@@ -227,16 +227,16 @@ impl<T: DenseNumber> From<Mat<T>> for Held<T> {
     }
 }
 
-impl<T> Held<T> {
+impl<T> HeldMatrix<T> {
     /// A matrix whose numbers begin at `first`.
     pub fn within(
         numbers: &Arc<DeviceNumbers>,
         first: usize,
         (rows, columns): (usize, usize),
         by_rows: bool,
-    ) -> Held<T> {
+    ) -> HeldMatrix<T> {
         let there = Some(There { numbers: numbers.clone(), first, by_rows });
-        Held { rows, columns, here: OnceLock::new(), there, alone: OnceLock::new() }
+        HeldMatrix { rows, columns, here: OnceLock::new(), there, alone: OnceLock::new() }
     }
 
     pub fn nrows(&self) -> usize {
@@ -273,7 +273,7 @@ impl<T> Held<T> {
     }
 }
 
-impl<T: DenseNumber> Held<T> {
+impl<T: DenseNumber> HeldMatrix<T> {
     /// The matrix on the host. Where one rank has it, all ranks call this together, not on several threads.
     ///
     /// # Errors
@@ -318,12 +318,12 @@ impl<T: DenseNumber> Held<T> {
 ///
 /// # Errors
 /// Those of the rank that has them, and of MPI.
-pub fn before_threads<'a, T: DenseNumber>(all: impl Iterator<Item = &'a Arc<Held<T>>>) -> Result<()> {
-    let lone = |m: &Held<T>| m.there.as_ref().is_some_and(|there| there.numbers.lone.is_some());
+pub fn before_threads<'a, T: DenseNumber>(all: impl Iterator<Item = &'a Arc<HeldMatrix<T>>>) -> Result<()> {
+    let lone = |m: &HeldMatrix<T>| m.there.as_ref().is_some_and(|there| there.numbers.lone.is_some());
     all.filter(|m| lone(m)).try_for_each(|m| m.here().map(|_| ()))
 }
 
-impl<T> std::fmt::Debug for Held<T> {
+impl<T> std::fmt::Debug for HeldMatrix<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = if self.here.get().is_some() { "here" } else { "there" };
         write!(f, "{} x {} {place}", self.rows, self.columns)

@@ -105,7 +105,7 @@ impl Indices {
 
 /// Matrix entries of one of the four scalar types.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum MatrixValues {
     /// Real, 32 bits.
     F32(Vec<f32>),
     /// Real, 64 bits.
@@ -116,13 +116,13 @@ pub enum Values {
     C64(Vec<C64>),
 }
 
-impl Values {
+impl MatrixValues {
     pub fn len(&self) -> usize {
         match self {
-            Values::F32(v) => v.len(),
-            Values::F64(v) => v.len(),
-            Values::C32(v) => v.len(),
-            Values::C64(v) => v.len(),
+            MatrixValues::F32(v) => v.len(),
+            MatrixValues::F64(v) => v.len(),
+            MatrixValues::C32(v) => v.len(),
+            MatrixValues::C64(v) => v.len(),
         }
     }
 
@@ -133,10 +133,10 @@ impl Values {
     /// The scalar type of the entries.
     pub fn dtype(&self) -> DType {
         match self {
-            Values::F32(_) => DType::F32,
-            Values::F64(_) => DType::F64,
-            Values::C32(_) => DType::C32,
-            Values::C64(_) => DType::C64,
+            MatrixValues::F32(_) => DType::F32,
+            MatrixValues::F64(_) => DType::F64,
+            MatrixValues::C32(_) => DType::C32,
+            MatrixValues::C64(_) => DType::C64,
         }
     }
 
@@ -144,19 +144,19 @@ impl Values {
     #[inline]
     pub fn get(&self, at: usize) -> C64 {
         match self {
-            Values::F32(v) => C64::new(f64::from(v[at]), 0.0),
-            Values::F64(v) => C64::new(v[at], 0.0),
-            Values::C32(v) => C64::new(f64::from(v[at].re), f64::from(v[at].im)),
-            Values::C64(v) => v[at],
+            MatrixValues::F32(v) => C64::new(f64::from(v[at]), 0.0),
+            MatrixValues::F64(v) => C64::new(v[at], 0.0),
+            MatrixValues::C32(v) => C64::new(f64::from(v[at].re), f64::from(v[at].im)),
+            MatrixValues::C64(v) => v[at],
         }
     }
 
-    fn append(&mut self, more: &Values) {
+    fn append(&mut self, more: &MatrixValues) {
         match (self, more) {
-            (Values::F32(v), Values::F32(more)) => v.extend_from_slice(more),
-            (Values::F64(v), Values::F64(more)) => v.extend_from_slice(more),
-            (Values::C32(v), Values::C32(more)) => v.extend_from_slice(more),
-            (Values::C64(v), Values::C64(more)) => v.extend_from_slice(more),
+            (MatrixValues::F32(v), MatrixValues::F32(more)) => v.extend_from_slice(more),
+            (MatrixValues::F64(v), MatrixValues::F64(more)) => v.extend_from_slice(more),
+            (MatrixValues::C32(v), MatrixValues::C32(more)) => v.extend_from_slice(more),
+            (MatrixValues::C64(v), MatrixValues::C64(more)) => v.extend_from_slice(more),
             (all, more) => all.append(&more.convert(all.dtype())),
         }
     }
@@ -165,35 +165,35 @@ impl Values {
     #[inline]
     pub fn copy(&mut self, from: usize, to: usize) {
         match self {
-            Values::F32(v) => v[to] = v[from],
-            Values::F64(v) => v[to] = v[from],
-            Values::C32(v) => v[to] = v[from],
-            Values::C64(v) => v[to] = v[from],
+            MatrixValues::F32(v) => v[to] = v[from],
+            MatrixValues::F64(v) => v[to] = v[from],
+            MatrixValues::C32(v) => v[to] = v[from],
+            MatrixValues::C64(v) => v[to] = v[from],
         }
     }
 
     /// Leaves the first ones, and gives the memory of the others back.
     pub fn shorten(&mut self, length: usize) {
         match self {
-            Values::F32(v) => shorten(v, length),
-            Values::F64(v) => shorten(v, length),
-            Values::C32(v) => shorten(v, length),
-            Values::C64(v) => shorten(v, length),
+            MatrixValues::F32(v) => shorten(v, length),
+            MatrixValues::F64(v) => shorten(v, length),
+            MatrixValues::C32(v) => shorten(v, length),
+            MatrixValues::C64(v) => shorten(v, length),
         }
     }
 
     /// The entries converted to `dtype`; a real type drops imaginary parts.
-    pub fn convert(&self, dtype: DType) -> Values {
+    pub fn convert(&self, dtype: DType) -> MatrixValues {
         let all = 0..self.len();
         match dtype {
-            DType::F32 => Values::F32(all.map(|i| self.get(i).re as f32).collect()),
-            DType::F64 => Values::F64(all.map(|i| self.get(i).re).collect()),
-            DType::C32 => Values::C32(
+            DType::F32 => MatrixValues::F32(all.map(|i| self.get(i).re as f32).collect()),
+            DType::F64 => MatrixValues::F64(all.map(|i| self.get(i).re).collect()),
+            DType::C32 => MatrixValues::C32(
                 all.map(|i| self.get(i))
                     .map(|z| num_complex::Complex::new(z.re as f32, z.im as f32))
                     .collect(),
             ),
-            DType::C64 => Values::C64(all.map(|i| self.get(i)).collect()),
+            DType::C64 => MatrixValues::C64(all.map(|i| self.get(i)).collect()),
         }
     }
 
@@ -213,13 +213,13 @@ pub struct Csr {
     /// Where each row starts in `columns` and `values`; `rows + 1` entries.
     pub row_start: Vec<usize>,
     pub columns: Indices,
-    pub values: Values,
+    pub values: MatrixValues,
 }
 
 impl Csr {
     /// No rows and no columns.
     pub fn empty(dtype: DType) -> Csr {
-        let (columns, values) = (Indices::of(0, Vec::new()), Values::C64(Vec::new()).convert(dtype));
+        let (columns, values) = (Indices::of(0, Vec::new()), MatrixValues::C64(Vec::new()).convert(dtype));
         Csr { rows: 0, cols: 0, row_start: vec![0], columns, values }
     }
 
@@ -230,7 +230,7 @@ impl Csr {
             cols: n,
             row_start: (0..=n).collect(),
             columns: Indices::of(n, (0..n as u64).collect()),
-            values: Values::F64(vec![1.0; n]),
+            values: MatrixValues::F64(vec![1.0; n]),
         }
     }
 
@@ -269,10 +269,10 @@ impl Csr {
     /// The matrix of the imaginary parts.
     pub fn imaginary(self) -> Csr {
         let values = match self.values {
-            Values::C32(all) => Values::F32(all.iter().map(|z| z.im).collect()),
-            Values::C64(all) => Values::F64(all.iter().map(|z| z.im).collect()),
-            Values::F32(all) => Values::F32(vec![0.0; all.len()]),
-            Values::F64(all) => Values::F64(vec![0.0; all.len()]),
+            MatrixValues::C32(all) => MatrixValues::F32(all.iter().map(|z| z.im).collect()),
+            MatrixValues::C64(all) => MatrixValues::F64(all.iter().map(|z| z.im).collect()),
+            MatrixValues::F32(all) => MatrixValues::F32(vec![0.0; all.len()]),
+            MatrixValues::F64(all) => MatrixValues::F64(vec![0.0; all.len()]),
         };
         Csr { values, ..self }
     }

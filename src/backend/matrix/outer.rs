@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::records::{Panel, Piece, Turn};
+use super::records::{BasisChange, PanelRectangle, SectorPanel};
 use crate::backend::BlockVector;
 use crate::error::Result;
 
@@ -15,7 +15,7 @@ pub trait Superblocks {
 
     /// Dense matrices in other bases: the numbers of all of them, column by column.
     /// None where the processor makes them as fast.
-    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>>;
+    fn turned(&self, turns: &[BasisChange<'_, f64>]) -> Result<Option<BlockVector>>;
 }
 
 /// Numbers of the rows, times numbers of the columns, of a rectangle of a block.
@@ -31,15 +31,15 @@ pub struct Outer {
 #[derive(Debug, Clone)]
 pub struct OuterSums {
     pub dim: usize,
-    pub panels: Vec<Panel>,
+    pub panels: Vec<SectorPanel>,
     /// What each block is the sum of.
     pub terms: Vec<Vec<Outer>>,
 }
 
 impl OuterSums {
     /// What a range of the vector has of its blocks, in its order.
-    pub fn pieces(&self, range: &Range<usize>) -> Vec<Piece> {
-        Panel::pieces_of(&self.panels, range)
+    pub fn pieces(&self, range: &Range<usize>) -> Vec<PanelRectangle> {
+        SectorPanel::pieces_of(&self.panels, range)
     }
 
     /// Adds what a row of a block has.
@@ -96,7 +96,10 @@ mod tests {
 
     /// Two blocks, of which terms overlap in one and leave gaps in the other.
     pub(crate) fn sums() -> OuterSums {
-        let panels = vec![Panel { offset: 0, rows: 3, columns: 2 }, Panel { offset: 6, rows: 2, columns: 4 }];
+        let panels = vec![
+            SectorPanel { offset: 0, rows: 3, columns: 2 },
+            SectorPanel { offset: 6, rows: 2, columns: 4 },
+        ];
         let outer = |row, rows: &[f64], column, columns: &[f64]| Outer {
             row,
             rows: rows.to_vec(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::held::{DenseNumber, Held};
+use super::held::{DenseNumber, HeldMatrix};
 use crate::backend::{Backend, BlockVector, DenseMut, KernelInfo};
 use crate::error::Result;
 use crate::number::C64;
@@ -20,7 +20,7 @@ pub trait Element: DenseNumber {
     /// Numbers of a dense matrix, of this type.
     fn dense(numbers: &mut [Self]) -> DenseMut<'_>;
     /// The numbers of matrices in other bases, column by column, where a backend makes them faster than the processor.
-    fn turned(_device: &dyn Backend, _turns: &[Turn<'_, Self>]) -> Result<Option<BlockVector>> {
+    fn turned(_device: &dyn Backend, _turns: &[BasisChange<'_, Self>]) -> Result<Option<BlockVector>> {
         Ok(None)
     }
 }
@@ -34,7 +34,7 @@ impl Element for f64 {
         DenseMut::Real(numbers)
     }
 
-    fn turned(device: &dyn Backend, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+    fn turned(device: &dyn Backend, turns: &[BasisChange<'_, f64>]) -> Result<Option<BlockVector>> {
         device.superblocks().map_or(Ok(None), |faster| faster.turned(turns))
     }
 }
@@ -99,42 +99,42 @@ impl Records {
 
 /// A piece of an operator of one block: a dense matrix, or the identity, at a place in a block of sectors.
 #[derive(Debug, Clone)]
-pub struct Factor<T> {
+pub struct OperatorPiece<T> {
     pub row: usize,
     pub rows: usize,
     pub column: usize,
     pub columns: usize,
     pub scale: T,
     /// The matrix; none for the identity.
-    pub matrix: Option<Arc<Held<T>>>,
+    pub matrix: Option<Arc<HeldMatrix<T>>>,
 }
 
 /// One term of a product: the block that is read, and what it is multiplied by from both sides.
 #[derive(Debug, Clone)]
-pub enum Record<T> {
+pub enum ProductRecord<T> {
     /// `X' += A X B^T` where at most one of the two is dense.
     Single {
         /// The block of the vector it reads.
         source: usize,
         /// The piece on the left.
-        left: Factor<T>,
+        left: OperatorPiece<T>,
         /// The piece on the right.
-        right: Factor<T>,
+        right: OperatorPiece<T>,
     },
     /// `X' += (sum A) X (sum B)^T`, both dense: the inner product is kept while the outer ones run.
     Double {
         /// The block of the vector it reads.
         source: usize,
         /// The pieces on the left.
-        left: Vec<Factor<T>>,
+        left: Vec<OperatorPiece<T>>,
         /// The pieces on the right.
-        right: Vec<Factor<T>>,
+        right: Vec<OperatorPiece<T>>,
     },
 }
 
 /// A block of a vector, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Panel {
+pub struct SectorPanel {
     /// Where it starts in the vector.
     pub offset: usize,
     pub rows: usize,
@@ -143,7 +143,7 @@ pub struct Panel {
 
 /// A rectangle of a block, whose numbers stand together in a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct PanelRectangle {
     pub panel: usize,
     pub row: usize,
     pub rows: usize,
@@ -151,26 +151,26 @@ pub struct Piece {
     pub columns: usize,
 }
 
-impl Piece {
+impl PanelRectangle {
     /// Whether a piece of an operator on the left writes rows of it.
-    pub fn meets_rows<T>(&self, left: &Factor<T>) -> bool {
+    pub fn meets_rows<T>(&self, left: &OperatorPiece<T>) -> bool {
         left.row < self.row + self.rows && self.row < left.row + left.rows
     }
 
     /// Whether a piece of an operator on the right writes columns of it.
-    pub fn meets_columns<T>(&self, right: &Factor<T>) -> bool {
+    pub fn meets_columns<T>(&self, right: &OperatorPiece<T>) -> bool {
         right.row < self.column + self.columns && self.column < right.row + right.rows
     }
 }
 
-impl Panel {
+impl SectorPanel {
     /// What a range of a vector has of these blocks, in its order.
-    pub(super) fn pieces_of(panels: &[Panel], range: &Range<usize>) -> Vec<Piece> {
+    pub(super) fn pieces_of(panels: &[SectorPanel], range: &Range<usize>) -> Vec<PanelRectangle> {
         panels.iter().enumerate().flat_map(|(k, panel)| panel.pieces(k, range)).collect()
     }
 
     /// What it shares with a range of a vector: the rest of a row, whole rows, and the beginning of a row.
-    fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<Piece> {
+    fn pieces(&self, panel: usize, range: &Range<usize>) -> Vec<PanelRectangle> {
         let end = self.offset + self.rows * self.columns;
         let (first, last) = (range.start.max(self.offset), range.end.min(end));
         let mut pieces = Vec::new();
@@ -182,7 +182,7 @@ impl Panel {
                 0 if rest >= self.columns => (rest / self.columns, self.columns),
                 _ => (1, rest.min(self.columns - column)),
             };
-            pieces.push(Piece { panel, row, rows, column, columns });
+            pieces.push(PanelRectangle { panel, row, rows, column, columns });
             at += rows * columns;
         }
         pieces
@@ -194,35 +194,35 @@ impl Panel {
 pub struct RecordList<T> {
     pub dim: usize,
     /// The blocks of a vector.
-    pub panels: Vec<Panel>,
+    pub panels: Vec<SectorPanel>,
     /// The records that write each block.
-    pub records: Vec<Vec<Record<T>>>,
+    pub records: Vec<Vec<ProductRecord<T>>>,
 }
 
-impl<T: Element> Record<T> {
+impl<T: Element> ProductRecord<T> {
     /// The block of the vector that it reads.
     pub fn source(&self) -> usize {
         match self {
-            Record::Single { source, .. } | Record::Double { source, .. } => *source,
+            ProductRecord::Single { source, .. } | ProductRecord::Double { source, .. } => *source,
         }
     }
 
     /// Lets it read another block of the same shape.
     pub fn read_from(&mut self, block: usize) {
         match self {
-            Record::Single { source, .. } | Record::Double { source, .. } => *source = block,
+            ProductRecord::Single { source, .. } | ProductRecord::Double { source, .. } => *source = block,
         }
     }
 
     /// Calls `f` with `[rows, columns, depth]` of every product of matrices; a multiple of an identity has depth 1.
-    pub fn products(&self, target: Panel, panels: &[Panel], mut f: impl FnMut([usize; 3])) {
+    pub fn products(&self, target: SectorPanel, panels: &[SectorPanel], mut f: impl FnMut([usize; 3])) {
         match self {
-            Record::Single { left, right, .. } => f(match (&left.matrix, &right.matrix) {
+            ProductRecord::Single { left, right, .. } => f(match (&left.matrix, &right.matrix) {
                 (Some(_), _) => [left.rows, right.columns, left.columns],
                 (_, Some(_)) => [left.rows, right.rows, right.columns],
                 _ => [left.rows, right.rows, 1],
             }),
-            Record::Double { source, left, right } => {
+            ProductRecord::Double { source, left, right } => {
                 left.iter().for_each(|a| f([a.rows, panels[*source].columns, a.columns]));
                 right.iter().for_each(|b| f([target.rows, b.rows, b.columns]));
             }
@@ -230,7 +230,7 @@ impl<T: Element> Record<T> {
     }
 
     /// Multiplications (and as many additions) of one product.
-    pub fn work(&self, target: Panel, panels: &[Panel]) -> u64 {
+    pub fn work(&self, target: SectorPanel, panels: &[SectorPanel]) -> u64 {
         let mut work = 0;
         self.products(target, panels, |[rows, columns, depth]| work += (rows * columns * depth) as u64);
         work
@@ -239,31 +239,33 @@ impl<T: Element> Record<T> {
     /// Whether it has a dense matrix.
     fn is_dense(&self) -> bool {
         match self {
-            Record::Single { left, right, .. } => left.matrix.is_some() || right.matrix.is_some(),
-            Record::Double { .. } => true,
+            ProductRecord::Single { left, right, .. } => left.matrix.is_some() || right.matrix.is_some(),
+            ProductRecord::Double { .. } => true,
         }
     }
 }
 
 impl<T: Element> RecordList<T> {
     /// What a range of a vector has of its blocks, in its order.
-    pub fn pieces(&self, range: &Range<usize>) -> Vec<Piece> {
-        Panel::pieces_of(&self.panels, range)
+    pub fn pieces(&self, range: &Range<usize>) -> Vec<PanelRectangle> {
+        SectorPanel::pieces_of(&self.panels, range)
     }
 
     /// The list without what writes none of these pieces.
-    pub fn writing(&self, pieces: &[Piece]) -> RecordList<T> {
+    pub fn writing(&self, pieces: &[PanelRectangle]) -> RecordList<T> {
         let mut records = vec![Vec::new(); self.panels.len()];
         for own in pieces.chunk_by(|a, b| a.panel == b.panel) {
-            let rows = |f: &Factor<T>| own.iter().any(|piece| piece.meets_rows(f));
-            let columns = |f: &Factor<T>| own.iter().any(|piece| piece.meets_columns(f));
-            let part = |record: &Record<T>| match record {
-                Record::Single { left, right, .. } => (rows(left) && columns(right)).then(|| record.clone()),
-                Record::Double { source, left, right } => {
+            let rows = |f: &OperatorPiece<T>| own.iter().any(|piece| piece.meets_rows(f));
+            let columns = |f: &OperatorPiece<T>| own.iter().any(|piece| piece.meets_columns(f));
+            let part = |record: &ProductRecord<T>| match record {
+                ProductRecord::Single { left, right, .. } => {
+                    (rows(left) && columns(right)).then(|| record.clone())
+                }
+                ProductRecord::Double { source, left, right } => {
                     let left: Vec<_> = left.iter().filter(|f| rows(f)).cloned().collect();
                     let right: Vec<_> = right.iter().filter(|f| columns(f)).cloned().collect();
                     let any = !left.is_empty() && !right.is_empty();
-                    any.then(|| Record::Double { source: *source, left, right })
+                    any.then(|| ProductRecord::Double { source: *source, left, right })
                 }
             };
             records[own[0].panel] = self.records[own[0].panel].iter().filter_map(part).collect();
@@ -284,7 +286,7 @@ impl<T: Element> RecordList<T> {
 
     /// Multiplications that each block of a product takes.
     pub fn works(&self) -> Vec<u64> {
-        let of = |(target, records): (&Panel, &Vec<Record<T>>)| -> u64 {
+        let of = |(target, records): (&SectorPanel, &Vec<ProductRecord<T>>)| -> u64 {
             records.iter().map(|r| r.work(*target, &self.panels)).sum()
         };
         self.panels.iter().zip(&self.records).map(of).collect()
@@ -311,14 +313,14 @@ impl<T: Element> RecordList<T> {
     }
 
     /// The distinct matrices that the records hold.
-    pub fn matrices(&self) -> Vec<&Arc<Held<T>>> {
-        let mut all: Vec<&Arc<Held<T>>> = Vec::new();
+    pub fn matrices(&self) -> Vec<&Arc<HeldMatrix<T>>> {
+        let mut all: Vec<&Arc<HeldMatrix<T>>> = Vec::new();
         for record in self.records.iter().flatten() {
             match record {
-                Record::Single { left, right, .. } => {
+                ProductRecord::Single { left, right, .. } => {
                     all.extend(left.matrix.iter().chain(&right.matrix));
                 }
-                Record::Double { left, right, .. } => {
+                ProductRecord::Double { left, right, .. } => {
                     all.extend(left.iter().chain(right).filter_map(|f| f.matrix.as_ref()));
                 }
             }
@@ -334,7 +336,7 @@ impl<T: Element> RecordList<T> {
 }
 
 /// A complex matrix as its real and its imaginary part, each where it is not zero.
-type Parts = [Option<Arc<Held<f64>>>; 2];
+type ComplexParts = [Option<Arc<HeldMatrix<f64>>>; 2];
 
 impl RecordList<C64> {
     /// Real lists R and I with `H = R + i I`.
@@ -342,7 +344,7 @@ impl RecordList<C64> {
     /// # Errors
     /// Those of the backend that has the matrices.
     pub fn parts(&self) -> Result<[RecordList<f64>; 2]> {
-        let mut split: HashMap<*const Held<C64>, Parts> = HashMap::new();
+        let mut split: HashMap<*const HeldMatrix<C64>, ComplexParts> = HashMap::new();
         for held in self.matrices() {
             let m = held.here_alone()?;
             let part = |of: fn(&C64) -> f64| {
@@ -354,8 +356,8 @@ impl RecordList<C64> {
             split.insert(Arc::as_ptr(held), [part(|z| z.re), part(|z| z.im)]);
         }
         // The pieces of the real (0) or imaginary (1) part of a factor.
-        let pieces = |f: &Factor<C64>, scale: C64, of: usize| -> Vec<Factor<f64>> {
-            let piece = |scale: f64, matrix: Option<Arc<Held<f64>>>| Factor {
+        let pieces = |f: &OperatorPiece<C64>, scale: C64, of: usize| -> Vec<OperatorPiece<f64>> {
+            let piece = |scale: f64, matrix: Option<Arc<HeldMatrix<f64>>>| OperatorPiece {
                 row: f.row,
                 rows: f.rows,
                 column: f.column,
@@ -373,9 +375,9 @@ impl RecordList<C64> {
             };
             all.into_iter().flatten().filter(|f| f.scale != 0.0).collect()
         };
-        let of_record = |record: &Record<C64>, of: usize| -> Vec<Record<f64>> {
+        let of_record = |record: &ProductRecord<C64>, of: usize| -> Vec<ProductRecord<f64>> {
             match record {
-                Record::Single { source, left, right } => {
+                ProductRecord::Single { source, left, right } => {
                     let scale = left.scale * right.scale;
                     let one = C64::new(1.0, 0.0);
                     let (lefts, rights) = if right.matrix.is_some() {
@@ -384,17 +386,19 @@ impl RecordList<C64> {
                         (pieces(left, scale, of), pieces(right, one, 0))
                     };
                     let pairs = lefts.iter().flat_map(|l| rights.iter().map(move |r| (l.clone(), r.clone())));
-                    pairs.map(|(left, right)| Record::Single { source: *source, left, right }).collect()
+                    pairs
+                        .map(|(left, right)| ProductRecord::Single { source: *source, left, right })
+                        .collect()
                 }
-                Record::Double { source, left, right } => {
-                    let side = |factors: &[Factor<C64>], of: usize| -> Vec<Factor<f64>> {
+                ProductRecord::Double { source, left, right } => {
+                    let side = |factors: &[OperatorPiece<C64>], of: usize| -> Vec<OperatorPiece<f64>> {
                         factors.iter().flat_map(|f| pieces(f, f.scale, of)).collect()
                     };
                     let both = |a: usize, b: usize, sign: f64| {
                         let (mut left, right) = (side(left, a), side(right, b));
                         left.iter_mut().for_each(|f| f.scale *= sign);
                         let any = !left.is_empty() && !right.is_empty();
-                        any.then(|| Record::Double { source: *source, left, right })
+                        any.then(|| ProductRecord::Double { source: *source, left, right })
                     };
                     let all = if of == 0 {
                         [both(0, 0, 1.0), both(1, 1, -1.0)]
@@ -419,15 +423,15 @@ impl RecordList<C64> {
 
 /// One matrix `U^H A V`, where A is a sum of pieces.
 #[derive(Clone, Copy)]
-pub struct Turn<'a, T> {
+pub struct BasisChange<'a, T> {
     /// The new basis of its rows and that of its columns, a vector a column.
-    pub rows: &'a Held<T>,
-    pub columns: &'a Held<T>,
+    pub rows: &'a HeldMatrix<T>,
+    pub columns: &'a HeldMatrix<T>,
     /// The pieces of A.
-    pub pieces: &'a [Factor<T>],
+    pub pieces: &'a [OperatorPiece<T>],
 }
 
-impl<T> Turn<'_, T> {
+impl<T> BasisChange<'_, T> {
     /// Numbers of the result.
     pub fn numbers(&self) -> usize {
         self.rows.ncols() * self.columns.ncols()
@@ -443,7 +447,7 @@ impl<T> Turn<'_, T> {
     /// One part's of a list that parts take neighbouring ones of, each about as much work, and where the numbers of
     /// each part begin, and end.
     pub fn shared(turns: &[Self], (part, parts): (usize, usize)) -> (&[Self], Vec<usize>) {
-        let all: usize = turns.iter().map(Turn::work).sum();
+        let all: usize = turns.iter().map(BasisChange::work).sum();
         let (mut done, mut numbers) = (0, 0);
         let (mut first, mut starts) = (vec![0], vec![0]);
         for (k, turn) in turns.iter().enumerate() {
@@ -469,10 +473,10 @@ mod tests {
     /// Any range of a vector is made of its pieces, in order, and each number of it belongs to one.
     #[test]
     fn ranges_are_made_of_pieces() {
-        let mut panels: Vec<Panel> = Vec::new();
+        let mut panels: Vec<SectorPanel> = Vec::new();
         for (rows, columns) in [(3, 4), (1, 5), (2, 1), (4, 7)] {
             let offset = panels.last().map_or(0, |p| p.offset + p.rows * p.columns);
-            panels.push(Panel { offset, rows, columns });
+            panels.push(SectorPanel { offset, rows, columns });
         }
         let dim = 12 + 5 + 2 + 28;
         let records = vec![Vec::new(); panels.len()];
@@ -496,26 +500,26 @@ mod tests {
 
     #[test]
     fn parts_take_all_turns() {
-        let bases: Vec<Held<f64>> = (1..9).map(|n| Mat::zeros(2 * n, n).into()).collect();
-        let turns: Vec<Turn<f64>> = bases
+        let bases: Vec<HeldMatrix<f64>> = (1..9).map(|n| Mat::zeros(2 * n, n).into()).collect();
+        let turns: Vec<BasisChange<f64>> = bases
             .iter()
-            .flat_map(|rows| bases.iter().map(move |columns| Turn { rows, columns, pieces: &[] }))
+            .flat_map(|rows| bases.iter().map(move |columns| BasisChange { rows, columns, pieces: &[] }))
             .collect();
         for parts in [1, 2, 3, 64, 100] {
             let (mut numbers, mut count) = (0, 0);
             for part in 0..parts {
-                let (own, starts) = Turn::shared(&turns, (part, parts));
+                let (own, starts) = BasisChange::shared(&turns, (part, parts));
                 assert_eq!((starts.len(), starts[part]), (parts + 1, numbers));
-                numbers += own.iter().map(Turn::numbers).sum::<usize>();
+                numbers += own.iter().map(BasisChange::numbers).sum::<usize>();
                 count += own.len();
                 assert_eq!(starts[part + 1], numbers);
-                let work: usize = own.iter().map(Turn::work).sum();
-                let all: usize = turns.iter().map(Turn::work).sum();
+                let work: usize = own.iter().map(BasisChange::work).sum();
+                let all: usize = turns.iter().map(BasisChange::work).sum();
                 assert!(parts > 3 || work.abs_diff(all / parts) < all / 20);
             }
             assert_eq!(count, turns.len());
         }
-        let (own, starts) = Turn::<f64>::shared(&[], (1, 2));
+        let (own, starts) = BasisChange::<f64>::shared(&[], (1, 2));
         assert!(own.is_empty() && starts == [0, 0, 0]);
     }
 }

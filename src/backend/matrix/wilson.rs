@@ -66,30 +66,30 @@ impl Compression {
 
 /// Which sites a product is computed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sites {
+pub enum SiteParity {
     All,
     /// Those whose coordinates sum to an even number; the rows of others are left as they are.
     Even,
     Odd,
 }
 
-impl Sites {
+impl SiteParity {
     /// Whether the site at these coordinates is one of them.
     fn have(self, x: [usize; 4]) -> bool {
         let odd = x.iter().sum::<usize>() % 2 == 1;
         match self {
-            Sites::All => true,
-            Sites::Even => !odd,
-            Sites::Odd => odd,
+            SiteParity::All => true,
+            SiteParity::Even => !odd,
+            SiteParity::Odd => odd,
         }
     }
 
     /// Those of a lattice whose first site is odd.
-    fn others(self) -> Sites {
+    fn others(self) -> SiteParity {
         match self {
-            Sites::All => Sites::All,
-            Sites::Even => Sites::Odd,
-            Sites::Odd => Sites::Even,
+            SiteParity::All => SiteParity::All,
+            SiteParity::Even => SiteParity::Odd,
+            SiteParity::Odd => SiteParity::Even,
         }
     }
 }
@@ -124,7 +124,7 @@ pub struct WilsonSpec {
     /// Whether the adjoint of D is meant.
     pub adjoint: bool,
     /// Where the product is computed.
-    pub sites: Sites,
+    pub sites: SiteParity,
     /// How links are kept.
     pub compression: Compression,
     /// Whether numbers have 32 bits.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::held::{other_cut, own};
 use super::{Ranks, Uneven, kernel, one};
-use crate::backend::cut::{Way, share};
+use crate::backend::cut::{RowDivision, share};
 use crate::backend::distributed::Distributed;
 use crate::backend::lone::LoneRank;
 use crate::backend::matrix::Csr;
@@ -38,8 +38,8 @@ impl Distributed for Ranks {
     fn region(&self, dims: [usize; 4]) -> Result<Region> {
         let cut = self.cut_of(&Rows::on(Grid { dims, per_site: COMPONENTS }))?;
         Ok(match &cut.way {
-            Way::Boxes(boxes) => Region::of_box(dims, Arc::new(boxes.clone()), cut.part),
-            Way::Whole | Way::Ranges(_) => Region::whole(dims),
+            RowDivision::Boxes(boxes) => Region::of_box(dims, Arc::new(boxes.clone()), cut.part),
+            RowDivision::Whole | RowDivision::Ranges(_) => Region::whole(dims),
         })
     }
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::Team;
-use super::passes::{LONG, Passes, TAG, meanwhile};
+use super::passes::{LONG, RankPasses, TAG, meanwhile};
 use crate::backend::cut::Cut;
 use crate::backend::cut::share::box_of;
 use crate::backend::exchange::{
-    Besides, Came, Faced, HALF, Kept, Plain, Products, Staging, VectorShape, through_host,
+    Besides, Came, Faced, HALF, Kept, PassProducts, PlainMemory, Staging, VectorShape, through_host,
 };
 use crate::backend::matrix::wilson::{Face, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, KernelInfo, Update};
@@ -56,7 +56,7 @@ impl Faces {
             return messages;
         }
         let memory = || -> Vec<Staging> {
-            let piece = |face: &Face| Box::new(Plain::new(shape.bytes(HALF * face.sites))) as Staging;
+            let piece = |face: &Face| Box::new(PlainMemory::new(shape.bytes(HALF * face.sites))) as Staging;
             self.faces.iter().map(piece).collect()
         };
         Messages { out: memory(), into: memory() }
@@ -115,8 +115,14 @@ impl Faces {
     }
 }
 
-impl Passes for Faces {
-    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Products> {
+impl RankPasses for Faces {
+    fn pass(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+    ) -> Result<PassProducts> {
         let Some(own) = &self.own else { return Ok((None, None)) };
         match besides {
             Besides::Plus(plus) if plus.len() > own.most_added() => {

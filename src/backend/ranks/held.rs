@@ -9,7 +9,7 @@ use crate::number::{C64, DType};
 
 /// This rank's rows of a vector.
 #[derive(Debug, Clone)]
-pub(in crate::backend) struct Own {
+pub(in crate::backend) struct OwnRows {
     pub(super) cut: Arc<Cut>,
     /// What its backend is called, the same on all ranks.
     pub(super) name: &'static str,
@@ -17,21 +17,21 @@ pub(in crate::backend) struct Own {
     pub(super) block: Box<BlockVector>,
 }
 
-impl Own {
+impl OwnRows {
     /// The backend that holds them.
     pub fn place(&self) -> &'static str {
         self.name
     }
 }
 
-pub(super) fn own(v: &BlockVector) -> Option<&Own> {
+pub(super) fn own(v: &BlockVector) -> Option<&OwnRows> {
     match &v.storage {
         Storage::Ranks(own) => Some(own),
         _ => None,
     }
 }
 
-pub(super) fn own_mut(v: &mut BlockVector) -> Option<&mut Own> {
+pub(super) fn own_mut(v: &mut BlockVector) -> Option<&mut OwnRows> {
     match &mut v.storage {
         Storage::Ranks(own) => Some(own),
         _ => None,
@@ -49,7 +49,7 @@ pub(super) fn other_cut() -> Error {
 
 /// What this rank computes on.
 #[derive(Clone)]
-pub(super) struct Places {
+pub(super) struct RankDevices {
     pub device: Device,
     /// What has the blocks without rows, for which no card need be asked, where ranks are uneven.
     pub host: Option<Device>,
@@ -57,7 +57,7 @@ pub(super) struct Places {
     pub name: Option<&'static str>,
 }
 
-impl Places {
+impl RankDevices {
     /// What computes with this rank's rows.
     pub fn at(&self, cut: &Cut) -> &Device {
         match &self.host {
@@ -70,7 +70,7 @@ impl Places {
     pub fn wrap(&self, cut: Arc<Cut>, rows: Rows, block: BlockVector) -> BlockVector {
         let (dtype, columns) = (block.dtype, block.columns);
         let name = self.name.unwrap_or(self.device.name());
-        let storage = Storage::Ranks(Own { cut, name, block: Box::new(block) });
+        let storage = Storage::Ranks(OwnRows { cut, name, block: Box::new(block) });
         BlockVector { dtype, rows, columns, storage }
     }
 

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::faces::Faces;
-use super::held::{Own, local, other_cut, own, own_mut};
-use super::passes::Passes;
+use super::held::{OwnRows, local, other_cut, own, own_mut};
+use super::passes::RankPasses;
 use super::{Team, rows};
 use crate::backend::cut::Cut;
-use crate::backend::cut::share::Share;
-use crate::backend::exchange::{self, Besides, Products};
+use crate::backend::cut::share::RowShare;
+use crate::backend::exchange::{self, Besides, PassProducts};
 use crate::backend::matrix::wilson::WilsonSpec;
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update,
@@ -24,7 +24,7 @@ struct RankMatrix {
     info: KernelInfo,
     row_cut: Arc<Cut>,
     col_cut: Arc<Cut>,
-    passes: Box<dyn Passes>,
+    passes: Box<dyn RankPasses>,
 }
 
 impl RankMatrix {
@@ -58,21 +58,21 @@ impl RankMatrix {
     /// This rank's rows of a vector that the matrix acts on.
     fn input<'a>(&self, v: &'a BlockVector) -> Result<&'a BlockVector> {
         match own(v) {
-            Some(Own { cut, block, .. }) if *cut == self.col_cut => Ok(block),
+            Some(OwnRows { cut, block, .. }) if *cut == self.col_cut => Ok(block),
             _ => Err(other_cut()),
         }
     }
 
     fn output<'a>(&self, w: &'a mut BlockVector) -> Result<&'a mut BlockVector> {
         match own_mut(w) {
-            Some(Own { cut, block, .. }) if *cut == self.row_cut => Ok(block),
+            Some(OwnRows { cut, block, .. }) if *cut == self.row_cut => Ok(block),
             _ => Err(other_cut()),
         }
     }
 }
 
 /// The products of a pass, of this rank's rows.
-fn known(products: Products, columns: usize) -> Result<Dots> {
+fn known(products: PassProducts, columns: usize) -> Result<Dots> {
     Ok(Dots { partial: true, ..exchange::summed(products, columns)? })
 }
 
@@ -161,7 +161,7 @@ pub(super) fn prepare(
     team: Team,
     device: &Device,
     dtype: DType,
-    share: Share,
+    share: RowShare,
     (rows, entries): (Rows, Option<usize>),
     (row_cut, col_cut): (Arc<Cut>, Arc<Cut>),
 ) -> Result<Arc<dyn Kernel>> {
@@ -182,7 +182,7 @@ pub(super) fn prepare_wilson(
     spec: &WilsonSpec,
     cut: &Arc<Cut>,
 ) -> Result<Option<Arc<dyn Kernel>>> {
-    let (own, passes): (Vec<KernelInfo>, Box<dyn Passes>) =
+    let (own, passes): (Vec<KernelInfo>, Box<dyn RankPasses>) =
         if let Some(faces) = Faces::prepare(team, device, spec, cut)? {
             (faces.info().into_iter().collect(), Box::new(faces))
         } else if let Some((linked, own)) = rows::prepare_faces(team, device, spec, cut)? {

@@ -10,7 +10,7 @@ use super::held::{local, own};
 use crate::backend::lone::LoneRank;
 use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::matrix::outer::OuterSums;
-use crate::backend::matrix::records::Turn;
+use crate::backend::matrix::records::BasisChange;
 use crate::backend::{BlockVector, DenseMut, DenseSolver, Device, Rows};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -128,9 +128,9 @@ impl Ranks {
     pub(super) fn turned_by_one(
         &self,
         lone: LoneRank,
-        turns: &[Turn<'_, f64>],
+        turns: &[BasisChange<'_, f64>],
     ) -> Result<Option<BlockVector>> {
-        let numbers = turns.iter().map(Turn::numbers).sum();
+        let numbers = turns.iter().map(BasisChange::numbers).sum();
         self.made_by_one(lone, numbers, |device| {
             device.superblocks().map_or(Ok(None), |faster| faster.turned(turns))
         })

@@ -29,23 +29,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::backend::algebra::conformal;
 pub(crate) use crate::backend::cut::least_surface;
-use crate::backend::cut::speed::Shares;
+use crate::backend::cut::speed::RowShares;
 use crate::backend::cut::{Cut, share};
 use crate::backend::distributed::Distributed;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::outer::Superblocks;
-use crate::backend::shared::{Change, SharedRows, Summand};
+use crate::backend::shared::{RowsChange, RowsSummand, SharedRows};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Grid, Keeper, Kernel, Matrices, MatrixSpec, Memory,
+    Backend, BlockVector, DenseSolver, Device, DeviceMemory, Grid, Keeper, Kernel, Matrices, MatrixSpec,
     MonteCarlo, Random, Recorder, Rows, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::World;
-pub(in crate::backend) use held::Own;
-use held::{Places, local, other_cut, own, own_mut};
+pub(in crate::backend) use held::OwnRows;
+use held::{RankDevices, local, other_cut, own, own_mut};
 use team::Team;
-use together::Together;
+use together::RankAssembly;
 use uneven::AllRanks;
 pub(in crate::backend) use uneven::{Mixed, Uneven};
 
@@ -68,7 +68,7 @@ const EACH: usize = 64;
 /// The ranks of a run as one backend.
 pub struct Ranks {
     team: Team,
-    places: Places,
+    places: RankDevices,
     /// Ranks in each direction of a lattice, where the user has said so.
     grid: Option<Vec<usize>>,
     /// What is to be noted, and whether it was that the grid does not serve all lattices.
@@ -77,7 +77,7 @@ pub struct Ranks {
     /// Rows from which vectors are shared out, and those of superblocks on cards.
     least: usize,
     many: usize,
-    together: Arc<Together>,
+    together: Arc<RankAssembly>,
     /// None if all ranks are the same and share alike.
     uneven: Option<Uneven>,
     kinds: OnceLock<(bool, bool)>,
@@ -122,10 +122,10 @@ impl Ranks {
         let (least, many) = (least.unwrap_or(FEW_ROWS), least.unwrap_or(MANY_ROWS).max(EACH * world.size()));
         let (team, kinds, solves, cuts) =
             (Team { world }, OnceLock::new(), OnceLock::new(), Mutex::default());
-        let together = Arc::new(Together::new(team, device.clone()));
+        let together = Arc::new(RankAssembly::new(team, device.clone()));
         let host = uneven.as_ref().map(|uneven| uneven.host.clone());
         let name = uneven.as_ref().and_then(|uneven| Some(uneven.mixed.as_ref()?.name));
-        let places = Places { device, host, name };
+        let places = RankDevices { device, host, name };
         let noted = AtomicBool::new(false);
         Ok(Ranks { team, places, grid, note, noted, least, many, together, uneven, kinds, solves, cuts })
     }
@@ -166,7 +166,7 @@ impl Ranks {
     }
 
     /// Rows shared out by weight, where they are not shared out evenly.
-    fn by_weight(&self, make: impl FnOnce(&Shares, &AllRanks) -> Result<Cut>) -> Result<Option<Cut>> {
+    fn by_weight(&self, make: impl FnOnce(&RowShares, &AllRanks) -> Result<Cut>) -> Result<Option<Cut>> {
         let all = AllRanks { team: self.team, device: &self.places.device };
         let Some(uneven) = &self.uneven else { return Ok(None) };
         Ok(Some(make(&uneven.shares, &all)?.of(self.team.world.rank())))
@@ -299,7 +299,7 @@ impl SharedRows for Ranks {
         Ok(own(v).is_some_and(|own| self.uneven.is_none() || own.cut.lone().is_none()))
     }
 
-    fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>> {
+    fn sum(&self, blocks: &[&BlockVector], f: &RowsSummand) -> Result<Vec<C64>> {
         let Some(first) = blocks.first() else { return f(&self.places.device, &[]) };
         let blocks = blocks.iter().map(|v| self.as_like(v, first)).collect::<Result<Vec<_>>>()?;
         let device = own(first).map_or(&self.places.device, |own| self.places.at(&own.cut));
@@ -313,7 +313,7 @@ impl SharedRows for Ranks {
         }
     }
 
-    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()> {
+    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &RowsChange) -> Result<()> {
         let blocks = blocks.iter().map(|v| self.as_like(v, y)).collect::<Result<Vec<_>>>()?;
         let here: Vec<&BlockVector> = blocks.iter().map(|v| local(v)).collect();
         match own_mut(y) {
@@ -337,7 +337,7 @@ impl Backend for Ranks {
     }
 
     /// Of all ranks together. Free is what fits if every rank takes as much as the fullest one can.
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> DeviceMemory {
         let own = self.places.device.memory();
         // Ranks of one node share its memory.
         let sharing = self.team.world.local().1.max(1);
@@ -355,7 +355,7 @@ impl Backend for Ranks {
                 None => of(1).nth(shares.primary).unwrap_or(0),
             },
         };
-        Memory { total: of(0).sum(), free: free.min(of(1).sum()), used: of(2).sum() }
+        DeviceMemory { total: of(0).sum(), free: free.min(of(1).sum()), used: of(2).sum() }
     }
 
     fn workers(&self) -> usize {
@@ -419,7 +419,7 @@ impl Vectors for Ranks {
 
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
         let global = v.rows.global;
-        let Some(Own { cut, block, .. }) = own_mut(v) else {
+        let Some(OwnRows { cut, block, .. }) = own_mut(v) else {
             return self.places.device.fill_random(v, random);
         };
         if cut.local() == 0 {
@@ -439,7 +439,7 @@ impl Vectors for Ranks {
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
         v.check_entries(entries)?;
-        let Some(Own { cut, block, .. }) = own_mut(v) else {
+        let Some(OwnRows { cut, block, .. }) = own_mut(v) else {
             return self.places.device.set_entries(v, entries);
         };
         let here = entries.iter().map(|&(row, column, value)| (cut.holder(row), column, value));

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::held::{Places, own, own_mut};
+use super::held::{RankDevices, own, own_mut};
 use super::{Ranks, Team, kernel};
 use crate::backend::cut::Cut;
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Update, check_update};
@@ -14,7 +14,7 @@ use crate::ranks;
 
 struct OneRank {
     team: Team,
-    places: Places,
+    places: RankDevices,
     /// Where the rows of its vectors are: all on one rank.
     row_cut: Arc<Cut>,
     col_cut: Arc<Cut>,

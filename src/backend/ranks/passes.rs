@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::backend::exchange::{Besides, Products};
+use crate::backend::exchange::{Besides, PassProducts};
 use crate::backend::{BlockVector, Dots, Update};
 use crate::error::Result;
-use crate::ranks::{Travelling, World};
+use crate::ranks::{UnderWay, World};
 
 /// Bytes a message from which the library is called while the rank computes: shorter ones travel by themselves.
 pub(super) const LONG: usize = 1 << 16;
@@ -18,9 +18,10 @@ const NAP: Duration = Duration::from_micros(50);
 pub(super) const TAG: i32 = 1;
 
 /// How a rank computes with its own rows and what it gets of others, on blocks of its own backend.
-pub(super) trait Passes: Send + Sync {
+pub(super) trait RankPasses: Send + Sync {
     /// One fused pass over this rank's rows; its products, if they are asked for.
-    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Products>;
+    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides)
+    -> Result<PassProducts>;
 
     /// Steps of a recurrence that are queued together, as
     /// [`Kernel::recurrence_linked`](crate::backend::Kernel::recurrence_linked) does; none where there is no such way.
@@ -41,7 +42,7 @@ pub(super) trait Passes: Send + Sync {
 /// Computes while another thread lets the library work on the messages.
 pub(super) fn meanwhile<R>(
     world: &'static World,
-    under_way: &mut [Travelling],
+    under_way: &mut [UnderWay],
     compute: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     let over = AtomicBool::new(false);

@@ -5,14 +5,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::held::Own;
+use super::held::OwnRows;
 use super::rows::HostEnds;
 use super::{MANY_NUMBERS, Ranks, Team, together};
 use crate::backend::cut::Cut;
 use crate::backend::exchange::{Halo, Kept, VectorShape, through_host};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
-use crate::backend::matrix::records::{Element, Handling, RecordList, Records, Turn};
+use crate::backend::matrix::records::{BasisChange, Element, Handling, RecordList, Records};
 use crate::backend::{
     BlockVector, Device, Distributed, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update,
     check_update,
@@ -52,14 +52,14 @@ impl Ranks {
     }
 
     /// Whether the rows of a vector come together on cards, and are so many that it pays.
-    pub(super) fn meet(&self, own: &Own) -> Result<bool> {
+    pub(super) fn meet(&self, own: &OwnRows) -> Result<bool> {
         let shared = self.mixed().is_none() && own.cut.holders().len() == own.cut.parts;
         let many = shared && own.cut.rows >= MANY_NUMBERS && own.cut.ranges_of_all().is_some();
         Ok(many && self.together.is_possible()?)
     }
 
     /// All rows of a vector, on every rank's card; none where they do not come together there.
-    pub(super) fn brought(&self, own: &Own) -> Result<Option<BlockVector>> {
+    pub(super) fn brought(&self, own: &OwnRows) -> Result<Option<BlockVector>> {
         if !self.meet(own)? {
             return Ok(None);
         }
@@ -81,7 +81,7 @@ impl Ranks {
     }
 
     /// All rows of a vector, on every rank.
-    pub(super) fn gathered(&self, own: &Own, columns: usize) -> Result<Vec<C64>> {
+    pub(super) fn gathered(&self, own: &OwnRows, columns: usize) -> Result<Vec<C64>> {
         if self.meet(own)? {
             return self.together.with(&own.cut, &own.block, |all| self.places.device.download(all));
         }
@@ -132,17 +132,17 @@ impl Superblocks for Ranks {
     }
 
     /// Each rank's card turns some of them, and all of them come together where they are downloaded.
-    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+    fn turned(&self, turns: &[BasisChange<'_, f64>]) -> Result<Option<BlockVector>> {
         if let Some(lone) = self.lone_rank() {
             return self.turned_by_one(lone, turns);
         }
         let turned =
             |turns: &[_]| self.places.device.superblocks().map_or(Ok(None), |device| device.turned(turns));
-        let numbers: usize = turns.iter().map(Turn::numbers).sum();
+        let numbers: usize = turns.iter().map(BasisChange::numbers).sum();
         if numbers < MANY_NUMBERS || !self.kinds()?.0 || !self.together.is_possible()? {
             return turned(turns);
         }
-        let (own, starts) = Turn::shared(turns, self.team.place());
+        let (own, starts) = BasisChange::shared(turns, self.team.place());
         let Some(block) = ranks::agreed(turned(own))? else { return Ok(None) };
         let cut = Cut::at(starts, self.team.place());
         Ok(Some(self.places.wrap(Arc::new(cut), Rows::all(numbers), block)))

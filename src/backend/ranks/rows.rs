@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use super::Team;
-use super::passes::{LONG, Passes, TAG, meanwhile};
+use super::passes::{LONG, RankPasses, TAG, meanwhile};
 use crate::backend::cut::Cut;
-use crate::backend::cut::share::{Place, Share, box_of};
+use crate::backend::cut::share::{RemoteColumn, RowShare, box_of};
 use crate::backend::exchange::{
-    self, Besides, Halo, Kept, Link, Plain, Port, Products, Staging, VectorShape, boundary, through_host,
+    self, Besides, Halo, Kept, Link, PassProducts, PlainMemory, Port, Staging, VectorShape, boundary,
+    through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::{Face, WilsonSpec};
@@ -32,11 +33,11 @@ pub(super) struct ByRows {
     /// The ranks that things are sent to and come from.
     to: Vec<usize>,
     from: Vec<usize>,
-    kept: Kept<Ends>,
+    kept: Kept<RowExchange>,
 }
 
 /// This rank's end of the exchanges: GPUs of one machine write to each other's memory; else rows are messages.
-enum Ends {
+enum RowExchange {
     Link(Box<dyn Link>),
     Host(HostEnds),
 }
@@ -54,7 +55,7 @@ impl HostEnds {
         let device = through_host(device)?;
         let memory = |rows: usize| -> Result<Staging> {
             let bytes = shape.bytes(rows);
-            Ok(device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
+            Ok(device.staging(bytes)?.unwrap_or_else(|| Box::new(PlainMemory::new(bytes))))
         };
         let out = halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
         let into = halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
@@ -80,17 +81,17 @@ impl HostEnds {
 }
 
 impl ByRows {
-    fn ends(&self, shape: VectorShape) -> Result<Ends> {
+    fn ends(&self, shape: VectorShape) -> Result<RowExchange> {
         if let Some(ends) = self.kept.take(shape) {
             return Ok(ends);
         }
         if let Some(link) = self.link(shape)? {
-            return Ok(Ends::Link(link));
+            return Ok(RowExchange::Link(link));
         }
         if self.faces.is_some() && self.own.is_some() {
             return Err(Error::internal("half-spinors that no link takes"));
         }
-        HostEnds::new(&self.device, &self.halo, shape).map(Ends::Host)
+        HostEnds::new(&self.device, &self.halo, shape).map(RowExchange::Host)
     }
 
     /// A link to all neighbours, if all ranks have one: they decide together.
@@ -117,7 +118,7 @@ impl ByRows {
         };
         let offers = link.offers();
         let bytes = offers.first().map_or(0, Vec::len);
-        let memory = || Box::new(Plain::new(bytes));
+        let memory = || Box::new(PlainMemory::new(bytes));
         let coming = self.to.iter().map(|&to| world.receive(memory(), bytes, to, TAG));
         let coming = coming.collect::<Result<Vec<_>>>()?;
         let mut going = Vec::new();
@@ -137,16 +138,16 @@ impl ByRows {
 
     fn pass_with(
         &self,
-        ends: &mut Ends,
+        ends: &mut RowExchange,
         c: Update,
         shape: VectorShape,
         v: &BlockVector,
         w: &mut BlockVector,
         besides: Besides,
-    ) -> Result<Products> {
+    ) -> Result<PassProducts> {
         match ends {
-            Ends::Host(ends) => self.pass_by_messages(ends, c, shape, v, w, besides),
-            Ends::Link(link) => {
+            RowExchange::Host(ends) => self.pass_by_messages(ends, c, shape, v, w, besides),
+            RowExchange::Link(link) => {
                 link.send(Some(v))?;
                 let own = self.own.as_deref();
                 let first = exchange::inside(&self.device, own, c, Some(v), w, besides)?;
@@ -164,7 +165,7 @@ impl ByRows {
         v: &BlockVector,
         w: &mut BlockVector,
         besides: Besides,
-    ) -> Result<Products> {
+    ) -> Result<PassProducts> {
         let world = self.team.world;
         let mut under_way = Vec::new();
         for ((memory, &from), &rows) in
@@ -201,8 +202,14 @@ impl ByRows {
     }
 }
 
-impl Passes for ByRows {
-    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Products> {
+impl RankPasses for ByRows {
+    fn pass(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+    ) -> Result<PassProducts> {
         let shape = VectorShape::of(v);
         let mut ends = self.ends(shape)?;
         let products = self.pass_with(&mut ends, c, shape, v, w, besides)?;
@@ -220,7 +227,7 @@ impl Passes for ByRows {
         let shape = VectorShape::of(v);
         let mut ends = self.ends(shape)?;
         let found = match (&mut ends, &self.own) {
-            (Ends::Link(link), Some(own)) => {
+            (RowExchange::Link(link), Some(own)) => {
                 own.recurrence_linked(&mut **link, (alpha, beta), v, w, steps).transpose()?
             }
             _ => None,
@@ -237,9 +244,12 @@ impl Passes for ByRows {
 /// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the
 /// ranks, and the rows' numbers where they are held.
 #[allow(clippy::type_complexity)]
-fn agree(team: Team, places: &[Place]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
+fn agree(
+    team: Team,
+    places: &[RemoteColumn],
+) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
     let world = team.world;
-    let wanted: Vec<&[Place]> = places.chunk_by(|a, b| a.0 == b.0).collect();
+    let wanted: Vec<&[RemoteColumn]> = places.chunk_by(|a, b| a.0 == b.0).collect();
     let mut counts = vec![0u64; world.size()];
     wanted.iter().for_each(|list| counts[list[0].0] = list.len() as u64);
     let all = world.gather_words(counts)?;
@@ -275,7 +285,7 @@ pub(super) fn prepare(
     team: Team,
     device: &Device,
     dtype: DType,
-    share: Share,
+    share: RowShare,
     empty: bool,
 ) -> Result<(ByRows, Vec<KernelInfo>)> {
     let own = if empty { None } else { Some(device.prepare(share.own)?) };
@@ -324,8 +334,8 @@ pub(super) fn prepare_faces(
     }
     // A rank without sites has an end, too: it does not look for a link where the others have theirs.
     let end = match link {
-        Some(link) => Ends::Link(link),
-        None => Ends::Host(HostEnds::new(device, &rows.halo, shape)?),
+        Some(link) => RowExchange::Link(link),
+        None => RowExchange::Host(HostEnds::new(device, &rows.halo, shape)?),
     };
     rows.kept.put(shape, end);
     Ok(Some((rows, infos)))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::held::{Own, Places};
+use super::held::{OwnRows, RankDevices};
 use crate::backend::cut::Cut;
 use crate::backend::{BlockVector, Device, Dots};
 use crate::error::Result;
@@ -72,7 +72,7 @@ impl Team {
     }
 
     /// All rows of a vector, on every rank.
-    pub fn gathered(self, device: &Device, own: &Own, columns: usize) -> Result<Vec<C64>> {
+    pub fn gathered(self, device: &Device, own: &OwnRows, columns: usize) -> Result<Vec<C64>> {
         let mine = if own.cut.local() == 0 { Vec::new() } else { device.download(&own.block)? };
         let parts = self.world.gather(bytemuck::cast_slice(&mine).to_vec())?;
         drop(mine);
@@ -90,7 +90,13 @@ impl Team {
     }
 
     /// A vector with its rows elsewhere, by way of the hosts.
-    pub fn moved(self, places: &Places, v: &BlockVector, from: &Own, cut: Arc<Cut>) -> Result<BlockVector> {
+    pub fn moved(
+        self,
+        places: &RankDevices,
+        v: &BlockVector,
+        from: &OwnRows,
+        cut: Arc<Cut>,
+    ) -> Result<BlockVector> {
         let all = self.gathered(&places.device, from, v.columns)?;
         places.cut_out(v.dtype, v.rows, v.columns, &all, cut)
     }

@@ -16,16 +16,16 @@ use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// What brings vectors together, kept for the next vector of the same shape.
-pub(super) struct Together {
+pub(super) struct RankAssembly {
     team: Team,
     device: Device,
     possible: OnceLock<bool>,
     kept: Mutex<Option<(Arc<Cut>, VectorShape, Box<dyn Assembly>)>>,
 }
 
-impl Together {
-    pub fn new(team: Team, device: Device) -> Together {
-        Together { team, device, possible: OnceLock::new(), kept: Mutex::new(None) }
+impl RankAssembly {
+    pub fn new(team: Team, device: Device) -> RankAssembly {
+        RankAssembly { team, device, possible: OnceLock::new(), kept: Mutex::new(None) }
     }
 
     /// Whether the cards of all ranks reach each other. All ranks ask together; they decide once.
@@ -102,10 +102,10 @@ impl Together {
 }
 
 /// A superblock of whose product every rank computes its rows.
-struct SpreadSuperblock {
+struct RankSpreadSuperblock {
     team: Team,
     device: Device,
-    together: Arc<Together>,
+    together: Arc<RankAssembly>,
     cut: Arc<Cut>,
     /// This rank's rows, from all rows of a vector.
     own: Arc<dyn Kernel>,
@@ -116,7 +116,7 @@ struct SpreadSuperblock {
 pub(super) fn prepare(
     team: Team,
     device: &Device,
-    together: &Arc<Together>,
+    together: &Arc<RankAssembly>,
     cut: Arc<Cut>,
     records: &Records,
     handling: Handling,
@@ -129,10 +129,10 @@ pub(super) fn prepare(
         Records::Complex(list) => list.info(),
     };
     let (device, together) = (device.clone(), together.clone());
-    Ok(Some(Arc::new(SpreadSuperblock { team, device, together, cut, own, info })))
+    Ok(Some(Arc::new(RankSpreadSuperblock { team, device, together, cut, own, info })))
 }
 
-impl Kernel for SpreadSuperblock {
+impl Kernel for RankSpreadSuperblock {
     fn shape(&self) -> KernelShape {
         KernelShape::square(Rows::all(self.cut.rows), self.own.dtype())
     }

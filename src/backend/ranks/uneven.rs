@@ -3,14 +3,14 @@
 //! live only on one rank, the primary one.
 
 use super::Team;
-use crate::backend::cut::speed::{Parts, Shares, rate, sample, writes_to_others};
+use crate::backend::cut::speed::{RowShares, SpeedOfParts, rate, sample, writes_to_others};
 use crate::backend::{Device, MatrixSpec};
 use crate::error::Result;
 use crate::ranks;
 
 /// How the ranks differ.
 pub(in crate::backend) struct Uneven {
-    pub shares: Shares,
+    pub shares: RowShares,
     /// What keeps blocks without rows, and computes what must have the same bits on all ranks.
     pub host: Device,
     /// What is told of backends that differ.
@@ -50,7 +50,7 @@ pub(super) struct AllRanks<'a> {
     pub device: &'a Device,
 }
 
-impl Parts for AllRanks<'_> {
+impl SpeedOfParts for AllRanks<'_> {
     fn rates(&self, spec: Option<&MatrixSpec>) -> Result<Vec<f64>> {
         let sample = sample(spec);
         self.team.world.meet()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Team;
-use super::held::{Own, own, own_mut};
+use super::held::{OwnRows, own, own_mut};
 use crate::backend::whole::{Home, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
@@ -36,8 +36,8 @@ impl Home for EveryRank {
         let columns = v.columns;
         match own_mut(v) {
             None => *v = whole,
-            Some(Own { cut, .. }) if cut.local() == 0 => {}
-            Some(Own { cut, block, .. }) => {
+            Some(OwnRows { cut, .. }) if cut.local() == 0 => {}
+            Some(OwnRows { cut, block, .. }) => {
                 let all = self.device.download(&whole)?;
                 **block = self.device.upload(whole.dtype, block.rows, columns, &cut.chosen(&all, columns))?;
             }

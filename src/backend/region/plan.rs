@@ -5,7 +5,7 @@ use crate::backend::boxes::part_of;
 
 /// Sites that travel between this rank and another one, in an order that both know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct ExchangedSites {
     pub rank: usize,
     /// Their places here.
     pub places: Vec<usize>,
@@ -14,14 +14,14 @@ pub(super) struct Message {
 /// What this rank sends and receives, a message for each other rank, and one for itself where its box meets itself.
 #[derive(Debug, Default)]
 pub(super) struct HaloPlan {
-    pub sends: Vec<Message>,
-    pub receives: Vec<Message>,
+    pub sends: Vec<ExchangedSites>,
+    pub receives: Vec<ExchangedSites>,
 }
 
-fn add(list: &mut Vec<Message>, rank: usize, places: Vec<usize>) {
+fn add(list: &mut Vec<ExchangedSites>, rank: usize, places: Vec<usize>) {
     match list.iter_mut().find(|message| message.rank == rank) {
         Some(message) => message.places.extend(places),
-        None => list.push(Message { rank, places }),
+        None => list.push(ExchangedSites { rank, places }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::Region;
-use super::plan::{HaloPlan, Message};
+use super::plan::{ExchangedSites, HaloPlan};
 use crate::error::{Error, Result};
 use crate::ranks::{self, HostMemory, World};
 
@@ -30,7 +30,7 @@ fn values<T: Pod>(memory: &dyn HostMemory, count: usize) -> &[T] {
     bytemuck::cast_slice(&memory.bytes()[..count * size_of::<T>()])
 }
 
-fn send<T: Pod>(list: &[T], to: usize) -> Result<ranks::Travelling> {
+fn send<T: Pod>(list: &[T], to: usize) -> Result<ranks::UnderWay> {
     let (mut memory, bytes) = memory::<T>(list.len());
     memory.bytes_mut()[..bytes].copy_from_slice(bytemuck::cast_slice(list));
     world()?.send(Box::new(memory), bytes, to, TAG)
@@ -51,7 +51,7 @@ fn travel<T: Pod>(
     pack: impl Fn(usize, &mut [T]),
 ) -> Result<Vec<Box<dyn HostMemory>>> {
     let world = world()?;
-    let packed = |message: &Message| {
+    let packed = |message: &ExchangedSites| {
         let (mut memory, bytes) = memory::<T>(each * message.places.len());
         let list: &mut [T] = bytemuck::cast_slice_mut(&mut memory.bytes_mut()[..bytes]);
         list.chunks_exact_mut(each).zip(&message.places).for_each(|(to, &place)| pack(place, to));

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backend::cut::Cut;
-use crate::backend::cut::speed::{Parts, Shares, rate, sample, writes_to_others};
+use crate::backend::cut::speed::{RowShares, SpeedOfParts, rate, sample, writes_to_others};
 use crate::backend::{Device, Grid, MatrixSpec, Rows};
 use crate::error::Result;
 use crate::ranks;
 
 /// The cuts so far, and how others are made.
 pub(super) struct Cuts {
-    pub shares: Shares,
+    pub shares: RowShares,
     known: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
 }
 
 impl Cuts {
-    pub fn new(shares: Shares) -> Cuts {
+    pub fn new(shares: RowShares) -> Cuts {
         Cuts { shares, known: Mutex::default() }
     }
 
@@ -63,7 +63,7 @@ impl Cuts {
 /// The devices of one process.
 struct Devices<'a>(&'a [Device]);
 
-impl Parts for Devices<'_> {
+impl SpeedOfParts for Devices<'_> {
     fn rates(&self, spec: Option<&MatrixSpec>) -> Result<Vec<f64>> {
         let sample = sample(spec)?;
         let sample = sample.as_ref();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Split;
+use super::SplitBackend;
 use super::kernel::{End, PartRows, SplitMatrix};
 use crate::backend::cut::Cut;
 use crate::backend::cut::share::box_of;
@@ -15,7 +15,11 @@ use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// The operator; none where the parts have no such way.
-pub(super) fn prepare(split: &Split, spec: &WilsonSpec, cut: &Arc<Cut>) -> Result<Option<Arc<dyn Kernel>>> {
+pub(super) fn prepare(
+    split: &SplitBackend,
+    spec: &WilsonSpec,
+    cut: &Arc<Cut>,
+) -> Result<Option<Arc<dyn Kernel>>> {
     spec.validate()?;
     let (holders, dtype) = (cut.holders(), DType::of(spec.single, true));
     let (mut parts, mut infos) = (Vec::new(), Vec::new());

@@ -6,10 +6,10 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Split, WORTH_A_THREAD, between, cut_differently, cut_of, pieces, pieces_mut};
+use super::{SplitBackend, WORTH_A_THREAD, between, cut_differently, cut_of, pieces, pieces_mut};
 use crate::backend::cut::{Cut, share};
 use crate::backend::exchange::{
-    Besides, Halo, Kept, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
+    Besides, Halo, Kept, Later, Link, PassProducts, Port, Staging, VectorShape, boundary, inside, summed,
     through_host,
 };
 use crate::backend::matrix::Csr;
@@ -109,7 +109,7 @@ impl Worker {
         c: Update,
         (v, mut w, besides): Operands,
         sent: bool,
-    ) -> std::result::Result<Products, Stop> {
+    ) -> std::result::Result<PassProducts, Stop> {
         let mut products = (part.inside(c, v, w.as_deref_mut(), besides)?, None);
         if !sent {
             self.send(true)?;
@@ -153,7 +153,7 @@ impl End {
         part: &PartRows,
         c: Update,
         operands: Operands,
-    ) -> std::result::Result<Products, Stop> {
+    ) -> std::result::Result<PassProducts, Stop> {
         match self {
             End::Host(worker) => {
                 let sent = worker.begin(operands.0, false)?;
@@ -189,11 +189,11 @@ type Operands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, Besid
 /// Vectors of one part, as a recurrence or a single pass lends them.
 enum Lent<'a> {
     Steps(&'a mut BlockVector, &'a mut BlockVector),
-    Once(Option<&'a BlockVector>, Option<&'a mut BlockVector>, Added<'a>),
+    Once(Option<&'a BlockVector>, Option<&'a mut BlockVector>, AddedVectors<'a>),
 }
 
 /// Multiples of vectors that a pass adds, as one part has them.
-type Added<'a> = Vec<(f64, &'a BlockVector)>;
+type AddedVectors<'a> = Vec<(f64, &'a BlockVector)>;
 
 /// Held while passes over links are queued. A kernel that waits for rows holds its GPU: those of two threads, in
 /// another order on each GPU, would wait for each other for ever.
@@ -201,7 +201,7 @@ pub(super) static LINKED: Mutex<()> = Mutex::new(());
 
 /// `steps` passes over all rows, with or without their products.
 #[derive(Clone, Copy)]
-struct Passes {
+struct SplitPasses {
     c: Update,
     shape: VectorShape,
     steps: usize,
@@ -209,10 +209,10 @@ struct Passes {
 }
 
 /// One part's end of the exchanges after its last pass, and the products of its rows, an entry a step.
-type Ended = std::result::Result<(End, Vec<Dots>), Stop>;
+type PartEnd = std::result::Result<(End, Vec<Dots>), Stop>;
 
-impl Passes {
-    fn summed(self, products: Vec<Products>) -> std::result::Result<Vec<Dots>, Stop> {
+impl SplitPasses {
+    fn summed(self, products: Vec<PassProducts>) -> std::result::Result<Vec<Dots>, Stop> {
         let sums = products.into_iter().map(|pair| summed(pair, self.shape.columns));
         Ok(sums.collect::<Result<_>>()?)
     }
@@ -309,7 +309,7 @@ impl SplitMatrix {
     }
 
     /// The products of each step, summed over parts, if they are asked for.
-    fn run(&self, work: Passes, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
+    fn run(&self, work: SplitPasses, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
         let ends = self.ends(work.shape)?;
         let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
         let _turn = linked.then(|| LINKED.lock().unwrap_or_else(PoisonError::into_inner));
@@ -350,7 +350,7 @@ impl SplitMatrix {
     }
 
     /// One pass over links, queued for one part after the other: they work at once, and threads begin late.
-    fn queued(&self, work: Passes, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
+    fn queued(&self, work: SplitPasses, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<PartEnd> {
         let mut products = Vec::with_capacity(ends.len());
         for (at, (part, lent)) in self.parts.iter().zip(&mut vectors).enumerate() {
             match ends[at].pass(part, work.c, lent.operands(work.dots)) {
@@ -362,12 +362,12 @@ impl SplitMatrix {
                 }
             }
         }
-        let ended = |(end, found): (End, Products)| work.summed(vec![found]).map(|sums| (end, sums));
+        let ended = |(end, found): (End, PassProducts)| work.summed(vec![found]).map(|sums| (end, sums));
         ends.into_iter().zip(products).map(ended).collect()
     }
 
     /// A thread for each part.
-    fn at_once(&self, work: Passes, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
+    fn at_once(&self, work: SplitPasses, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<PartEnd> {
         let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
             if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
                 && let Some(found) =
@@ -403,9 +403,9 @@ impl SplitMatrix {
     }
 
     /// One part after the other, all on this thread: what is small takes less time than threads take to begin.
-    fn in_turn(&self, work: Passes, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
+    fn in_turn(&self, work: SplitPasses, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<PartEnd> {
         let mut passes = || {
-            let mut products: Vec<Vec<Products>> = self.parts.iter().map(|_| Vec::new()).collect();
+            let mut products: Vec<Vec<PassProducts>> = self.parts.iter().map(|_| Vec::new()).collect();
             for _ in 0..work.steps {
                 for (end, lent) in ends.iter_mut().zip(&mut vectors) {
                     if let End::Host(worker) = end {
@@ -480,7 +480,7 @@ impl SplitMatrix {
             }
             vectors.push(Lent::Once(own, out, added));
         }
-        Ok(self.run(Passes { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
+        Ok(self.run(SplitPasses { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
     }
 }
 
@@ -536,7 +536,7 @@ impl Kernel for SplitMatrix {
             return Err(cut_differently());
         }
         let c = Update { alpha, beta, gamma: -1.0 };
-        out.extend(self.run(Passes { c, shape, steps, dots: true }, vectors)?);
+        out.extend(self.run(SplitPasses { c, shape, steps, dots: true }, vectors)?);
         if steps % 2 == 1 {
             std::mem::swap(v, w);
         }
@@ -587,7 +587,7 @@ impl PartRows {
 
 /// Shares the rows of a matrix out.
 pub(super) fn prepare(
-    split: &Split,
+    split: &SplitBackend,
     spec: &MatrixSpec,
     rows: Rows,
     row_cut: Arc<Cut>,

@@ -8,7 +8,9 @@ use faer::Mat;
 use super::records;
 use super::speeds::{Speeds, class};
 use crate::backend::cut::speed::pace;
-use crate::backend::matrix::records::{Factor, Handling, Panel, Record, RecordList, Records};
+use crate::backend::matrix::records::{
+    Handling, OperatorPiece, ProductRecord, RecordList, Records, SectorPanel,
+};
 use crate::backend::{Device, MatrixSpec, Rows, Update};
 use crate::error::Result;
 use crate::number::DType;
@@ -66,11 +68,11 @@ pub(super) fn speeds(parts: &[Device], primary: usize) -> Result<Speeds> {
 fn sample(side: usize, blocks: usize, dense: bool) -> RecordList<f64> {
     let matrix = dense.then(|| Arc::new(Mat::from_fn(side, side, |i, j| ((i + 2 * j) % 7) as f64).into()));
     let factor =
-        || Factor { row: 0, rows: side, column: 0, columns: side, scale: 1.0, matrix: matrix.clone() };
-    let panel = |k: usize| Panel { offset: k * side * side, rows: side, columns: side };
+        || OperatorPiece { row: 0, rows: side, column: 0, columns: side, scale: 1.0, matrix: matrix.clone() };
+    let panel = |k: usize| SectorPanel { offset: k * side * side, rows: side, columns: side };
     let record = |source: usize| match dense {
-        true => Record::Double { source, left: vec![factor()], right: vec![factor()] },
-        false => Record::Single { source, left: factor(), right: factor() },
+        true => ProductRecord::Double { source, left: vec![factor()], right: vec![factor()] },
+        false => ProductRecord::Single { source, left: factor(), right: factor() },
     };
     RecordList {
         dim: blocks * side * side,

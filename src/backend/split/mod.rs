@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::backend::cut::speed::Shares;
+use crate::backend::cut::speed::RowShares;
 use crate::backend::cut::{Cut, joined, share};
-use crate::backend::exchange::{Plain, Staging, through_host};
+use crate::backend::exchange::{PlainMemory, Staging, through_host};
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::held::Keeper;
 use crate::backend::matrix::outer::Superblocks;
-use crate::backend::shared::{Change, SharedRows, Summand};
+use crate::backend::shared::{RowsChange, RowsSummand, SharedRows};
 use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, Kernel, Matrices, MatrixSpec, Memory, Part, Random, Rows,
-    Storage, Vectors,
+    Backend, BackendPart, BlockVector, DenseSolver, Device, DeviceMemory, Kernel, Matrices, MatrixSpec,
+    Random, Rows, Storage, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use cuts::Cuts;
 use speeds::Speeds;
-use superblocks::{Keeping, Together};
+use superblocks::{CardAssembly, Keeping};
 
 /// Bytes of a block from which a thread a part pays.
 const WORTH_A_THREAD: usize = 1 << 20;
@@ -57,21 +57,21 @@ pub(in crate::backend) struct SplitRows {
 }
 
 /// Several backends as one: each holds a part of the rows of large vectors and matrices.
-pub struct Split {
+pub struct SplitBackend {
     parts: Vec<Device>,
     name: &'static str,
     cuts: Cuts,
     /// Of superblocks, once they are measured.
     speeds: Mutex<Option<Arc<Speeds>>>,
     /// The parts of one kind with the primary one, where they are cards that spread superblocks.
-    together: Together,
+    together: CardAssembly,
     keeping: Option<Keeping>,
     helpers: Arc<Helpers>,
     /// Whether all parts queue their work, so that one thread calls them as fast as several.
     queue: bool,
 }
 
-impl std::fmt::Debug for Split {
+impl std::fmt::Debug for SplitBackend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
@@ -120,18 +120,18 @@ struct Helpers {
     pool: rayon::ThreadPool,
     /// Whether they stay awake between two calls.
     eager: bool,
-    watch: Arc<Watch>,
+    watch: Arc<CallWatch>,
 }
 
 /// When threads were called, and how many of them look out for the next call.
-struct Watch {
+struct CallWatch {
     begin: Instant,
     /// In microseconds since then.
     called: AtomicU64,
     awake: AtomicUsize,
 }
 
-impl Watch {
+impl CallWatch {
     fn now(&self) -> u64 {
         self.begin.elapsed().as_micros() as u64
     }
@@ -153,7 +153,7 @@ impl Helpers {
         let pool = rayon::ThreadPoolBuilder::new().num_threads((parts - 1).max(1)).build();
         let pool = pool.map_err(|e| Error::backend(format!("threads for the parts of a backend: {e}")))?;
         let (called, awake) = (AtomicU64::new(0), AtomicUsize::new(0));
-        let watch = Arc::new(Watch { begin: Instant::now(), called, awake });
+        let watch = Arc::new(CallWatch { begin: Instant::now(), called, awake });
         // Who has no processor for them would wait for those that look out.
         let there = std::thread::available_parallelism().map_or(1, |n| n.get());
         Ok(Helpers { eager: eager && there > 2 * parts, pool, watch })
@@ -218,7 +218,7 @@ fn between(a: &Device, b: &Device, bytes: usize) -> Result<Staging> {
         None => through_host(b)?.staging(bytes)?,
         some => some,
     };
-    Ok(memory.unwrap_or_else(|| Box::new(Plain::new(bytes))))
+    Ok(memory.unwrap_or_else(|| Box::new(PlainMemory::new(bytes))))
 }
 
 /// Numbers of all parts added, in the order of parts.
@@ -231,7 +231,7 @@ fn total(parts: Vec<Vec<C64>>) -> Vec<C64> {
     sum
 }
 
-impl Split {
+impl SplitBackend {
     /// A backend of these parts. Weights that are not given are found by short measurements, told to `tell`.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl Split {
         }
         let names: Vec<&'static str> = parts.iter().map(|part| part.name()).collect();
         let name = joined(&names);
-        let shares = Shares::new(names, weights, false, Box::new(tell))?;
+        let shares = RowShares::new(names, weights, false, Box::new(tell))?;
         let team: Vec<usize> = shares
             .of_one_kind()
             .iter()
@@ -259,9 +259,9 @@ impl Split {
         let queue = parts.iter().all(|part| part.queues());
         let helpers = Arc::new(Helpers::new(parts.len(), queue)?);
         let team = team.iter().map(|&part| (part, parts[part].clone())).collect();
-        let together = Together::new(team, helpers.clone());
+        let together = CardAssembly::new(team, helpers.clone());
         let (cuts, speeds) = (Cuts::new(shares), Mutex::default());
-        Ok(Split { name, parts, cuts, speeds, together, keeping, helpers, queue })
+        Ok(SplitBackend { name, parts, cuts, speeds, together, keeping, helpers, queue })
     }
 
     /// How fast the parts are with superblocks, measured when it is first asked.
@@ -329,16 +329,16 @@ impl Split {
     }
 }
 
-impl SharedRows for Split {
+impl SharedRows for SplitBackend {
     fn is_cut(&self, v: &BlockVector) -> Result<bool> {
         Ok(pieces(v)?.len() > 1)
     }
 
-    fn sum(&self, blocks: &[&BlockVector], f: &Summand) -> Result<Vec<C64>> {
+    fn sum(&self, blocks: &[&BlockVector], f: &RowsSummand) -> Result<Vec<C64>> {
         Ok(total(self.read(blocks, f)?))
     }
 
-    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &Change) -> Result<()> {
+    fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &RowsChange) -> Result<()> {
         let large = y.bytes() > WORTH_A_THREAD && !self.queue;
         let mut jobs = Vec::new();
         if blocks.is_empty() {
@@ -382,7 +382,7 @@ fn aligned<'a>(blocks: &[&'a BlockVector]) -> Result<Vec<(usize, Vec<&'a BlockVe
     Ok((0..first.len()).map(|at| (first[at].part, lists.iter().map(|l| &l[at].block).collect())).collect())
 }
 
-impl Backend for Split {
+impl Backend for SplitBackend {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -396,9 +396,9 @@ impl Backend for Split {
         self.parts.iter().enumerate().map(part).collect::<Vec<_>>().join(" + ")
     }
 
-    fn memory(&self) -> Memory {
-        let parts: Vec<Memory> = self.parts.iter().map(|p| p.memory()).collect();
-        let sum = |f: fn(&Memory) -> usize| parts.iter().map(f).sum();
+    fn memory(&self) -> DeviceMemory {
+        let parts: Vec<DeviceMemory> = self.parts.iter().map(|p| p.memory()).collect();
+        let sum = |f: fn(&DeviceMemory) -> usize| parts.iter().map(f).sum();
         // What fits is what the part that fills up first can take of its share.
         let free = match self.cuts.shares.known() {
             Some(shares) => parts
@@ -409,7 +409,7 @@ impl Backend for Split {
                 .fold(f64::INFINITY, f64::min) as usize,
             None => parts[self.cuts.shares.primary].free,
         };
-        Memory { total: sum(|m| m.total), free: free.min(sum(|m| m.free)), used: sum(|m| m.used) }
+        DeviceMemory { total: sum(|m| m.total), free: free.min(sum(|m| m.free)), used: sum(|m| m.used) }
     }
 
     fn workers(&self) -> usize {
@@ -436,9 +436,9 @@ impl Backend for Split {
         self.parts[self.cuts.shares.primary].superblocks().map(|_| self as &dyn Superblocks)
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<BackendPart> {
         let shares = self.cuts.shares.known();
-        let part = |(i, device): (usize, &Device)| Part {
+        let part = |(i, device): (usize, &Device)| BackendPart {
             device: device.clone(),
             share: shares.as_ref().map(|s| s[i]),
         };
@@ -450,7 +450,7 @@ impl Backend for Split {
     }
 }
 
-impl Vectors for Split {
+impl Vectors for SplitBackend {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let cut = self.cuts.of_rows(&self.parts, &rows)?;
         self.build((dtype, rows, columns), cut, true, |device, rows, _| device.zeros(dtype, rows, columns))
@@ -539,7 +539,7 @@ impl Vectors for Split {
     }
 }
 
-impl Matrices for Split {
+impl Matrices for SplitBackend {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         let Some((rows, cols)) = share::shape(&spec) else {
             let part = self.cuts.shares.primary;

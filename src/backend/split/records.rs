@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::speeds::{Speeds, class};
-use super::{Split, between};
+use super::{SplitBackend, between};
 use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape, through_host};
 use crate::backend::matrix::Csr;
-use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
+use crate::backend::matrix::records::{Element, Handling, ProductRecord, RecordList, Records, SectorPanel};
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Rows, Update, check_update,
 };
@@ -58,7 +58,7 @@ type OperationCounts = [f64; class::COUNT];
 
 fn works<T: Element>(list: &RecordList<T>) -> Vec<OperationCounts> {
     let each = if T::DTYPE.is_complex() { 8.0 } else { 2.0 };
-    let of = |(target, records): (&Panel, &Vec<Record<T>>)| {
+    let of = |(target, records): (&SectorPanel, &Vec<ProductRecord<T>>)| {
         let mut work = OperationCounts::default();
         for record in records {
             record.products(*target, &list.panels, |size| {
@@ -128,14 +128,18 @@ fn ascending(sizes: &[f64]) -> Vec<usize> {
 }
 
 /// Brings a superblock to the part where its vectors live, and what others compute of it to them.
-pub(super) fn prepare(split: &Split, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
+pub(super) fn prepare(split: &SplitBackend, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
         Records::Real(list) => share(split, list, handling),
         Records::Complex(list) => share(split, list, handling),
     }
 }
 
-fn share<T: Element>(split: &Split, list: Arc<RecordList<T>>, handling: Handling) -> Result<Arc<dyn Kernel>> {
+fn share<T: Element>(
+    split: &SplitBackend,
+    list: Arc<RecordList<T>>,
+    handling: Handling,
+) -> Result<Arc<dyn Kernel>> {
     let primary = split.cuts.shares.primary;
     let works = works(&list);
     let keeps = split.parts[primary].keeper().is_some();
@@ -207,9 +211,9 @@ fn helper<T: Element>(
     let (mut read, mut written, mut computed) = (Vec::new(), Vec::new(), Vec::new());
     for (at, &k) in order.iter().enumerate() {
         place[k] = at;
-        let Panel { offset, rows, columns } = list.panels[k];
+        let SectorPanel { offset, rows, columns } = list.panels[k];
         let (first, size) = (read.len(), rows * columns);
-        panels.push(Panel { offset: first, rows, columns });
+        panels.push(SectorPanel { offset: first, rows, columns });
         read.extend(offset..offset + size);
         if owners[k] == part {
             written.extend(offset..offset + size);

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernel::LINKED;
-use super::{Helpers, Slab, Split, cut_differently, cut_of, pieces, pieces_mut, total};
+use super::{Helpers, Slab, SplitBackend, cut_differently, cut_of, pieces, pieces_mut, total};
 use crate::backend::cut::Cut;
 use crate::backend::cut::lattice::by_weight;
 use crate::backend::exchange::{self, Assembly, Ranges, VectorShape};
 use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
-use crate::backend::matrix::records::{Handling, Records, Turn};
+use crate::backend::matrix::records::{BasisChange, Handling, Records};
 use crate::backend::{
     BlockVector, DenseMut, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Storage, Update, Vectors,
     check_update,
@@ -33,19 +33,19 @@ const LARGE: usize = 512;
 /// Cards that bring together what each has of a vector, with the ends of their exchange,
 /// kept for the next vector of the same shape.
 #[derive(Clone)]
-pub(super) struct Together {
+pub(super) struct CardAssembly {
     parts: Vec<(usize, Device)>,
     helpers: Arc<Helpers>,
-    kept: Arc<Mutex<Option<Ends>>>,
+    kept: Arc<Mutex<Option<CardEnds>>>,
 }
 
 /// What the ends of an exchange are for, and they themselves, one a card.
-type Ends = (Arc<Cut>, VectorShape, Vec<Box<dyn Assembly>>);
+type CardEnds = (Arc<Cut>, VectorShape, Vec<Box<dyn Assembly>>);
 
-impl Together {
+impl CardAssembly {
     /// Of these parts, by their numbers.
-    pub fn new(parts: Vec<(usize, Device)>, helpers: Arc<Helpers>) -> Together {
-        Together { parts, helpers, kept: Arc::default() }
+    pub fn new(parts: Vec<(usize, Device)>, helpers: Arc<Helpers>) -> CardAssembly {
+        CardAssembly { parts, helpers, kept: Arc::default() }
     }
 
     /// The ranges of the cards, as one of them sees them; none where other parts have rows, or rows are not ranges.
@@ -135,8 +135,8 @@ impl Together {
 }
 
 /// A superblock of whose product every card computes its rows.
-struct SpreadSuperblock {
-    together: Together,
+struct CardSuperblock {
+    together: CardAssembly,
     cut: Arc<Cut>,
     /// The rows of each card, from all rows of a vector.
     own: Vec<Arc<dyn Kernel>>,
@@ -146,7 +146,7 @@ struct SpreadSuperblock {
     info: KernelInfo,
 }
 
-impl Kernel for SpreadSuperblock {
+impl Kernel for CardSuperblock {
     fn shape(&self) -> KernelShape {
         self.shape
     }
@@ -183,7 +183,7 @@ impl Kernel for SpreadSuperblock {
     }
 }
 
-impl Split {
+impl SplitBackend {
     /// The part where matrices of superblocks are kept.
     fn home(&self) -> &Device {
         &self.parts[self.cuts.shares.primary]
@@ -264,11 +264,11 @@ impl Split {
         info.bytes = own.iter().map(|kernel| kernel.info().bytes).sum();
         let shape = KernelShape::square(Rows::all(rows), own[0].dtype());
         let (together, travels) = (self.together.clone(), handling.room.is_some());
-        Ok(Some(Arc::new(SpreadSuperblock { together, cut, own, travels, shape, info })))
+        Ok(Some(Arc::new(CardSuperblock { together, cut, own, travels, shape, info })))
     }
 }
 
-impl Superblocks for Split {
+impl Superblocks for SplitBackend {
     fn outer(&self, sums: &OuterSums, range: Range<usize>) -> Result<Option<BlockVector>> {
         let rows = Rows::all(sums.dim);
         let cut = self.cuts.of_rows(&self.parts, &rows)?;
@@ -284,7 +284,7 @@ impl Superblocks for Split {
     }
 
     /// By one card: the others would need copies of the matrices, which take as long.
-    fn turned(&self, turns: &[Turn<'_, f64>]) -> Result<Option<BlockVector>> {
+    fn turned(&self, turns: &[BasisChange<'_, f64>]) -> Result<Option<BlockVector>> {
         self.home().superblocks().map_or(Ok(None), |home| home.turned(turns))
     }
 }

@@ -4,11 +4,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::{Helpers, Split};
+use super::{Helpers, SplitBackend};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineBatch, SplineShape, SplineTable, Splines};
 use crate::backend::walkers::{
-    DeviceWalkers, Energies, EnergySpec, MonteCarlo, Sweep, Swept, WalkersSpec, monte_carlo,
+    DeviceWalkers, EnergySpec, MonteCarlo, Sweep, Swept, WalkerEnergies, WalkersSpec, monte_carlo,
 };
 use crate::error::{Error, Result};
 use crate::ranks::weighted;
@@ -77,7 +77,7 @@ impl DeviceWalkers for SplitWalkers {
         Ok(self.at_once(|walkers| walkers.refresh())?.into_iter().fold(0.0, f64::max))
     }
 
-    fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
+    fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<WalkerEnergies>> {
         Ok(self.at_once(|walkers| walkers.energies(spec))?.concat())
     }
 
@@ -86,7 +86,7 @@ impl DeviceWalkers for SplitWalkers {
     }
 }
 
-impl Split {
+impl SplitBackend {
     /// The parts that have walkers, with their weights.
     fn walking(&self) -> Vec<(&Device, f64)> {
         let all = self.parts.iter().zip(self.cuts.shares.of_one_kind());
@@ -94,7 +94,7 @@ impl Split {
     }
 }
 
-impl MonteCarlo for Split {
+impl MonteCarlo for SplitBackend {
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
         let walking = self.walking();
         let brought = walking.iter().map(|(device, _)| monte_carlo(device)?.splines(table.clone()));

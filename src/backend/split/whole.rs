@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Slab, Split, cut_of, pieces, pieces_mut, together};
+use super::{Slab, SplitBackend, cut_of, pieces, pieces_mut, together};
 use crate::backend::whole::{Home, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
@@ -12,7 +12,7 @@ struct OnePart {
     parts: Vec<Device>,
 }
 
-pub(super) fn prepare(split: &Split, part: usize, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
+pub(super) fn prepare(split: &SplitBackend, part: usize, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
     Arc::new(WholeKernel { home: OnePart { part, parts: split.parts.clone() }, inner })
 }
 

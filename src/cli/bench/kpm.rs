@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::{Bench, header, line, random};
-use crate::backend::{Device, Part};
+use crate::backend::{BackendPart, Device};
 use crate::error::Result;
-use crate::lattice::{Assembled, Format as Wanted, Lattice, Model, OrbitalBlock};
+use crate::lattice::{Assembled, AssemblyForm as Wanted, Lattice, Model, OrbitalBlock};
 use crate::method::{Chebyshev, Window};
 use crate::number::{C64, Matrix};
-use crate::operator::{Format, Operator, Stored};
+use crate::operator::{MatrixFormat, Operator, StoredMatrix};
 use crate::output::out;
 use crate::ranks;
 use crate::task::Task;
@@ -72,7 +72,7 @@ fn shared(bench: &Bench, device: &Device) -> Result<()> {
             let together = time(&h)?;
             let alone: Vec<f64> = singles.iter().map(time).collect::<Result<_>>()?;
             let sum: f64 = alone.iter().map(|t| 1.0 / t).sum();
-            let share = |p: Part| format!("{:.1}", 100.0 * p.share.unwrap_or(0.0));
+            let share = |p: BackendPart| format!("{:.1}", 100.0 * p.share.unwrap_or(0.0));
             let shares: Vec<String> = device.parts().into_iter().map(share).collect();
             let mut cells = vec![
                 format!("{:.4}", together * 1e3),
@@ -91,15 +91,20 @@ fn shared(bench: &Bench, device: &Device) -> Result<()> {
 fn each(
     bench: &Bench,
     device: &Device,
-    mut measure: impl FnMut(&dyn Fn(usize) -> String, &Model, Format, &[usize]) -> Result<()>,
+    mut measure: impl FnMut(&dyn Fn(usize) -> String, &Model, MatrixFormat, &[usize]) -> Result<()>,
 ) -> Result<()> {
     for (name, big, build) in cases() {
-        let title = |format: Format, r: usize| format!("{name} {} R={r}", format_name(format));
-        let widths = |format: Format| -> Vec<usize> {
+        let title = |format: MatrixFormat, r: usize| format!("{name} {} R={r}", format_name(format));
+        let widths = |format: MatrixFormat| -> Vec<usize> {
             [1, 8, 32].into_iter().filter(|&r| bench.wanted(&title(format, r))).collect()
         };
         let chunk = if device.name() == "cpu" { 8 } else { 32 };
-        let formats = [Format::Stencil, Format::Csr, Format::Sell { chunk, sigma: 64 }, Format::Ell];
+        let formats = [
+            MatrixFormat::Stencil,
+            MatrixFormat::Csr,
+            MatrixFormat::Sell { chunk, sigma: 64 },
+            MatrixFormat::Ell,
+        ];
         let mut formats = formats.into_iter().filter(|&f| !widths(f).is_empty()).peekable();
         if (big && !bench.full) || formats.peek().is_none() {
             continue;
@@ -143,31 +148,31 @@ pub(super) fn step(
     Ok((steps, agreed(best)?))
 }
 
-fn format_name(format: Format) -> &'static str {
+fn format_name(format: MatrixFormat) -> &'static str {
     match format {
-        Format::Stencil => "stencil",
-        Format::Csr => "CSR",
-        Format::Sell { chunk: 8, .. } => "SELL-8-64",
-        Format::Sell { .. } => "SELL-32-64",
-        Format::Ell => "ELL",
-        Format::Dense => "dense",
-        Format::Auto => "auto",
+        MatrixFormat::Stencil => "stencil",
+        MatrixFormat::Csr => "CSR",
+        MatrixFormat::Sell { chunk: 8, .. } => "SELL-8-64",
+        MatrixFormat::Sell { .. } => "SELL-32-64",
+        MatrixFormat::Ell => "ELL",
+        MatrixFormat::Dense => "dense",
+        MatrixFormat::Auto => "auto",
     }
 }
 
-pub(super) fn operator(device: &Device, model: &Model, format: Format) -> Result<Operator> {
-    let wanted = if format == Format::Stencil { Wanted::Stencil } else { Wanted::Csr };
+pub(super) fn operator(device: &Device, model: &Model, format: MatrixFormat) -> Result<Operator> {
+    let wanted = if format == MatrixFormat::Stencil { Wanted::Stencil } else { Wanted::Csr };
     match model.assemble(wanted, false)? {
-        Assembled::Stencil(stencil) => Stored::from_stencil(device, stencil, Format::Stencil),
-        Assembled::Csr(csr) => Stored::from_csr(device, csr, format),
+        Assembled::Stencil(stencil) => StoredMatrix::from_stencil(device, stencil, MatrixFormat::Stencil),
+        Assembled::Csr(csr) => StoredMatrix::from_csr(device, csr, format),
     }
 }
 
 /// A name, whether the case is large, and how to make the model.
-type Case = (&'static str, bool, fn() -> Result<Model>);
+type KpmCase = (&'static str, bool, fn() -> Result<Model>);
 
 /// The lattices of Zhang et al. 2013 and B, those of the peers' measurements first.
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<KpmCase> {
     vec![
         ("cubic 64^3 disordered", false, || disordered(Lattice::cubic(64, 64, 64)?)),
         ("graphene 1024x1024 disordered", false, || disordered(Lattice::honeycomb(1024, 1024)?)),

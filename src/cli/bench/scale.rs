@@ -4,13 +4,13 @@
 use clap::Args;
 
 use super::{Bench, fastest, kpm};
-use crate::backend::exchange::{HostMemory, Plain};
+use crate::backend::exchange::{HostMemory, PlainMemory};
 use crate::backend::ranks::least_surface;
-use crate::backend::{Device, Part};
+use crate::backend::{BackendPart, Device};
 use crate::error::{Error, Result};
 use crate::lattice::{Lattice, Model};
 use crate::method::Window;
-use crate::operator::Format;
+use crate::operator::MatrixFormat;
 use crate::output::out;
 use crate::ranks::{self, World};
 
@@ -72,7 +72,7 @@ fn modelled(work: &Workload, nodes: usize, link: MessageTime) -> Option<ScaledSt
 fn round(world: &World, memory: &mut Option<[Box<dyn HostMemory>; 2]>, bytes: usize) -> Result<()> {
     const TAG: i32 = 2;
     let (rank, size) = (world.rank(), world.size());
-    let fresh = || -> Box<dyn HostMemory> { Box::new(Plain::new(bytes)) };
+    let fresh = || -> Box<dyn HostMemory> { Box::new(PlainMemory::new(bytes)) };
     let [into, from] = memory.take().unwrap_or_else(|| [fresh(), fresh()]);
     let into = world.receive(into, bytes, (rank + size - 1) % size, TAG)?;
     let from = world.send(from, bytes, (rank + 1) % size, TAG)?;
@@ -97,7 +97,7 @@ const VECTORS: f64 = 2.2;
 /// Seconds of one step over all ranks, or of this process alone; NaN where the vectors do not fit.
 fn seconds(bench: &Bench, device: &Device, model: &Model, r: usize, together: bool) -> Result<f64> {
     let agree: kpm::Agreed = if together { ranks::told } else { Ok };
-    let h = kpm::operator(device, model, Format::Stencil)?;
+    let h = kpm::operator(device, model, MatrixFormat::Stencil)?;
     let vector = (h.dim() * h.dtype().bytes() * r) as f64;
     if agree(VECTORS * vector / device.memory().free as f64)? > 1.0 {
         return Ok(f64::NAN);
@@ -109,7 +109,7 @@ fn seconds(bench: &Bench, device: &Device, model: &Model, r: usize, together: bo
 
 /// A family of lattices that the measurements and the tables share.
 #[derive(Clone, Copy)]
-struct Case {
+struct ScaleCase {
     name: &'static str,
     /// What one rank has.
     cells: [usize; 3],
@@ -120,18 +120,18 @@ struct Case {
     width: usize,
 }
 
-const fn cubic(edge: usize, width: usize) -> Case {
+const fn cubic(edge: usize, width: usize) -> ScaleCase {
     let model = |[x, y, z]: [usize; 3]| kpm::disordered(Lattice::cubic(x, y, z)?);
-    Case { name: "cubic", cells: [edge; 3], model, orbitals: 1, number: 8, width }
+    ScaleCase { name: "cubic", cells: [edge; 3], model, orbitals: 1, number: 8, width }
 }
 
-const fn insulator(cells: [usize; 3]) -> Case {
+const fn insulator(cells: [usize; 3]) -> ScaleCase {
     let model = |[x, y, z]: [usize; 3]| kpm::insulator(x, y, z);
-    Case { name: "insulator", cells, model, orbitals: 4, number: 16, width: 32 }
+    ScaleCase { name: "insulator", cells, model, orbitals: 4, number: 16, width: 32 }
 }
 
 /// The second list is for GPUs.
-const CASES: [&[Case]; 2] = [
+const CASES: [&[ScaleCase]; 2] = [
     &[cubic(64, 8), insulator([40, 40, 20])],
     &[
         cubic(128, 32),
@@ -146,7 +146,7 @@ const CASES: [&[Case]; 2] = [
     ],
 ];
 
-impl Case {
+impl ScaleCase {
     fn title(&self) -> String {
         format!("{} {} R={}", self.name, self.cells.map(|n| n.to_string()).join("x"), self.width)
     }
@@ -167,7 +167,7 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
     }
     let network = MessageTime { rate: link * 1e9, latency: latency * 1e-6 };
     let parts = device.parts();
-    let kind = |part: &Part| (part.device.name(), part.share);
+    let kind = |part: &BackendPart| (part.device.name(), part.share);
     if parts.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
         let text =
             format!("`bench scale` is for equal backends with equal shares, not {}", device.describe());
@@ -205,7 +205,7 @@ fn over(
     device: &Device,
     n: usize,
     link: Option<MessageTime>,
-    rates: &[(Case, f64, f64)],
+    rates: &[(ScaleCase, f64, f64)],
 ) -> Result<()> {
     out("");
     out("| case | rows | one alone, ms/step | all, ms/step | efficiency | model, ms/step |");
@@ -239,7 +239,7 @@ fn over(
 }
 
 /// What the model says of many nodes like this rank.
-fn tables(case: &Case, each: f64, network: MessageTime) {
+fn tables(case: &ScaleCase, each: f64, network: MessageTime) {
     let text = |grid: &[usize]| grid.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
     let strong = case.cells.map(|n| 8 * n);
     out(&format!(

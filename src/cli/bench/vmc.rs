@@ -9,10 +9,11 @@ use rayon::prelude::*;
 use super::{Bench, fastest, timed};
 use crate::backend::Device;
 use crate::error::{Error, Result};
-use crate::montecarlo::jastrow::Factor;
+use crate::montecarlo::jastrow::JastrowFactor;
 use crate::montecarlo::orbitals::{Fourier, SplineOrbitals};
 use crate::montecarlo::{
-    Crystal, Hamiltonian, Periodic, Proposal, Scheme, Screen, SlaterJastrow, Start, Sweep, Walkers, amplitude,
+    Crystal, Hamiltonian, Periodic, Proposal, Scheme, ScreenRule, SlaterJastrow, Sweep, WalkerStart, Walkers,
+    amplitude,
 };
 use crate::output::out;
 use crate::task::{Interrupt, Task};
@@ -60,7 +61,7 @@ fn case(
     let waves = Fourier::plane_waves(gas.cell(), electrons / 2, [0.0; 3])?;
     let splines = Arc::new(SplineOrbitals::from_waves(device, &waves, [edge; 3], true, &Task::default())?);
     let psi = SlaterJastrow::<f64>::new(splines.clone(), electrons / 2, electrons / 2)?
-        .with_jastrow(&[Factor::Rpa { strength: None, cutoff: None }])?;
+        .with_jastrow(&[JastrowFactor::Rpa { strength: None, cutoff: None }])?;
     let hamiltonian = Hamiltonian {
         external: Vec::new(),
         interaction: Some(Arc::new(Periodic::new(gas.cell()))),
@@ -68,7 +69,7 @@ fn case(
         label: String::new(),
     };
     let count = if device.name() == "cpu" { device.workers() } else { 16 };
-    let start = Walkers::new(Arc::new(psi), count, 1, &Start::default())?;
+    let start = Walkers::new(Arc::new(psi), count, 1, &WalkerStart::default())?;
     for (scheme, title) in wanted {
         let mut walkers = start.clone();
         let sweep = Sweep {
@@ -77,7 +78,7 @@ fn case(
             proposal: Proposal::Gaussian,
             drift: false,
             group: 4,
-            screen: Screen::Barker,
+            screen: ScreenRule::Barker,
         };
         let task = Interrupt::default();
         // The first is queued launch by launch, the second recorded.

@@ -2,14 +2,14 @@
 
 use super::{Bench, header, line, timed};
 use crate::backend::matrix::wilson::Compression;
-use crate::backend::{BlockVector, Device, Distribution, Random, Rows, Update};
+use crate::backend::{BlockVector, Device, Random, Rows, Update, VectorDistribution};
 use crate::error::Result;
 use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::method::{RecordedClenshaw, Window};
 use crate::number::DType;
 use crate::number::philox::Stream;
-use crate::operator::{Operator, Wilson};
+use crate::operator::{Operator, WilsonOperator};
 
 /// Flops of a site as the field counts them: 1320 of the hopping term and 48 of the diagonal.
 const FLOPS: f64 = 1368.0;
@@ -44,7 +44,7 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
         for (precision, single) in precisions {
             let real = if single { 4.0 } else { 8.0 };
             for storage in [Compression::Full, Compression::Twelve, Compression::Eight] {
-                let q = Wilson::build(device, u.wilson(-1.4, true, storage, single)?)?;
+                let q = WilsonOperator::build(device, u.wilson(-1.4, true, storage, single)?)?;
                 let rows = q.rows();
                 let random = |columns, seed| random(device, DType::of(single, true), rows, columns, seed);
                 let (b1, mut b2, psi, mut t) = (random(1, 1)?, random(1, 2)?, random(1, 3)?, random(1, 4)?);
@@ -92,7 +92,8 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
 
 fn random(device: &Device, dtype: DType, rows: Rows, columns: usize, seed: u64) -> Result<BlockVector> {
     let mut v = device.zeros(dtype, rows, columns)?;
-    let random = Random { seed, stream: Stream::Vectors, first_column: 0, distribution: Distribution::Phase };
+    let random =
+        Random { seed, stream: Stream::Vectors, first_column: 0, distribution: VectorDistribution::Phase };
     device.fill_random(&mut v, random)?;
     Ok(v)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::source::{self, FieldExtent, Source};
 use super::{
-    CUT, Encoded, Form, Loaded, RegionOf, boundary_words, check_length, dims_of, links_of, over_ranks,
-    over_sites, signs_of,
+    CUT, DataForm, Encoded, LoadedField, RegionOf, boundary_words, check_length, dims_of, links_of,
+    over_ranks, over_sites, signs_of,
 };
 use crate::backend::Region;
 use crate::error::{Error, Result};
@@ -196,7 +196,7 @@ fn checksums(file: &dyn Source, place: FieldExtent, region: &Region) -> Result<[
     over_ranks(region, sums, both)
 }
 
-pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<Loaded> {
+pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<LoadedField> {
     let records = records(file)?;
     let data = |kind: &str| records.iter().find(|r| r.kind == kind);
     let text = |kind: &str| -> Result<Option<String>> {
@@ -233,7 +233,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
         None if data.length == sites as u64 * 72 * 4 => 32,
         None => 64,
     };
-    let form = Form { rows: 3, single: bits == 32, big: true, reunitarise };
+    let form = DataForm { rows: 3, single: bits == 32, big: true, reunitarise };
     let place = FieldExtent { start: data.at, site_bytes: form.site_bytes() };
     check_length(dims, sites * place.site_bytes, data.length as usize)?;
     let region = Arc::new(region(dims)?);
@@ -255,14 +255,14 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
     if !records.last().is_some_and(|r| r.last) {
         doubts.push("its last message does not end: it may have been cut short".into());
     }
-    let Loaded { mut links, note } = links_of(file, place.start, region, form)?;
+    let LoadedField { mut links, note } = links_of(file, place.start, region, form)?;
     doubts.extend(note);
     if let Some(own) = text(OWN)? {
         let words = tagged(&own, "boundary").unwrap_or_default();
         let sweeps = tagged(&own, "sweeps").and_then(|v| v.parse().ok()).unwrap_or_default();
         links = links.with_sign(signs_of(words.split_whitespace())?).with_sweeps(sweeps);
     }
-    Ok(Loaded { links, note: (!doubts.is_empty()).then(|| doubts.join("; ")) })
+    Ok(LoadedField { links, note: (!doubts.is_empty()).then(|| doubts.join("; ")) })
 }
 
 #[cfg(test)]
@@ -310,7 +310,7 @@ mod tests {
         (of("ildg-binary-data"), of("scidac-checksum"))
     }
 
-    fn decode(bytes: &[u8]) -> Result<Loaded> {
+    fn decode(bytes: &[u8]) -> Result<LoadedField> {
         super::decode(&bytes, &|dims| Ok(Region::whole(dims)), false)
     }
 

@@ -36,7 +36,7 @@ pub enum FileFormat {
 
 /// A field from a file.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedField {
     pub links: Links,
     /// What could not be checked, as a text for the user.
     pub note: Option<String>,
@@ -173,7 +173,7 @@ pub type RegionOf<'a> = &'a dyn Fn([usize; 4]) -> Result<Region>;
 ///
 /// # Errors
 /// A file of another kind, cut short, or whose checksum, plaquette or links are wrong.
-pub fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<Loaded> {
+pub fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<LoadedField> {
     let length = source::length(file)?;
     let head = source::told(file, 0, length.min(16) as usize)?;
     if head.starts_with(b"BEGIN_HEADER") {
@@ -257,7 +257,7 @@ fn real(word: &[u8], big: bool) -> f64 {
 
 /// What kind of numbers and matrices the data of a file are, and what to make of them.
 #[derive(Clone, Copy)]
-struct Form {
+struct DataForm {
     /// Rows of each link that are stored; a missing third row is computed.
     rows: usize,
     /// Whether numbers have 32 bits.
@@ -268,7 +268,7 @@ struct Form {
     reunitarise: bool,
 }
 
-impl Form {
+impl DataForm {
     fn real_bytes(self) -> usize {
         if self.single { 4 } else { 8 }
     }
@@ -293,7 +293,7 @@ impl Form {
 
 /// The links of this rank's sites, of data in the order of sites, directions, rows and columns;
 /// those of the halo are any.
-fn read_links(file: &dyn Source, start: u64, region: &Region, form: Form) -> Result<Vec<Su3>> {
+fn read_links(file: &dyn Source, start: u64, region: &Region, form: DataForm) -> Result<Vec<Su3>> {
     let mut links = unit_links(region)?;
     let place = FieldExtent { start, site_bytes: form.site_bytes() };
     let (own, together) = (region.own_sites(), (PIECE / place.site_bytes).max(1));
@@ -316,8 +316,8 @@ fn read_links(file: &dyn Source, start: u64, region: &Region, form: Form) -> Res
 }
 
 /// A field from its data, which begin at `start`.
-fn links_of(file: &dyn Source, start: u64, region: Arc<Region>, form: Form) -> Result<Loaded> {
-    let Form { single, reunitarise, .. } = form;
+fn links_of(file: &dyn Source, start: u64, region: Arc<Region>, form: DataForm) -> Result<LoadedField> {
+    let DataForm { single, reunitarise, .. } = form;
     let mut links = region.agreed(read_links(file, start, &region, form))?;
     check_links_to(&region, &links, ROUGH).map_err(|e| Error::file(e.message().to_string()).hint(WRONG))?;
     if !reunitarise {
@@ -339,7 +339,7 @@ fn links_of(file: &dyn Source, start: u64, region: Arc<Region>, form: Form) -> R
     if single || reunitarise || note.is_some() {
         links.par_iter_mut().for_each(|u| *u = su3::reunitarised(u));
     }
-    Ok(Loaded { links: Links::new(region, links)?, note })
+    Ok(LoadedField { links: Links::new(region, links)?, note })
 }
 
 #[cfg(test)]
@@ -348,7 +348,7 @@ mod tests {
     use crate::backend::matrix::su3::off_su3;
     use crate::lattice::Lattice;
 
-    const PLAIN: Form = Form { rows: 3, single: false, big: true, reunitarise: false };
+    const PLAIN: DataForm = DataForm { rows: 3, single: false, big: true, reunitarise: false };
 
     /// The file of a field.
     pub fn encoded_bytes(u: &Links, kind: FileFormat, single: bool) -> Vec<u8> {
@@ -357,7 +357,7 @@ mod tests {
         file.into_inner()
     }
 
-    fn links_of(dims: [usize; 4], reals: &[f64], form: Form) -> Result<Loaded> {
+    fn links_of(dims: [usize; 4], reals: &[f64], form: DataForm) -> Result<LoadedField> {
         let bytes: Vec<u8> = reals.iter().flat_map(|x| x.to_be_bytes()).collect();
         super::links_of(&&bytes[..], 0, Arc::new(Region::whole(dims)), form)
     }
@@ -391,7 +391,7 @@ mod tests {
     /// Rough links are refused, or projected on request, unless they are too far from SU(3).
     #[test]
     fn rough_links_are_projected_if_asked_for() {
-        let (u, forced) = (field(), Form { reunitarise: true, ..PLAIN });
+        let (u, forced) = (field(), DataForm { reunitarise: true, ..PLAIN });
         let e = links_of(u.dims(), &stretched(1e-4), PLAIN).unwrap_err();
         assert!(e.hint_text().is_some_and(|hint| hint.contains("projected onto SU(3)")), "{e}");
         let loaded = links_of(u.dims(), &stretched(1e-4), forced).unwrap();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::source::{self, FieldExtent, Source};
 use super::{
-    CUT, Encoded, Form, Loaded, RegionOf, boundary_words, check_length, dims_of, links_of, over_ranks,
-    over_sites, signs_of,
+    CUT, DataForm, Encoded, LoadedField, RegionOf, boundary_words, check_length, dims_of, links_of,
+    over_ranks, over_sites, signs_of,
 };
 use crate::backend::Region;
 use crate::error::{Error, Result};
@@ -107,7 +107,7 @@ pub(super) fn encoded(u: &Links, two_rows: bool, single: bool) -> Result<Encoded
     Ok(Encoded { links: u.clone(), rows, single, head: head.into_bytes(), tail: Vec::new(), check })
 }
 
-pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<Loaded> {
+pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<LoadedField> {
     let length = source::length(file)?;
     let bytes = source::told(file, 0, length.min(1 << 16) as usize)?;
     // Lines end in a line feed, or in carriage return and line feed.
@@ -146,7 +146,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
                 .hint("IEEE32, IEEE64, big and little, are known"));
         }
     };
-    let form = Form { rows, single, big: true, reunitarise };
+    let form = DataForm { rows, single, big: true, reunitarise };
     let wanted = dims.iter().product::<usize>() * form.site_bytes();
     let there = (length - start as u64) as usize;
     // Tapes fill files up with zeros.
@@ -163,7 +163,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
         Error::file(format!("the checksum of the data is {found:x}, and the header says {stated}"))
             .hint("the file is damaged: fetch it again")
     })?;
-    let Loaded { links: u, note } = links_of(file, place.start, region, Form { big, ..form })?;
+    let LoadedField { links: u, note } = links_of(file, place.start, region, DataForm { big, ..form })?;
     // The checksum may be right although the data are in another order: the plaquette shows that.
     let eps = 1e-5;
     for (key, value) in [("PLAQUETTE", plaquette(&u)?), ("LINK_TRACE", link_trace(&u)?)] {
@@ -181,7 +181,7 @@ pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> 
     let links = u.with_sign(signs_of((1..5).map(boundary))?).with_sweeps(sweeps);
     // Last, because the checks before say more about what is damaged.
     check_crc(header, &data)?;
-    Ok(Loaded { links, note })
+    Ok(LoadedField { links, note })
 }
 
 #[cfg(test)]
@@ -195,7 +195,7 @@ mod tests {
         encoded_bytes(u, FileFormat::Nersc { two_rows }, single)
     }
 
-    fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
+    fn decode(bytes: &[u8], reunitarise: bool) -> Result<LoadedField> {
         super::decode(&bytes, &|dims| Ok(Region::whole(dims)), reunitarise)
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::fit::{Fit, UNSOLVED};
-use super::modes::{Beginning, FINDS_MODES, ModeSearch, invariant};
-use super::report::{Ends, report};
+use super::modes::{FINDS_MODES, LowModes, ModeSearch, invariant};
+use super::report::{FitQuality, report};
 use super::sign::Sign;
-use crate::backend::{Distribution, Random};
+use crate::backend::{Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::method::{Eigen, MinMax, Window, Zolotarev};
 use crate::number::philox::Stream;
@@ -25,7 +25,7 @@ const ROUNDING: f64 = 4.0;
 
 /// What a sign function is built from. What is not given is found.
 #[derive(Default)]
-pub struct Wanted {
+pub struct SignOptions {
     /// Eigenvectors of Q^2 from the lowest on.
     pub low: Option<Eigen>,
     /// About how many low modes to find; by default as many as save more time than they cost.
@@ -43,7 +43,7 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-impl Wanted {
+impl SignOptions {
     /// The fit that is given.
     fn fit(&mut self) -> Option<Fit> {
         let polynomial = self.polynomial.take().map(Fit::Polynomial);
@@ -51,7 +51,7 @@ impl Wanted {
     }
 
     /// The low modes. `fit` is the Q^2 at which a given fit begins.
-    fn beginning(&mut self, search: &ModeSearch, fit: Option<f64>) -> Result<Beginning> {
+    fn beginning(&mut self, search: &ModeSearch, fit: Option<f64>) -> Result<LowModes> {
         match (self.low.take(), self.modes, fit) {
             (Some(low), ..) => search.given(low),
             (None, Some(0), None) => search.lowest(0.01),
@@ -63,7 +63,7 @@ impl Wanted {
     }
 
     /// A fit from `least` to `upper`.
-    fn fitted(&self, upper: f64, beginning: &Beginning) -> Result<Fit> {
+    fn fitted(&self, upper: f64, beginning: &LowModes) -> Result<Fit> {
         // A margin for rounding.
         let eps = 0.999 * beginning.least / upper;
         let found = if self.zolotarev {
@@ -112,7 +112,7 @@ impl Sign {
     ///
     /// # Errors
     /// An operator that is not Hermitian; a fit that does not cover the spectrum between the low modes and the largest.
-    pub fn build(q: &Operator, mut wanted: Wanted, task: &Task) -> Result<Sign> {
+    pub fn build(q: &Operator, mut wanted: SignOptions, task: &Task) -> Result<Sign> {
         if q.dim() != q.cols() || !q.is_hermitian()? {
             return Err(Error::input("a sign function needs a Hermitian operator, and this one is not")
                 .hint("the kernel gamma5 (D_W - 1 - s) of a gauge field is one"));
@@ -140,7 +140,7 @@ impl Sign {
         let fit = wanted.fit();
         let beginning = wanted.beginning(&search, fit.as_ref().map(|fit| fit.eps() * upper))?;
         let fit = fit.map_or_else(|| wanted.fitted(upper, &beginning), Ok)?;
-        let Beginning { modes, touching, rest, least } = beginning;
+        let LowModes { modes, touching, rest, least } = beginning;
         let upper = covered(fit.eps(), upper, estimate, rest)?;
         let low = modes.map(|vectors| invariant(q, vectors, upper.sqrt())).transpose()?;
         let mut rounding = fit.rounding(q.dtype(), least / upper);
@@ -157,7 +157,7 @@ impl Sign {
         }
         let report = report(
             low.as_ref(),
-            &Ends {
+            &FitQuality {
                 degree: fit.degree(),
                 off: &|modulus| fit.off(modulus * modulus / upper),
                 delta: fit.off(least / upper),
@@ -188,7 +188,7 @@ impl Sign {
     fn verify(&self, seed: u64) -> Result<()> {
         let device = self.q.device();
         let mut v = self.q.zeros(1)?;
-        let distribution = Distribution::Gaussian;
+        let distribution = VectorDistribution::Gaussian;
         let random = Random { seed, stream: Stream::Vectors, first_column: 0, distribution };
         device.fill_random(&mut v, random)?;
         let mut off = self.apply(&self.apply(&v, 0.0)?, 0.0)?;

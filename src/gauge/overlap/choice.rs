@@ -20,7 +20,7 @@ const PROJECTED: f64 = 0.5;
 const SWEEP: f64 = 2.0 * 120.0 * (MOST + GUARDS) as f64;
 
 /// What the choice between more modes and a longer polynomial depends on.
-pub(super) struct Choice {
+pub(super) struct ModeChoice {
     /// The largest Q^2.
     pub upper: f64,
     /// The deviation wanted.
@@ -30,7 +30,7 @@ pub(super) struct Choice {
     pub relative: f64,
 }
 
-impl Choice {
+impl ModeChoice {
     /// Products with Q in one application where the spectrum of Q^2 begins at a value.
     fn application(&self, least: f64) -> f64 {
         let eps = (least / self.upper).clamp(1e-30, 1.0);
@@ -77,7 +77,7 @@ mod tests {
 
     /// By values of |Q| below a largest of 6.
     fn best(moduli: impl IntoIterator<Item = f64>) -> usize {
-        let choice = Choice { upper: 36.0, delta: 1e-8, tolerance: 3.6e-14, relative: 2e-9 };
+        let choice = ModeChoice { upper: 36.0, delta: 1e-8, tolerance: 3.6e-14, relative: 2e-9 };
         let values: Vec<f64> = moduli.into_iter().map(|v| v * v).collect();
         choice.best(&values)
     }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn looking_around_is_bounded_by_what_could_be_saved() {
-        let choice = Choice { upper: 36.0, delta: 1e-8, tolerance: 3.6e-14, relative: 2e-9 };
+        let choice = ModeChoice { upper: 36.0, delta: 1e-8, tolerance: 3.6e-14, relative: 2e-9 };
         assert!(!choice.is_long(0.4f64.powi(2)) && choice.is_long(0.05f64.powi(2)));
         assert!(choice.allowance(0.04) > 2 * choice.allowance(0.4), "the longer an application, the more");
     }

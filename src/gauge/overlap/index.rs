@@ -7,7 +7,7 @@ use crate::backend::BlockVector;
 
 /// Zero modes, and the check on the others.
 #[derive(Debug, Clone)]
-pub struct Index {
+pub struct OverlapIndex {
     /// Zero modes of positive chirality.
     pub plus: usize,
     /// Zero modes of negative chirality.
@@ -24,14 +24,14 @@ pub struct Index {
     pub modes: Option<BlockVector>,
 }
 
-impl Index {
+impl OverlapIndex {
     /// n+ - n-.
     pub fn index(&self) -> i64 {
         self.plus as i64 - self.minus as i64
     }
 }
 
-impl fmt::Display for Index {
+impl fmt::Display for OverlapIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -11,9 +11,9 @@ mod report;
 mod sign;
 mod solve;
 
-pub use build::Wanted;
-pub use index::Index;
-pub use operator::{ChiralNormal, Overlap, overlap_scale};
+pub use build::SignOptions;
+pub use index::OverlapIndex;
+pub use operator::{ChiralNormal, OverlapOperator, overlap_scale};
 pub use report::SignReport;
 pub use sign::Sign;
 pub use solve::{InversionOptions, invert};

@@ -1,6 +1,6 @@
 //! The low modes that a sign function treats exactly, and where the rest of the spectrum begins.
 
-use super::choice::{Choice, GUARDS, MOST};
+use super::choice::{GUARDS, MOST, ModeChoice};
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::{
@@ -27,7 +27,7 @@ const MULTIPLET: f64 = 1e-3;
 const ROUGH: f64 = 0.01;
 
 /// Modes of Q^2 to project out, and the rest of its spectrum.
-pub(super) struct Beginning {
+pub(super) struct LowModes {
     pub modes: Option<BlockVector>,
     /// Whether no gap is known between the last of the modes and the rest.
     pub touching: bool,
@@ -75,20 +75,20 @@ impl ModeSearch<'_> {
     }
 
     /// No modes: the lowest value of Q^2, known to within a fraction of it.
-    pub fn lowest(&self, fraction: f64) -> Result<Beginning> {
+    pub fn lowest(&self, fraction: f64) -> Result<LowModes> {
         self.without(&self.ritz(self.options(1, fraction))?)
     }
 
     /// No modes, where the lowest value is known.
-    fn without(&self, found: &Eigen) -> Result<Beginning> {
+    fn without(&self, found: &Eigen) -> Result<LowModes> {
         let least = certain(found, 0, self.upper)?;
-        Ok(Beginning { modes: None, touching: false, rest: found.values[0], least })
+        Ok(LowModes { modes: None, touching: false, rest: found.values[0], least })
     }
 
     /// As many modes as save more than finding them costs, possibly none. A first rough search gives the lowest value
     /// and some next to it. It is extended to more modes where these promise to save something.
-    pub fn worthwhile(&self) -> Result<Beginning> {
-        let choice = Choice {
+    pub fn worthwhile(&self) -> Result<LowModes> {
+        let choice = ModeChoice {
             upper: self.upper,
             delta: self.delta,
             tolerance: self.floor(),
@@ -118,7 +118,7 @@ impl ModeSearch<'_> {
 
     /// The lowest `count` modes if a gap follows them, else those below the last gap before; `start` holds them
     /// roughly.
-    fn apart(&self, count: usize, start: BlockVector) -> Result<Beginning> {
+    fn apart(&self, count: usize, start: BlockVector) -> Result<LowModes> {
         let room = (self.squared.dim() / 2).max(count + 1);
         let width = (count + GUARDS.max(count / 4)).min(room);
         let options = self.options(width, self.relative());
@@ -129,18 +129,18 @@ impl ModeSearch<'_> {
         let at = keep.unwrap_or(count - 1);
         let least = certain(&found, at, self.upper)?;
         let modes = self.squared.device().columns(&found.vectors, 0..keep.unwrap_or(count))?;
-        Ok(Beginning { modes: Some(modes), touching: keep.is_none(), rest: found.values[at], least })
+        Ok(LowModes { modes: Some(modes), touching: keep.is_none(), rest: found.values[at], least })
     }
 
     /// For a given fit that begins at a Q^2: no modes if nothing lies below that.
-    pub fn below(&self, begins: f64) -> Result<Beginning> {
+    pub fn below(&self, begins: f64) -> Result<LowModes> {
         let lowest = self.ritz(self.options(1, 1e-4))?;
         if lowest.values[0] >= begins { self.without(&lowest) } else { self.modes(8, false) }
     }
 
     /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them,
     /// for a fit that is given.
-    pub fn modes(&self, count: usize, all: bool) -> Result<Beginning> {
+    pub fn modes(&self, count: usize, all: bool) -> Result<LowModes> {
         let most = self.squared.dim() / 2;
         let look = (count + count.div_ceil(2).max(4)).min(most.max(1));
         let found = self.ritz(self.options(look, self.relative()))?;
@@ -151,11 +151,11 @@ impl ModeSearch<'_> {
         let (at, touching) = if keep < look { (keep, false) } else { (look - 1, true) };
         let least = certain(&found, at, self.upper)?;
         let modes = self.squared.device().columns(&found.vectors, 0..keep)?;
-        Ok(Beginning { modes: Some(modes), touching, rest: found.values[at], least })
+        Ok(LowModes { modes: Some(modes), touching, rest: found.values[at], least })
     }
 
     /// Given modes: the rest begins at the last of them.
-    pub fn given(&self, low: Eigen) -> Result<Beginning> {
+    pub fn given(&self, low: Eigen) -> Result<LowModes> {
         let last = low.values.len() - 1;
         let lowest = low.values.iter().copied().fold(f64::INFINITY, f64::min);
         if !(lowest > -1e-6 * self.upper) {
@@ -165,7 +165,7 @@ impl ModeSearch<'_> {
             .hint(FINDS_MODES));
         }
         let least = certain(&low, last, self.upper)?;
-        Ok(Beginning { modes: Some(low.vectors), touching: true, rest: low.values[last], least })
+        Ok(LowModes { modes: Some(low.vectors), touching: true, rest: low.values[last], least })
     }
 }
 

@@ -4,12 +4,12 @@ use super::sign::Sign;
 use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::operator::{Action, LinearOperator, Operator, SiteDiagonal, Wilson};
+use crate::operator::{Action, LinearOperator, Operator, SiteDiagonal, WilsonOperator};
 
 /// s of the kernel gamma5 (D_W - 1 - s) of a sign function, up to rounding; a positive factor of the kernel does not
 /// change the sign. None for another kernel, such as a smoothed one.
 fn kernel_s(sign: &Sign) -> Option<f64> {
-    let (factor, wilson) = sign.kernel().multiple_of::<Wilson>()?;
+    let (factor, wilson) = sign.kernel().multiple_of::<WilsonOperator>()?;
     let spec = Some(wilson.spec()).filter(|w| w.gamma5 && factor.im == 0.0 && factor.re > 0.0)?;
     Some(((3.0 - spec.diagonal) * 1e12).round() / 1e12)
 }
@@ -17,14 +17,14 @@ fn kernel_s(sign: &Sign) -> Option<f64> {
 /// 1 + s - m/2, the factor of errors of the sign function in an overlap operator: for an overlap operator its own,
 /// for a sign function that of the massless operator with its kernel.
 pub fn overlap_scale(h: &Operator) -> Option<f64> {
-    match h.exactly::<Overlap>() {
+    match h.exactly::<OverlapOperator>() {
         Some(d) => Some(d.scale()),
         None => Some(1.0 + kernel_s(h.exactly()?)?),
     }
 }
 
 #[derive(Clone)]
-pub struct Overlap {
+pub struct OverlapOperator {
     sign: Operator,
     gamma5: Operator,
     s: f64,
@@ -32,14 +32,14 @@ pub struct Overlap {
     adjoint: bool,
 }
 
-impl Overlap {
+impl OverlapOperator {
     /// The operator with a sign function of gamma5 (D_W - 1 - s), and that s.
     /// Where s is not given it is that of the kernel.
     ///
     /// # Errors
     /// An operator that is no sign function, or one without spinors; s outside (-1, 1), another than the kernel's, or
-    /// not to be told from it; a mass as for [`Overlap::with_mass`].
-    pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<Overlap> {
+    /// not to be told from it; a mass as for [`OverlapOperator::with_mass`].
+    pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<OverlapOperator> {
         let Some(function) = sign.exactly::<Sign>() else {
             return Err(Error::input(format!("{} is no sign function", sign.summary()))
                 .hint("take the sign function of the kernel gamma5 (D_W - 1 - s)"));
@@ -68,19 +68,19 @@ impl Overlap {
         }
         let factors = [[1.0; 6], [-1.0; 6]].concat();
         let gamma5 = SiteDiagonal::build(sign.device(), sign.rows(), factors, sign.dtype().is_single())?;
-        Overlap { sign: sign.clone(), gamma5, s, mass: 0.0, adjoint: false }.with_mass(mass)
+        OverlapOperator { sign: sign.clone(), gamma5, s, mass: 0.0, adjoint: false }.with_mass(mass)
     }
 
     /// The same with another mass: that of an adjoint is an adjoint.
     ///
     /// # Errors
     /// A mass outside [0, 2 (1 + s)).
-    pub fn with_mass(&self, mass: f64) -> Result<Overlap> {
+    pub fn with_mass(&self, mass: f64) -> Result<OverlapOperator> {
         if !(0.0..2.0 * (1.0 + self.s)).contains(&mass) {
             return Err(Error::input(format!("a quark mass of {mass}"))
                 .hint(format!("it lies between 0 and 2 (1 + s) = {}", 2.0 * (1.0 + self.s))));
         }
-        Ok(Overlap { mass, ..self.clone() })
+        Ok(OverlapOperator { mass, ..self.clone() })
     }
 
     pub fn sign(&self) -> &Operator {
@@ -133,7 +133,7 @@ impl Overlap {
     }
 }
 
-impl Action for Overlap {
+impl Action for OverlapOperator {
     fn like(&self) -> &Operator {
         &self.sign
     }
@@ -149,13 +149,13 @@ impl Action for Overlap {
     }
 }
 
-impl LinearOperator for Overlap {
+impl LinearOperator for OverlapOperator {
     fn kernel(&self) -> &dyn Kernel {
         self
     }
 
     fn adjoint(&self) -> Result<Option<Operator>> {
-        Ok(Some(Overlap { adjoint: !self.adjoint, ..self.clone() }.into_operator()))
+        Ok(Some(OverlapOperator { adjoint: !self.adjoint, ..self.clone() }.into_operator()))
     }
 
     fn is_hermitian(&self) -> Result<Option<bool>> {
@@ -168,14 +168,14 @@ impl LinearOperator for Overlap {
 /// are found there.
 #[derive(Clone)]
 pub struct ChiralNormal {
-    overlap: Overlap,
+    overlap: OverlapOperator,
     chirality: f64,
     projector: Operator,
 }
 
 impl ChiralNormal {
     /// The normal operator in the chirality 1 or -1.
-    pub fn build(overlap: &Overlap, chirality: i32) -> Result<ChiralNormal> {
+    pub fn build(overlap: &OverlapOperator, chirality: i32) -> Result<ChiralNormal> {
         let upper = if chirality > 0 { [1.0, 0.0] } else { [0.0, 1.0] };
         let factors = [[upper[0]; 6], [upper[1]; 6]].concat();
         let sign = overlap.sign();

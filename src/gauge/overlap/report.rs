@@ -51,7 +51,7 @@ impl SignReport {
 }
 
 /// How a fit acts on the spectrum, by values of |Q|.
-pub(super) struct Ends<'a> {
+pub(super) struct FitQuality<'a> {
     /// Degree or number of poles.
     pub degree: usize,
     /// The difference between X and the sign at a value of |Q|.
@@ -70,7 +70,7 @@ pub(super) struct Ends<'a> {
     pub kernel: f64,
 }
 
-pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
+pub(super) fn report(low: Option<&Low>, ends: &FitQuality) -> SignReport {
     let (degree, delta, rest) = (ends.degree, ends.delta, ends.rest);
     let Some(low) = low else {
         return SignReport {

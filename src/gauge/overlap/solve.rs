@@ -1,10 +1,10 @@
 //! D x = b for the overlap operator: conjugate gradients on D^+ D in each chirality, with one sign function per
 //! iteration, whose accuracy follows the residual (Cundy et al., CPC 165 (2005) 221).
 
-use super::index::Index;
-use super::operator::{ChiralNormal, Overlap};
+use super::index::OverlapIndex;
+use super::operator::{ChiralNormal, OverlapOperator};
 use crate::backend::BlockVector;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::method::{Solution, SolveOptions, check_system, gradient_steps, in_range, only, relative};
 use crate::number::C64;
 use crate::operator::Action;
@@ -26,14 +26,19 @@ pub struct InversionOptions {
     /// Whether the sign function is relaxed as the residual falls.
     pub adaptive: bool,
     /// The zero modes of the massless operator, eigenvectors of D with eigenvalue m: treated exactly.
-    pub zero_modes: Option<Index>,
+    pub zero_modes: Option<OverlapIndex>,
 }
 
 /// The solution of `D x = b`.
 ///
 /// # Errors
 /// A massless operator with zero modes, whose inverse does not exist; zero modes of another operator.
-pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &Task) -> Result<Solution> {
+pub fn invert(
+    d: &OverlapOperator,
+    b: &BlockVector,
+    options: &InversionOptions,
+    task: &Task,
+) -> Result<Solution> {
     let operator = d.clone().into_operator();
     let system =
         SolveOptions { tolerance: options.tolerance, max_iterations: options.max_iterations, start: None };
@@ -45,7 +50,7 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
 
 /// The solution for right-hand sides whose norms do not overflow.
 fn solved(
-    d: &Overlap,
+    d: &OverlapOperator,
     b: &BlockVector,
     zero_modes: Option<&BlockVector>,
     options: &InversionOptions,
@@ -105,7 +110,7 @@ fn solved(
             let own = SolveOptions { tolerance: goal, max_iterations, start: None };
             let solved = gradient_steps(&handle, apply, &rhs, own, task);
             let (part, steps) =
-                solved.map_err(|e| if e.kind() == Kind::Input { no_inverse(d) } else { e })?;
+                solved.map_err(|e| if e.kind() == ErrorKind::Input { no_inverse(d) } else { e })?;
             device.axpby(&[C64::ONE], &part, &[C64::ONE], &mut x)?;
             iterations += steps;
         }
@@ -120,7 +125,7 @@ fn solved(
 /// A lower bound on the eigenvalues of D^+ D, in units of 2 A (A + m), which is what an error of the sign function is
 /// multiplied by there: from m^2, and from the lowest eigenvalue of the massless operator beyond its zero modes if
 /// that is known.
-fn lowest(d: &Overlap, found: Option<&Index>) -> f64 {
+fn lowest(d: &OverlapOperator, found: Option<&OverlapIndex>) -> f64 {
     let (a, m) = (d.scale(), d.mass());
     let next = found.map_or(0.0, |found| {
         let all = found.nonzero.iter().map(|values| values.iter().copied().fold(f64::INFINITY, f64::min));
@@ -133,7 +138,7 @@ fn lowest(d: &Overlap, found: Option<&Index>) -> f64 {
 }
 
 /// The error for a D^+ D that is not positive.
-fn no_inverse(d: &Overlap) -> Error {
+fn no_inverse(d: &OverlapOperator) -> Error {
     let known = d.sign_function().map_or(0.0, |sign| sign.report().bound);
     let off = format!(
         "D^+ D, known to {:.1e}, has no positive lowest eigenvalue",
@@ -150,7 +155,7 @@ fn no_inverse(d: &Overlap) -> Error {
 }
 
 /// The zero modes to treat exactly, refused where they are not those of this operator: D u = m u for them.
-fn known_modes(d: &Overlap, found: Option<&Index>) -> Result<Option<BlockVector>> {
+fn known_modes(d: &OverlapOperator, found: Option<&OverlapIndex>) -> Result<Option<BlockVector>> {
     let Some(found) = found else { return Ok(None) };
     let Some(modes) = &found.modes else { return Ok(None) };
     if d.mass() == 0.0 {

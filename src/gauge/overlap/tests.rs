@@ -11,14 +11,14 @@ use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::method::{MinMax, RitzMethod, RitzOptions, Zolotarev, hermitian_eigen, ritz};
 use crate::number::C64;
-use crate::operator::{Operator, Wilson};
+use crate::operator::{Operator, WilsonOperator};
 use crate::task::{Interrupt, Task};
 
 fn kernel(r: f64, s: f64) -> Operator {
     let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
     let lattice = Lattice::hypercubic(&[2, 2, 2, 4]).unwrap();
     let u = Links::unit(&lattice).unwrap().reference_field(r).unwrap().with_sign([1.0, 1.0, 1.0, -1.0]);
-    Wilson::build(&device, u.wilson(-1.0 - s, true, Compression::Twelve, false).unwrap()).unwrap()
+    WilsonOperator::build(&device, u.wilson(-1.0 - s, true, Compression::Twelve, false).unwrap()).unwrap()
 }
 
 /// All entries, row by row.
@@ -67,14 +67,17 @@ fn bounds_hold_against_all_eigenvectors() {
         let options = RitzOptions { tolerance, ..RitzOptions::new(8, 1, RitzMethod::ConjugateGradient) };
         Some(ritz(&q.times(&q).unwrap(), &options, &Task::default()).unwrap())
     };
-    let by_hand = |low| Wanted { low, delta: 1e-10, seed: 1, ..Wanted::default() };
+    let by_hand = |low| SignOptions { low, delta: 1e-10, seed: 1, ..SignOptions::default() };
     for (wanted, found) in [
         (by_hand(low(1e-3)), false),
         (by_hand(low(1e-5)), false),
         (by_hand(low(1e-8)), false),
-        (Wanted { modes: Some(8), delta: 1e-6, seed: 1, ..Wanted::default() }, true),
-        (Wanted { modes: Some(0), delta: 1e-6, seed: 1, ..Wanted::default() }, true),
-        (Wanted { modes: Some(0), zolotarev: true, delta: 1e-6, seed: 1, ..Wanted::default() }, true),
+        (SignOptions { modes: Some(8), delta: 1e-6, seed: 1, ..SignOptions::default() }, true),
+        (SignOptions { modes: Some(0), delta: 1e-6, seed: 1, ..SignOptions::default() }, true),
+        (
+            SignOptions { modes: Some(0), zolotarev: true, delta: 1e-6, seed: 1, ..SignOptions::default() },
+            true,
+        ),
     ] {
         let x = Sign::build(&q, wanted, &Task::default()).unwrap();
         let report = x.report();
@@ -106,8 +109,8 @@ fn bounds_hold_against_all_eigenvectors() {
 #[test]
 fn the_lowest_eigenvalue_is_not_believed_before_it_is_known() {
     let q = kernel(0.8, 0.975871128);
-    let wanted = |modes| Wanted { modes: Some(modes), delta: 1e-8, seed: 1, ..Wanted::default() };
-    for found in [wanted(8), Wanted { modes: None, ..wanted(8) }] {
+    let wanted = |modes| SignOptions { modes: Some(modes), delta: 1e-8, seed: 1, ..SignOptions::default() };
+    for found in [wanted(8), SignOptions { modes: None, ..wanted(8) }] {
         let x = Sign::build(&q, found, &Task::default()).unwrap();
         let r = x.report();
         assert!((r.gap / 3.218e-6 - 1.0).abs() < 1e-3 && r.bound < 2e-8 && r.modes > 0, "{r:?}");
@@ -116,9 +119,15 @@ fn the_lowest_eigenvalue_is_not_believed_before_it_is_known() {
     assert!(refused.message().contains("takes a polynomial of degree"), "{refused}");
     assert!(refused.hint_text().unwrap().contains("low_modes"), "{refused}");
     for (fit, fragment) in [
-        (Wanted { polynomial: Some(MinMax::to_error(5e-6, 1e-8).unwrap()), ..wanted(0) }, "begins above"),
-        (Wanted { rational: Some(Zolotarev::to_error(5e-6, 1e-8).unwrap()), ..wanted(0) }, "begins above"),
-        (Wanted { zolotarev: true, delta: 1e-11, ..wanted(0) }, "rounding leaves"),
+        (
+            SignOptions { polynomial: Some(MinMax::to_error(5e-6, 1e-8).unwrap()), ..wanted(0) },
+            "begins above",
+        ),
+        (
+            SignOptions { rational: Some(Zolotarev::to_error(5e-6, 1e-8).unwrap()), ..wanted(0) },
+            "begins above",
+        ),
+        (SignOptions { zolotarev: true, delta: 1e-11, ..wanted(0) }, "rounding leaves"),
     ] {
         let refused = Sign::build(&q, fit, &Task::default()).err().unwrap();
         assert!(refused.message().contains(fragment), "{refused}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::lattice::lines::Lines;
+use crate::lattice::lines::FileLines;
 use crate::number::BOHR;
 
 /// The centres in a `_centres.xyz` file or in the last state of a `.wout` file, angstrom.
@@ -23,7 +23,7 @@ pub(super) fn read_centres(path: &Path, orbitals: usize) -> Result<Vec<Vec<f64>>
 
 /// A number of lines, a comment, and lines `X x y z`, then the atoms.
 fn of_xyz(path: &Path) -> Result<Vec<Vec<f64>>> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = FileLines::open(path)?;
     let words = lines.words("the number of points")?;
     let points: usize = match &words[..] {
         [word] => lines.number(word, "the number of points")?,
@@ -47,7 +47,7 @@ fn of_xyz(path: &Path) -> Result<Vec<Vec<f64>>> {
 
 /// Lines `WF centre and spread  n  ( x, y, z )  spread` behind the last "Final State".
 fn of_wout(path: &Path) -> Result<Vec<Vec<f64>>> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = FileLines::open(path)?;
     let (mut centres, mut unit) = (None::<Vec<Vec<f64>>>, 1.0);
     while let Some(line) = lines.next()? {
         let line = line.trim().to_string();
@@ -88,7 +88,7 @@ pub struct WannierInput {
 /// # Errors
 /// When the file is missing, or a line of such a block is malformed.
 pub fn read_wannier_input(path: &Path) -> Result<WannierInput> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = FileLines::open(path)?;
     let mut input = WannierInput::default();
     while let Some(words) = next_words(&mut lines)? {
         if words.len() < 2 || words[0] != "begin" {
@@ -121,7 +121,7 @@ pub fn read_wannier_input(path: &Path) -> Result<WannierInput> {
 }
 
 /// The words of the next line that has any, without comments; names of labels keep their case, keywords lose it.
-fn next_words(lines: &mut Lines) -> Result<Option<Vec<String>>> {
+fn next_words(lines: &mut FileLines) -> Result<Option<Vec<String>>> {
     while let Some(line) = lines.next()? {
         let line = line.split(['!', '#']).next().unwrap_or_default();
         let mut words: Vec<String> = line.split_whitespace().map(str::to_string).collect();
@@ -136,7 +136,7 @@ fn next_words(lines: &mut Lines) -> Result<Option<Vec<String>>> {
 }
 
 /// Angstrom in the unit of a cell.
-fn unit_of(lines: &Lines, name: &str) -> Result<f64> {
+fn unit_of(lines: &FileLines, name: &str) -> Result<f64> {
     match name.to_lowercase().as_str() {
         "ang" | "angstrom" => Ok(1.0),
         "bohr" => Ok(BOHR),
@@ -144,7 +144,7 @@ fn unit_of(lines: &Lines, name: &str) -> Result<f64> {
     }
 }
 
-fn vector(lines: &Lines, words: &[String]) -> Result<[f64; 3]> {
+fn vector(lines: &FileLines, words: &[String]) -> Result<[f64; 3]> {
     let [x, y, z] = words else {
         return Err(lines.wrong("should hold the three coordinates of a Bravais vector"));
     };
@@ -152,7 +152,7 @@ fn vector(lines: &Lines, words: &[String]) -> Result<[f64; 3]> {
     Ok([real(x)?, real(y)?, real(z)?])
 }
 
-fn path_line(lines: &Lines, words: &[String]) -> Result<[(String, Vec<f64>); 2]> {
+fn path_line(lines: &FileLines, words: &[String]) -> Result<[(String, Vec<f64>); 2]> {
     if words.len() != 8 {
         return Err(lines.wrong("should hold two names with three coordinates each"));
     }

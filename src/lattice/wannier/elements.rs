@@ -5,27 +5,27 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::lattice::lines::Lines;
+use crate::lattice::lines::FileLines;
 use crate::number::{C64, memory};
 
 /// `<0 m| O |R n>` by R, at `m * orbitals + n`.
-pub(super) type Blocks = BTreeMap<[i64; 3], Vec<C64>>;
+pub(super) type CellBlocks = BTreeMap<[i64; 3], Vec<C64>>;
 
 /// What such a file holds, degeneracies divided out.
-pub(super) struct Elements {
+pub(super) struct WannierElements {
     pub orbitals: usize,
     /// Bravais vectors in angstrom; a `_tb.dat` file has them.
     pub vectors: Option<Vec<Vec<f64>>>,
     /// Electron volts.
-    pub hamiltonian: Blocks,
+    pub hamiltonian: CellBlocks,
     /// Of the Cartesian coordinates, angstrom; a `_tb.dat` file has them.
-    pub positions: Option<[Blocks; 3]>,
+    pub positions: Option<[CellBlocks; 3]>,
 }
 
 /// Largest numbers of Wannier functions and of cells R.
 const MOST: (usize, usize) = (4096, 100_000_000);
 
-fn one(lines: &mut Lines, what: &str, most: usize) -> Result<usize> {
+fn one(lines: &mut FileLines, what: &str, most: usize) -> Result<usize> {
     let words = lines.words(what)?;
     match &words[..] {
         [word] => {
@@ -42,7 +42,7 @@ fn one(lines: &mut Lines, what: &str, most: usize) -> Result<usize> {
 }
 
 /// Words of the next line that has any.
-fn filled(lines: &mut Lines, what: &str) -> Result<Vec<String>> {
+fn filled(lines: &mut FileLines, what: &str) -> Result<Vec<String>> {
     loop {
         let words = lines.words(what)?;
         if !words.is_empty() {
@@ -51,7 +51,7 @@ fn filled(lines: &mut Lines, what: &str) -> Result<Vec<String>> {
     }
 }
 
-fn integers<const N: usize>(lines: &Lines, words: &[String], what: &str) -> Result<[i64; N]> {
+fn integers<const N: usize>(lines: &FileLines, words: &[String], what: &str) -> Result<[i64; N]> {
     let mut found = [0; N];
     for (to, word) in found.iter_mut().zip(words) {
         *to = lines.number(word, what)?;
@@ -60,7 +60,7 @@ fn integers<const N: usize>(lines: &Lines, words: &[String], what: &str) -> Resu
 }
 
 /// The place of the element of two Wannier functions, counted from 1, in a block.
-fn place(lines: &Lines, orbitals: usize, m: &str, n: &str) -> Result<usize> {
+fn place(lines: &FileLines, orbitals: usize, m: &str, n: &str) -> Result<usize> {
     let index = |word: &str| -> Result<usize> {
         let i: usize = lines.number(word, "the number of a Wannier function")?;
         if i == 0 || i > orbitals {
@@ -71,7 +71,7 @@ fn place(lines: &Lines, orbitals: usize, m: &str, n: &str) -> Result<usize> {
     Ok(index(m)? * orbitals + index(n)?)
 }
 
-fn complex(lines: &Lines, re: &str, im: &str) -> Result<C64> {
+fn complex(lines: &FileLines, re: &str, im: &str) -> Result<C64> {
     Ok(C64::new(lines.real(re, "a real part")?, lines.real(im, "an imaginary part")?))
 }
 
@@ -90,7 +90,7 @@ impl<const N: usize> WannierBlock<N> {
     /// Sets the elements of the line read last; each stands there once.
     fn set(
         &mut self,
-        lines: &Lines,
+        lines: &FileLines,
         at: usize,
         r: [i64; 3],
         m: &str,
@@ -108,8 +108,8 @@ impl<const N: usize> WannierBlock<N> {
 }
 
 /// Reads a file of either kind; one whose name ends in `_tb.dat` also holds vectors and positions.
-pub(super) fn read(path: &Path) -> Result<Elements> {
-    let mut lines = Lines::open(path)?;
+pub(super) fn read(path: &Path) -> Result<WannierElements> {
+    let mut lines = FileLines::open(path)?;
     lines.words("a comment")?;
     let whole = path.to_string_lossy().ends_with("_tb.dat");
     let vectors = if whole { Some(vectors(&mut lines)?) } else { None };
@@ -118,7 +118,7 @@ pub(super) fn read(path: &Path) -> Result<Elements> {
     let bytes = 16 * (orbitals * orbitals) as u128 * points as u128 * if whole { 4 } else { 1 };
     memory::ensure(bytes, &format!("{points} matrices of {orbitals} Wannier functions"))?;
     let weights = weights(&mut lines, points)?;
-    let mut hamiltonian = Blocks::new();
+    let mut hamiltonian = CellBlocks::new();
     for (k, weight) in weights.iter().enumerate() {
         let (r, block) =
             if whole { tb_block(&mut lines, orbitals, k)? } else { hr_block(&mut lines, orbitals, k)? };
@@ -127,7 +127,7 @@ pub(super) fn read(path: &Path) -> Result<Elements> {
     }
     let mut positions = None;
     if whole {
-        let mut of: [Blocks; 3] = Default::default();
+        let mut of: [CellBlocks; 3] = Default::default();
         for (k, weight) in weights.iter().enumerate() {
             let (r, block) = tb_block::<3>(&mut lines, orbitals, k)?;
             for (blocks, entries) in of.iter_mut().zip(block.entries) {
@@ -136,10 +136,16 @@ pub(super) fn read(path: &Path) -> Result<Elements> {
         }
         positions = Some(of);
     }
-    Ok(Elements { orbitals, vectors, hamiltonian, positions })
+    Ok(WannierElements { orbitals, vectors, hamiltonian, positions })
 }
 
-fn add(lines: &Lines, blocks: &mut Blocks, r: [i64; 3], mut entries: Vec<C64>, weight: f64) -> Result<()> {
+fn add(
+    lines: &FileLines,
+    blocks: &mut CellBlocks,
+    r: [i64; 3],
+    mut entries: Vec<C64>,
+    weight: f64,
+) -> Result<()> {
     entries.iter_mut().for_each(|z| *z /= weight);
     match blocks.insert(r, entries) {
         None => Ok(()),
@@ -147,7 +153,7 @@ fn add(lines: &Lines, blocks: &mut Blocks, r: [i64; 3], mut entries: Vec<C64>, w
     }
 }
 
-fn vectors(lines: &mut Lines) -> Result<Vec<Vec<f64>>> {
+fn vectors(lines: &mut FileLines) -> Result<Vec<Vec<f64>>> {
     (0..3)
         .map(|_| {
             let words = lines.words("a Bravais vector")?;
@@ -159,7 +165,7 @@ fn vectors(lines: &mut Lines) -> Result<Vec<Vec<f64>>> {
         .collect()
 }
 
-fn weights(lines: &mut Lines, points: usize) -> Result<Vec<f64>> {
+fn weights(lines: &mut FileLines, points: usize) -> Result<Vec<f64>> {
     let mut weights = Vec::with_capacity(points);
     while weights.len() < points {
         for word in lines.words("the degeneracies of the cells R")? {
@@ -181,7 +187,7 @@ fn weights(lines: &mut Lines, points: usize) -> Result<Vec<f64>> {
 }
 
 /// The lines `R1 R2 R3 m n re im` of the `k`-th cell.
-fn hr_block(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], WannierBlock<1>)> {
+fn hr_block(lines: &mut FileLines, orbitals: usize, k: usize) -> Result<([i64; 3], WannierBlock<1>)> {
     let (mut at, mut block) = (None, WannierBlock::new(orbitals));
     for element in 0..orbitals * orbitals {
         let words = lines.words(&format!("matrix element {} of cell {}", element + 1, k + 1))?;
@@ -204,7 +210,7 @@ fn hr_block(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], W
 
 /// The line `R1 R2 R3` of the `k`-th cell, and its lines `m n re im re im ..`, two numbers an operator.
 fn tb_block<const N: usize>(
-    lines: &mut Lines,
+    lines: &mut FileLines,
     orbitals: usize,
     k: usize,
 ) -> Result<([i64; 3], WannierBlock<N>)> {
@@ -235,7 +241,7 @@ pub(super) type Nearest = HashMap<([i64; 3], usize), Vec<[i64; 3]>>;
 
 /// Reads a `_wsvec.dat` file.
 pub(super) fn read_nearest(path: &Path, orbitals: usize) -> Result<Nearest> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = FileLines::open(path)?;
     lines.words("a comment")?;
     let mut found = Nearest::new();
     while let Some(line) = lines.next()? {
@@ -268,8 +274,13 @@ pub(super) fn read_nearest(path: &Path, orbitals: usize) -> Result<Nearest> {
 ///
 /// # Errors
 /// An element that the list lacks: the files are of different runs.
-pub(super) fn bring_near(blocks: &Blocks, orbitals: usize, nearest: &Nearest, file: &Path) -> Result<Blocks> {
-    let mut near = Blocks::new();
+pub(super) fn bring_near(
+    blocks: &CellBlocks,
+    orbitals: usize,
+    nearest: &Nearest,
+    file: &Path,
+) -> Result<CellBlocks> {
+    let mut near = CellBlocks::new();
     for (r, block) in blocks {
         for (at, &value) in block.iter().enumerate() {
             let Some(vectors) = nearest.get(&(*r, at)) else {

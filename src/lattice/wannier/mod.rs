@@ -8,13 +8,13 @@ mod elements;
 use std::path::{Path, PathBuf};
 
 use super::block::OrbitalBlock;
-use super::lattice::{Lattice, Site, no_axis};
+use super::lattice::{Lattice, LatticeSite, no_axis};
 use super::model::Model;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::C64;
 pub use around::{WannierInput, read_wannier_input};
-use elements::{Blocks, Elements};
+use elements::{CellBlocks, WannierElements};
 
 /// Where the Wannier functions lie.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -106,14 +106,14 @@ pub fn read_wannier90_position(path: &Path, axis: usize, options: &WannierOption
 }
 
 /// Where the Wannier functions are; none where all lie on their site.
-fn centres(found: &Elements, path: &Path, options: &WannierOptions) -> Result<Option<Vec<Vec<f64>>>> {
+fn centres(found: &WannierElements, path: &Path, options: &WannierOptions) -> Result<Option<Vec<Vec<f64>>>> {
     let orbitals = found.orbitals;
     Ok(match &options.centres {
         Centres::Nowhere => None,
         Centres::File(file) => Some(around::read_centres(file, orbitals)?),
         Centres::At(places) => Some(places.clone()),
         Centres::Own => {
-            let own = |positions: &[Blocks; 3]| {
+            let own = |positions: &[CellBlocks; 3]| {
                 let at = |axis: usize, m: usize| {
                     positions[axis].get(&[0; 3]).map_or(0.0, |block| block[m * orbitals + m].re)
                 };
@@ -127,8 +127,8 @@ fn centres(found: &Elements, path: &Path, options: &WannierOptions) -> Result<Op
 
 /// A model with the elements of one operator.
 fn model(
-    found: &Elements,
-    blocks: &Blocks,
+    found: &WannierElements,
+    blocks: &CellBlocks,
     centres: Option<Vec<Vec<f64>>>,
     path: &Path,
     options: &WannierOptions,
@@ -137,7 +137,7 @@ fn model(
     let orbitals = found.orbitals;
     let cube = || (0..3).map(|d| (0..3).map(|k| f64::from(u8::from(k == d))).collect()).collect();
     let vectors = options.vectors.clone().or_else(|| found.vectors.clone()).unwrap_or_else(cube);
-    let origin = Site { name: "A".into(), position: vec![0.0; vectors.first().map_or(3, Vec::len)] };
+    let origin = LatticeSite { name: "A".into(), position: vec![0.0; vectors.first().map_or(3, Vec::len)] };
     let lattice = Lattice::custom("wannier90", vectors, vec![origin], Vec::new(), options.cells.to_vec())?
         .boundary(&options.boundary)?;
     let mut model = Model::new(lattice, orbitals)?;

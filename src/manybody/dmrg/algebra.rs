@@ -7,11 +7,11 @@ use faer::Mat;
 
 use super::dense::{adjoint_product, product};
 use super::density::Truncation;
-use super::mpo::{Bond, Mpo};
-use super::space::{Fusion, Label, Space, Symmetry};
-use super::state::State;
+use super::mpo::{Mpo, MpoBond};
+use super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
+use super::state::MatrixProductState;
 use super::strings::Strings;
-use super::tensor::{Tensor, times};
+use super::tensor::{MpsTensor, times};
 use super::train::Raw;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -23,15 +23,15 @@ use crate::task::Task;
 const ROUNDING: f64 = 1e-15;
 
 /// A direct sum of bases: for each sector of each part its sector in the sum, and its first state there.
-struct Sum {
+struct DirectSum {
     space: Space,
     places: HashMap<(usize, usize), (usize, usize)>,
 }
 
-impl Sum {
+impl DirectSum {
     /// From part, sector of the part, label and number of states.
-    fn new(parts: impl Iterator<Item = (usize, usize, Label, usize)>) -> Sum {
-        let mut dims: BTreeMap<Label, usize> = BTreeMap::new();
+    fn new(parts: impl Iterator<Item = (usize, usize, ChargeLabel, usize)>) -> DirectSum {
+        let mut dims: BTreeMap<ChargeLabel, usize> = BTreeMap::new();
         let mut found = Vec::new();
         for (part, sector, label, dim) in parts {
             let sum = dims.entry(label.clone()).or_default();
@@ -39,26 +39,27 @@ impl Sum {
             *sum += dim;
         }
         let space = Space::new(dims);
-        let place =
-            |(key, label, offset): ((usize, usize), Label, usize)| Some((key, (space.find(&label)?, offset)));
+        let place = |(key, label, offset): ((usize, usize), ChargeLabel, usize)| {
+            Some((key, (space.find(&label)?, offset)))
+        };
         let places = found.into_iter().filter_map(place).collect();
-        Sum { space, places }
+        DirectSum { space, places }
     }
 
     /// The operators carried across a bond times a state's basis.
-    fn carried(symmetry: &Symmetry, bond: &Bond, space: &Space) -> Sum {
-        Sum::new(bond.charges.iter().enumerate().flat_map(|(a, charge)| {
+    fn carried(symmetry: &ConservedNumbers, bond: &MpoBond, space: &Space) -> DirectSum {
+        DirectSum::new(bond.charges.iter().enumerate().flat_map(|(a, charge)| {
             space.iter().enumerate().map(move |(s, (q, dim))| (a, s, symmetry.add(q, charge), dim))
         }))
     }
 
     /// The direct sum of the bases of several states; at the ends of the chain they share one state.
-    fn beside<T: Element>(states: &[&State<T>], bond: usize) -> Sum {
+    fn beside<T: Element>(states: &[&MatrixProductState<T>], bond: usize) -> DirectSum {
         let end = bond == 0 || bond == states[0].sites.count();
         let all = states.iter().enumerate().flat_map(|(k, state)| {
             state.spaces[bond].iter().enumerate().map(move |(s, (q, dim))| (k, s, q.clone(), dim))
         });
-        let mut sum = Sum::new(all);
+        let mut sum = DirectSum::new(all);
         if end {
             sum.space = Space::single(states[0].spaces[bond].label(0).clone());
             sum.places.values_mut().for_each(|place| *place = (0, 0));
@@ -73,33 +74,38 @@ impl Sum {
 
 /// A tensor of zeros between two bases, and the fusion that numbers its rows.
 fn empty<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
+    symmetry: &ConservedNumbers,
+    states: &[ChargeLabel],
     before: &Space,
     behind: &Space,
 ) -> Result<(Fusion, Vec<Mat<T>>)> {
     let fusion = Fusion::new(symmetry, before, states);
-    let height = |q: &Label| fusion.space().find(q).map_or(0, |s| fusion.space().dim(s));
+    let height = |q: &ChargeLabel| fusion.space().find(q).map_or(0, |s| fusion.space().dim(s));
     let size: u128 = behind.iter().map(|(q, dim)| height(q) as u128 * dim as u128).sum();
     memory::ensure(2 * size * size_of::<T>() as u128, "a product or sum of states")?;
     let matrices = behind.iter().map(|(q, dim)| Mat::zeros(height(q), dim)).collect();
     Ok((fusion, matrices))
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// An operator sum times the state, with its bonds truncated, and the discarded weight. Every term has to change
-    /// the conserved numbers by the same amounts. A result of zero is [`State::zero`].
+    /// the conserved numbers by the same amounts. A result of zero is [`MatrixProductState::zero`].
     ///
     /// # Errors
     /// When the sum does not fit the sites, or its terms lead to different sectors; memory; interruption.
-    pub fn applied(&self, sum: &OpSum, cut: &Truncation, task: &Task) -> Result<(State<T>, f64)> {
+    pub fn applied(
+        &self,
+        sum: &OpSum,
+        cut: &Truncation,
+        task: &Task,
+    ) -> Result<(MatrixProductState<T>, f64)> {
         let (mpo, change, size) = self.automaton(sum)?;
         let target = self.symmetry.add(&self.target, &change);
         if self.norm == 0.0 {
-            return Ok((State::zero(&self.sites, &self.symmetry, &target), 0.0));
+            return Ok((MatrixProductState::zero(&self.sites, &self.symmetry, &target), 0.0));
         }
-        let carried = |i: usize| Sum::carried(&self.symmetry, mpo.bond(i), &self.spaces[i]);
-        let make = |i: usize| -> Result<Tensor<T>> {
+        let carried = |i: usize| DirectSum::carried(&self.symmetry, mpo.bond(i), &self.spaces[i]);
+        let make = |i: usize| -> Result<MpsTensor<T>> {
             let (before, behind) = (carried(i), carried(i + 1));
             let labels = mpo.states(i);
             let (fusion, mut matrices) = empty(&self.symmetry, labels, &before.space, &behind.space)?;
@@ -127,7 +133,7 @@ impl<T: Element> State<T> {
                 }
             }
             let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
-            Tensor::new(&self.symmetry, &before.space, labels, &behind.space, fill)
+            MpsTensor::new(&self.symmetry, &before.space, labels, &behind.space, fill)
         };
         let raw = Raw { like: self, target, tensor: &make, least: ROUNDING * size };
         let (mut state, discarded) = raw.compressed(cut, task)?;
@@ -137,7 +143,7 @@ impl<T: Element> State<T> {
 
     /// The automaton of a sum on the state's sites, by how much it changes the conserved numbers, and a bound on its
     /// norm.
-    fn automaton(&self, sum: &OpSum) -> Result<(Mpo, Label, f64)> {
+    fn automaton(&self, sum: &OpSum) -> Result<(Mpo, ChargeLabel, f64)> {
         self.need_component()?;
         sum.fits("a state of", self.sites.count())?;
         let (strings, change) = Strings::changing(sum, &self.sites, &self.symmetry)?;
@@ -151,7 +157,7 @@ impl<T: Element> State<T> {
     /// Whether a sum has complex elements on the state's sites, so that it makes complex states.
     ///
     /// # Errors
-    /// As [`State::applied`].
+    /// As [`MatrixProductState::applied`].
     pub fn makes_complex(&self, sum: &OpSum) -> Result<bool> {
         self.need_component()?;
         sum.fits("a state of", self.sites.count())?;
@@ -163,7 +169,7 @@ impl<T: Element> State<T> {
     ///
     /// # Errors
     /// When the states belong to different chains or the sum does not fit them.
-    pub fn element(&self, sum: &OpSum, other: &State<T>) -> Result<C64> {
+    pub fn element(&self, sum: &OpSum, other: &MatrixProductState<T>) -> Result<C64> {
         self.need_alike(other)?;
         let (mpo, change, _) = other.automaton(sum)?;
         if other.symmetry.add(&other.target, &change) != self.target {
@@ -203,7 +209,11 @@ impl<T: Element> State<T> {
     ///
     /// # Errors
     /// For no states, states of different chains or sectors; memory; interruption.
-    pub fn combined(parts: &[(C64, &State<T>)], cut: &Truncation, task: &Task) -> Result<(State<T>, f64)> {
+    pub fn combined(
+        parts: &[(C64, &MatrixProductState<T>)],
+        cut: &Truncation,
+        task: &Task,
+    ) -> Result<(MatrixProductState<T>, f64)> {
         let Some((_, first)) = parts.first() else {
             return Err(Error::input("a sum of no states").hint("a sum takes pairs of a number and a state"));
         };
@@ -211,18 +221,18 @@ impl<T: Element> State<T> {
         for (_, other) in parts {
             first.need_alike(other)?;
         }
-        let some: Vec<(C64, &State<T>)> =
+        let some: Vec<(C64, &MatrixProductState<T>)> =
             parts.iter().filter(|(z, s)| *z != C64::ZERO && s.norm > 0.0).copied().collect();
         let Some((_, like)) = some.first() else {
-            return Ok((State::zero(&first.sites, &first.symmetry, &first.target), 0.0));
+            return Ok((MatrixProductState::zero(&first.sites, &first.symmetry, &first.target), 0.0));
         };
         if some.iter().any(|(_, s)| s.target != like.target) {
             return Err(Error::input("states of different sectors have no sum in one sector")
                 .hint("`state.sector` tells it; make both with fewer conserved numbers"));
         }
-        let states: Vec<&State<T>> = some.iter().map(|p| p.1).collect();
-        let make = |i: usize| -> Result<Tensor<T>> {
-            let (before, behind) = (Sum::beside(&states, i), Sum::beside(&states, i + 1));
+        let states: Vec<&MatrixProductState<T>> = some.iter().map(|p| p.1).collect();
+        let make = |i: usize| -> Result<MpsTensor<T>> {
+            let (before, behind) = (DirectSum::beside(&states, i), DirectSum::beside(&states, i + 1));
             let labels = like.symmetry.states(&like.sites, i);
             let (fusion, mut matrices) = empty(&like.symmetry, &labels, &before.space, &behind.space)?;
             for (k, (z, state)) in some.iter().enumerate() {
@@ -255,7 +265,7 @@ impl<T: Element> State<T> {
                 }
             }
             let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
-            Tensor::new(&like.symmetry, &before.space, &labels, &behind.space, fill)
+            MpsTensor::new(&like.symmetry, &before.space, &labels, &behind.space, fill)
         };
         let size: f64 = some.iter().map(|(z, s)| z.norm() * s.norm).sum();
         let raw = Raw { like, target: like.target.clone(), tensor: &make, least: ROUNDING * size };
@@ -266,14 +276,14 @@ impl<T: Element> State<T> {
     ///
     /// # Errors
     /// When the number is not finite.
-    pub fn scaled(&self, z: C64) -> Result<State<T>> {
+    pub fn scaled(&self, z: C64) -> Result<MatrixProductState<T>> {
         if !(z.re.is_finite() && z.im.is_finite()) {
             return Err(Error::input(format!("a state times {z}, which is not finite"))
                 .hint("a state is multiplied by finite numbers"));
         }
         let size = z.norm();
         if size == 0.0 || self.norm == 0.0 {
-            return Ok(State::zero(&self.sites, &self.symmetry, &self.target));
+            return Ok(MatrixProductState::zero(&self.sites, &self.symmetry, &self.target));
         }
         let mut state = self.clone().renumbered();
         if let Some(last) = state.tensors.last_mut() {
@@ -284,7 +294,7 @@ impl<T: Element> State<T> {
     }
 
     /// Refuses states of other sites or labelled by other numbers.
-    pub(super) fn need_alike(&self, other: &State<T>) -> Result<()> {
+    pub(super) fn need_alike(&self, other: &MatrixProductState<T>) -> Result<()> {
         let alike = self.sites.count() == other.sites.count()
             && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b);
         if !alike {

@@ -7,20 +7,20 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::dense::applied;
-use super::space::{Side, Space};
+use super::space::{ChainSide, Space};
 use super::spread::{All, Spread};
 use crate::backend::Device;
-use crate::backend::matrix::held::{DeviceNumbers, Held};
-use crate::backend::matrix::records::{Element, Factor, Turn};
-use crate::error::{Error, Kind, Result};
+use crate::backend::matrix::held::{DeviceNumbers, HeldMatrix};
+use crate::backend::matrix::records::{BasisChange, Element, OperatorPiece};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ranks::Alike;
 
 /// Multiplications from which on operators are worth a way to a device.
 const LARGE: u64 = 1 << 28;
 
-pub struct Basis<T> {
+pub struct TruncatedBasis<T> {
     /// The half of a superblock that it was made for; none if it suits either.
-    pub(super) side: Option<Side>,
+    pub(super) side: Option<ChainSide>,
     pub(super) old: Space,
     pub(super) new: Space,
     /// The new basis vectors, a column each, for each new sector.
@@ -43,15 +43,21 @@ fn fewer() -> Error {
     Error::internal("fewer numbers than those of the operators")
 }
 
-impl<T: Element> Basis<T> {
+impl<T: Element> TruncatedBasis<T> {
     /// From the vectors of each old sector that is kept.
-    pub(super) fn from_vectors(old: &Space, mut vectors: impl FnMut(usize) -> Option<Mat<T>>) -> Basis<T> {
-        Basis::from_held(old, |sector| vectors(sector).map(|m| Arc::new(m.into())))
+    pub(super) fn from_vectors(
+        old: &Space,
+        mut vectors: impl FnMut(usize) -> Option<Mat<T>>,
+    ) -> TruncatedBasis<T> {
+        TruncatedBasis::from_held(old, |sector| vectors(sector).map(|m| Arc::new(m.into())))
     }
 
     /// The same of vectors that may be elsewhere.
-    pub(super) fn from_held(old: &Space, mut vectors: impl FnMut(usize) -> Option<Arc<Held<T>>>) -> Basis<T> {
-        let mut basis = Basis {
+    pub(super) fn from_held(
+        old: &Space,
+        mut vectors: impl FnMut(usize) -> Option<Arc<HeldMatrix<T>>>,
+    ) -> TruncatedBasis<T> {
+        let mut basis = TruncatedBasis {
             side: None,
             old: old.clone(),
             new: Space::new(Default::default()),
@@ -80,8 +86,8 @@ impl<T: Element> Basis<T> {
     }
 
     /// The whole of a basis, nothing truncated.
-    pub fn whole(space: &Space) -> Basis<T> {
-        Basis::from_vectors(space, |s| Some(Mat::identity(space.dim(s), space.dim(s))))
+    pub fn whole(space: &Space) -> TruncatedBasis<T> {
+        TruncatedBasis::from_vectors(space, |s| Some(Mat::identity(space.dim(s), space.dim(s))))
     }
 
     /// The basis before the truncation.
@@ -90,7 +96,7 @@ impl<T: Element> Basis<T> {
     }
 
     /// The half of a superblock that it was made for, if it was.
-    pub fn side(&self) -> Option<Side> {
+    pub fn side(&self) -> Option<ChainSide> {
         self.side
     }
 
@@ -105,8 +111,8 @@ impl<T: Element> Basis<T> {
     }
 
     /// The same basis for a block to keep: each rank keeps some of the vectors.
-    pub(super) fn kept_among(&self, alike: Alike) -> Result<Basis<T>> {
-        Ok(Basis {
+    pub(super) fn kept_among(&self, alike: Alike) -> Result<TruncatedBasis<T>> {
+        Ok(TruncatedBasis {
             side: self.side,
             old: self.old.clone(),
             new: self.new.clone(),
@@ -128,7 +134,7 @@ impl<T: Element> Basis<T> {
         vectors: &All<T>,
         to: usize,
         from: usize,
-        factors: &[Factor<T>],
+        factors: &[OperatorPiece<T>],
         par: Par,
     ) -> Result<Mat<T>> {
         let rows = self.old.dim(self.old_sector[to]);
@@ -144,18 +150,18 @@ impl<T: Element> Basis<T> {
     pub(super) fn turned<'a>(
         &self,
         vectors: &All<T>,
-        places: impl Iterator<Item = (usize, usize, &'a [Factor<T>])>,
+        places: impl Iterator<Item = (usize, usize, &'a [OperatorPiece<T>])>,
         work: u64,
     ) -> Result<Option<All<T>>> {
         let Some(device) = self.device.as_ref().filter(|_| work >= LARGE) else { return Ok(None) };
-        let turn = |(to, from, pieces): (usize, usize, &'a [Factor<T>])| Turn {
+        let turn = |(to, from, pieces): (usize, usize, &'a [OperatorPiece<T>])| BasisChange {
             rows: &*vectors[to],
             columns: &*vectors[from],
             pieces,
         };
-        let turns: Vec<Turn<'_, T>> = places.map(turn).collect();
+        let turns: Vec<BasisChange<'_, T>> = places.map(turn).collect();
         match self.kept_turned(device, &turns) {
-            Err(e) if e.kind() == Kind::Interrupted => Err(e),
+            Err(e) if e.kind() == ErrorKind::Interrupted => Err(e),
             // The processor has other room.
             Err(_) => Ok(None),
             found => found,
@@ -163,7 +169,7 @@ impl<T: Element> Basis<T> {
     }
 
     /// Operators that a device has turned: they stay there, where it keeps matrices.
-    fn kept_turned(&self, device: &Device, turns: &[Turn<'_, T>]) -> Result<Option<All<T>>> {
+    fn kept_turned(&self, device: &Device, turns: &[BasisChange<'_, T>]) -> Result<Option<All<T>>> {
         let Some(block) = T::turned(&**device, turns)? else { return Ok(None) };
         let mut first = 0;
         let places = turns.iter().map(|turn| {
@@ -174,7 +180,7 @@ impl<T: Element> Basis<T> {
         let places: Vec<(usize, (usize, usize))> = places.collect();
         if let Some(all) = device.all_rows(&block)? {
             let numbers = DeviceNumbers::new(device, all)?;
-            let held = |(first, shape)| Arc::new(Held::within(&numbers, first, shape, false));
+            let held = |(first, shape)| Arc::new(HeldMatrix::within(&numbers, first, shape, false));
             return Ok(Some(places.into_iter().map(held).collect()));
         }
         let numbers = device.download_real(&block)?.and_then(T::of_reals).ok_or_else(fewer)?;
@@ -185,14 +191,14 @@ impl<T: Element> Basis<T> {
         places.into_par_iter().map(matrix).collect::<Result<_>>().map(Some)
     }
 
-    /// Number of multiplications in [`Basis::rotated`].
-    pub(super) fn work(&self, to: usize, from: usize, factors: &[Factor<T>]) -> u64 {
+    /// Number of multiplications in [`TruncatedBasis::rotated`].
+    pub(super) fn work(&self, to: usize, from: usize, factors: &[OperatorPiece<T>]) -> u64 {
         let (rows, columns) = (self.new.dim(to), self.new.dim(from));
         let inner: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
         (inner * columns + rows * self.old.dim(self.old_sector[to]) * columns) as u64
     }
 
-    pub fn shared(self) -> Arc<Basis<T>> {
+    pub fn shared(self) -> Arc<TruncatedBasis<T>> {
         Arc::new(self)
     }
 }

@@ -5,160 +5,170 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::basis::Basis;
+use super::basis::TruncatedBasis;
 use super::dense::deal;
 use super::mpo::{Mpo, MpoEntry};
-use super::operators::{Carried, Operators, Outline, Present};
-use super::space::{Fusion, Label, Side, Space};
+use super::operators::{CarriedOperator, CarriedOperators, Outline, Present};
+use super::space::{ChainSide, ChargeLabel, Fusion, Space};
 use super::spread::{All, Spread};
-use crate::backend::matrix::held::{Held, before_threads};
-use crate::backend::matrix::records::{Element, Factor};
+use crate::backend::matrix::held::{HeldMatrix, before_threads};
+use crate::backend::matrix::records::{Element, OperatorPiece};
 use crate::error::{Error, Result};
 use crate::manybody::wigner::recoupling;
 use crate::number::C64;
 
 /// For each sector of a block, the sector of a state's bond with the same charges, if there is one, and the overlaps:
 /// rows for the block's states, columns for those of the bond.
-pub(super) type Overlap<T> = Vec<Option<(usize, faer::Mat<T>)>>;
+pub(super) type SectorOverlaps<T> = Vec<Option<(usize, faer::Mat<T>)>>;
 
 /// A piece of an operator between two sectors.
 pub(super) struct Patch<T> {
     pub row: usize,
     pub column: usize,
-    pub factor: Factor<T>,
+    pub factor: OperatorPiece<T>,
 }
 
 /// The pieces of an operator by row sector and column sector.
-pub(super) type Pieces<T> = BTreeMap<(usize, usize), Vec<Factor<T>>>;
+pub(super) type Pieces<T> = BTreeMap<(usize, usize), Vec<OperatorPiece<T>>>;
 
 /// How the basis and the operators of a block are stored.
-pub(super) enum Shape<T> {
+pub(super) enum BlockForm<T> {
     /// A basis of its own with explicit operators.
     Plain {
         space: Space,
-        carried: Operators<T>,
+        carried: CarriedOperators<T>,
         /// The grown block and the rotation that it was made by.
-        origin: Option<(Arc<Block<T>>, Arc<Basis<T>>)>,
+        origin: Option<(Arc<ChainBlock<T>>, Arc<TruncatedBasis<T>>)>,
     },
     /// A block and the next site.
-    Grown { inner: Arc<Block<T>>, fusion: Fusion, site: usize },
+    Grown { inner: Arc<ChainBlock<T>>, fusion: Fusion, site: usize },
 }
 
-impl<T> Shape<T> {
+impl<T> BlockForm<T> {
     /// The same of a block elsewhere, which was not rotated from the grown one here.
-    pub fn elsewhere(&self) -> Shape<T> {
+    pub fn elsewhere(&self) -> BlockForm<T> {
         match self {
-            Shape::Plain { space, carried, .. } => {
-                Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None }
+            BlockForm::Plain { space, carried, .. } => {
+                BlockForm::Plain { space: space.clone(), carried: carried.clone(), origin: None }
             }
-            Shape::Grown { inner, fusion, site } => {
-                Shape::Grown { inner: inner.clone(), fusion: fusion.clone(), site: *site }
+            BlockForm::Grown { inner, fusion, site } => {
+                BlockForm::Grown { inner: inner.clone(), fusion: fusion.clone(), site: *site }
             }
         }
     }
 }
 
 /// A block of sites.
-pub struct Block<T> {
+pub struct ChainBlock<T> {
     pub(super) mpo: Arc<Mpo>,
-    pub(super) side: Side,
+    pub(super) side: ChainSide,
     pub(super) sites: usize,
     /// The bond at its inner edge.
     pub(super) bond: usize,
     /// Whether the block is the mirror image of a left one.
     pub(super) mirrored: bool,
-    pub(super) shape: Shape<T>,
+    pub(super) shape: BlockForm<T>,
     /// Overlaps of this block's basis with other states, by their numbers.
-    pub(super) overlaps: Mutex<HashMap<u64, Arc<Overlap<T>>>>,
+    pub(super) overlaps: Mutex<HashMap<u64, Arc<SectorOverlaps<T>>>>,
 }
 
-impl<T: Element> Block<T> {
+impl<T: Element> ChainBlock<T> {
     /// A block without sites at an end of the chain.
-    pub fn edge(mpo: &Arc<Mpo>, side: Side) -> Arc<Block<T>> {
+    pub fn edge(mpo: &Arc<Mpo>, side: ChainSide) -> Arc<ChainBlock<T>> {
         let n = mpo.sites().count();
         let bond = match side {
-            Side::Right if !mpo.is_uniform() => n,
+            ChainSide::Right if !mpo.is_uniform() => n,
             _ => 0,
         };
         let own = mpo.bond(bond);
         let ones = match side {
-            Side::Left => [own.start, own.parity],
-            Side::Right => [own.done, None],
+            ChainSide::Left => [own.start, own.parity],
+            ChainSide::Right => [own.done, None],
         };
-        let carried = (0..own.charges.len())
-            .map(|k| if ones.contains(&Some(k)) { Carried::Identity } else { Carried::Nothing })
-            .collect::<Vec<_>>();
+        let carried =
+            (0..own.charges.len())
+                .map(|k| {
+                    if ones.contains(&Some(k)) { CarriedOperator::Identity } else { CarriedOperator::Nothing }
+                })
+                .collect::<Vec<_>>();
         let symmetry = mpo.symmetry();
         let space = Space::single(match side {
-            Side::Left => symmetry.zero(),
-            Side::Right => symmetry.end(mpo.target()),
+            ChainSide::Left => symmetry.zero(),
+            ChainSide::Right => symmetry.end(mpo.target()),
         });
-        Block::made(mpo, side, 0, bond, false, Shape::Plain { space, carried: carried.into(), origin: None })
+        ChainBlock::made(
+            mpo,
+            side,
+            0,
+            bond,
+            false,
+            BlockForm::Plain { space, carried: carried.into(), origin: None },
+        )
     }
 
     /// A right block without sites inside the chain, as if the chain ended at `bond`: terms that reach beyond are
     /// left out.
-    pub fn cut(mpo: &Arc<Mpo>, bond: usize) -> Arc<Block<T>> {
+    pub fn cut(mpo: &Arc<Mpo>, bond: usize) -> Arc<ChainBlock<T>> {
         let own = mpo.bond(bond);
         let carried = (0..own.charges.len())
-            .map(|k| if own.done == Some(k) { Carried::Identity } else { Carried::Nothing })
+            .map(|k| if own.done == Some(k) { CarriedOperator::Identity } else { CarriedOperator::Nothing })
             .collect::<Vec<_>>();
         let space = Space::single(mpo.share_of_spin(bond));
-        Block::made(
+        ChainBlock::made(
             mpo,
-            Side::Right,
+            ChainSide::Right,
             0,
             bond,
             false,
-            Shape::Plain { space, carried: carried.into(), origin: None },
+            BlockForm::Plain { space, carried: carried.into(), origin: None },
         )
     }
 
     pub(super) fn made(
         mpo: &Arc<Mpo>,
-        side: Side,
+        side: ChainSide,
         sites: usize,
         bond: usize,
         mirrored: bool,
-        shape: Shape<T>,
-    ) -> Arc<Block<T>> {
+        shape: BlockForm<T>,
+    ) -> Arc<ChainBlock<T>> {
         let overlaps = Mutex::new(HashMap::new());
-        Arc::new(Block { mpo: mpo.clone(), side, sites, bond, mirrored, shape, overlaps })
+        Arc::new(ChainBlock { mpo: mpo.clone(), side, sites, bond, mirrored, shape, overlaps })
     }
 
     /// The block with the next site.
     ///
     /// # Errors
     /// When the chain has no further site, or the block is grown already.
-    pub fn grow(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
-        if matches!(self.shape, Shape::Grown { .. }) {
+    pub fn grow(self: &Arc<Self>) -> Result<Arc<ChainBlock<T>>> {
+        if matches!(self.shape, BlockForm::Grown { .. }) {
             return Err(Error::input("a grown block takes no further site before it is rotated")
                 .hint("bring it into a truncated basis first"));
         }
         let n = self.mpo.sites().count();
         let (site, bond) = match self.side {
             _ if self.mpo.is_uniform() => (0, 0),
-            Side::Left if self.bond < n => (self.bond, self.bond + 1),
-            Side::Right if self.bond > 0 => (self.bond - 1, self.bond - 1),
+            ChainSide::Left if self.bond < n => (self.bond, self.bond + 1),
+            ChainSide::Right if self.bond > 0 => (self.bond - 1, self.bond - 1),
             _ => return Err(Error::input(format!("the chain has no site beyond its {n}"))),
         };
         let symmetry = self.mpo.symmetry();
         let states = self.mpo.states(site);
         let fusion = match self.side {
-            Side::Left => Fusion::new(symmetry, self.space(), states),
-            Side::Right => Fusion::new(symmetry, self.space(), &symmetry.from_right(states)),
+            ChainSide::Left => Fusion::new(symmetry, self.space(), states),
+            ChainSide::Right => Fusion::new(symmetry, self.space(), &symmetry.from_right(states)),
         };
-        let shape = Shape::Grown { inner: self.clone(), fusion, site };
-        Ok(Block::made(&self.mpo, self.side, self.sites + 1, bond, self.mirrored, shape))
+        let shape = BlockForm::Grown { inner: self.clone(), fusion, site };
+        Ok(ChainBlock::made(&self.mpo, self.side, self.sites + 1, bond, self.mirrored, shape))
     }
 
     /// The block with the next site, nothing truncated.
     ///
     /// # Errors
     /// When the chain has no further site, or the block is grown already.
-    pub fn extend(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
+    pub fn extend(self: &Arc<Self>) -> Result<Arc<ChainBlock<T>>> {
         let grown = self.grow()?;
-        let basis = Basis::whole(grown.space()).shared();
+        let basis = TruncatedBasis::whole(grown.space()).shared();
         grown.rotate(&basis)
     }
 
@@ -166,8 +176,8 @@ impl<T: Element> Block<T> {
     ///
     /// # Errors
     /// For blocks that are no left blocks of a uniform chain, and couplings that are not their own mirror image.
-    pub fn mirror(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
-        if !self.mpo.is_uniform() || self.side != Side::Left || self.mirrored {
+    pub fn mirror(self: &Arc<Self>) -> Result<Arc<ChainBlock<T>>> {
+        if !self.mpo.is_uniform() || self.side != ChainSide::Left || self.mirrored {
             return Err(Error::input("only a left block of a uniform chain has a mirror image")
                 .hint("an edge is made of a site and a bond"));
         }
@@ -175,12 +185,12 @@ impl<T: Element> Block<T> {
             return Err(Error::input("the coupling is not its own mirror image")
                 .hint("grow a right block of its own, from an edge of that side"));
         }
-        Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, true, self.shape.elsewhere()))
+        Ok(ChainBlock::made(&self.mpo, self.side, self.sites, self.bond, true, self.shape.elsewhere()))
     }
 
     /// The half of a superblock that this block can be.
-    pub fn half(&self) -> Side {
-        if self.mirrored { Side::Right } else { self.side }
+    pub fn half(&self) -> ChainSide {
+        if self.mirrored { ChainSide::Right } else { self.side }
     }
 
     pub fn sites(&self) -> usize {
@@ -200,35 +210,35 @@ impl<T: Element> Block<T> {
     /// Its basis.
     pub fn space(&self) -> &Space {
         match &self.shape {
-            Shape::Plain { space, .. } => space,
-            Shape::Grown { fusion, .. } => fusion.space(),
+            BlockForm::Plain { space, .. } => space,
+            BlockForm::Grown { fusion, .. } => fusion.space(),
         }
     }
 
     /// Bytes of the operators, on all ranks together.
     pub fn bytes(&self) -> usize {
         match &self.shape {
-            Shape::Plain { carried, .. } => carried.bytes(),
-            Shape::Grown { inner, .. } => inner.bytes(),
+            BlockForm::Plain { carried, .. } => carried.bytes(),
+            BlockForm::Grown { inner, .. } => inner.bytes(),
         }
     }
 
-    pub(super) fn fusion(&self) -> Option<(&Arc<Block<T>>, &Fusion, usize)> {
+    pub(super) fn fusion(&self) -> Option<(&Arc<ChainBlock<T>>, &Fusion, usize)> {
         match &self.shape {
-            Shape::Grown { inner, fusion, site } => Some((inner, fusion, *site)),
-            Shape::Plain { .. } => None,
+            BlockForm::Grown { inner, fusion, site } => Some((inner, fusion, *site)),
+            BlockForm::Plain { .. } => None,
         }
     }
 
-    pub(super) fn origin(&self) -> Option<&(Arc<Block<T>>, Arc<Basis<T>>)> {
+    pub(super) fn origin(&self) -> Option<&(Arc<ChainBlock<T>>, Arc<TruncatedBasis<T>>)> {
         match &self.shape {
-            Shape::Plain { origin, .. } => origin.as_ref(),
-            Shape::Grown { .. } => None,
+            BlockForm::Plain { origin, .. } => origin.as_ref(),
+            BlockForm::Grown { .. } => None,
         }
     }
 
     /// The charges of a sector, summed over this block's sites.
-    pub fn label(&self, sector: usize) -> &Label {
+    pub fn label(&self, sector: usize) -> &ChargeLabel {
         self.space().label(sector)
     }
 
@@ -239,13 +249,13 @@ impl<T: Element> Block<T> {
     /// Those of MPI.
     pub(super) fn operators(&self) -> Result<Present<T>> {
         match &self.shape {
-            Shape::Plain { carried, .. } => carried.present(),
-            Shape::Grown { inner, .. } => inner.operators(),
+            BlockForm::Plain { carried, .. } => carried.present(),
+            BlockForm::Grown { inner, .. } => inner.operators(),
         }
     }
 
     /// The operator number `symbol` at the block's inner edge, as seen by a superblock.
-    fn pieces(&self, operators: &[Carried<T>], symbol: usize) -> Vec<Patch<T>> {
+    fn pieces(&self, operators: &[CarriedOperator<T>], symbol: usize) -> Vec<Patch<T>> {
         if !self.mirrored {
             return self.own_pieces(operators, symbol);
         }
@@ -260,11 +270,11 @@ impl<T: Element> Block<T> {
         all
     }
 
-    fn own_pieces(&self, operators: &[Carried<T>], symbol: usize) -> Vec<Patch<T>> {
-        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Held<T>>>| Patch {
+    fn own_pieces(&self, operators: &[CarriedOperator<T>], symbol: usize) -> Vec<Patch<T>> {
+        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<HeldMatrix<T>>>| Patch {
             row: s,
             column: t,
-            factor: Factor {
+            factor: OperatorPiece {
                 row: 0,
                 rows: space.dim(s),
                 column: 0,
@@ -274,19 +284,19 @@ impl<T: Element> Block<T> {
             },
         };
         match &self.shape {
-            Shape::Plain { space, .. } => match &operators[symbol] {
-                Carried::Nothing => Vec::new(),
-                Carried::Identity => (0..space.sectors()).map(|s| whole(space, s, s, None)).collect(),
-                Carried::Blocks(blocks) => {
+            BlockForm::Plain { space, .. } => match &operators[symbol] {
+                CarriedOperator::Nothing => Vec::new(),
+                CarriedOperator::Identity => (0..space.sectors()).map(|s| whole(space, s, s, None)).collect(),
+                CarriedOperator::Blocks(blocks) => {
                     blocks.iter().map(|b| whole(space, b.row, b.column, Some(b.matrix.clone()))).collect()
                 }
             },
-            Shape::Grown { inner, fusion, site } => {
+            BlockForm::Grown { inner, fusion, site } => {
                 let mut pieces = Vec::new();
                 for entry in self.mpo.tensor(*site) {
                     let (from, to) = match self.side {
-                        Side::Left => (entry.left, entry.right),
-                        Side::Right => (entry.right, entry.left),
+                        ChainSide::Left => (entry.left, entry.right),
+                        ChainSide::Right => (entry.right, entry.left),
                     };
                     if to != symbol {
                         continue;
@@ -312,7 +322,7 @@ impl<T: Element> Block<T> {
                             pieces.push(Patch {
                                 row,
                                 column,
-                                factor: Factor {
+                                factor: OperatorPiece {
                                     row: to.offset,
                                     rows: to.dim,
                                     column: at.offset,
@@ -333,29 +343,29 @@ impl<T: Element> Block<T> {
     /// are those of its row and column before and after.
     fn recoupling(
         &self,
-        inner: &Block<T>,
+        inner: &ChainBlock<T>,
         site: usize,
         entry: &MpoEntry,
         states: [usize; 2],
-        [row, column, to, at]: [&Label; 4],
+        [row, column, to, at]: [&ChargeLabel; 4],
     ) -> f64 {
         let Some(c) = self.mpo.symmetry().spin() else { return 1.0 };
         let spin = |state: usize| self.mpo.states(site)[state][c + 1];
         let own = [spin(states[0]), spin(states[1]), entry.rank];
         let rank = |bond: usize, symbol: usize| self.mpo.bond(bond).charges[symbol][c];
         let (before, after) = match self.side {
-            Side::Left => (rank(inner.bond, entry.left), rank(self.bond, entry.right)),
-            Side::Right => (rank(inner.bond, entry.right), rank(self.bond, entry.left)),
+            ChainSide::Left => (rank(inner.bond, entry.left), rank(self.bond, entry.right)),
+            ChainSide::Right => (rank(inner.bond, entry.right), rank(self.bond, entry.left)),
         };
         let (block, both) = ([row[c], column[c], before], [to[c], at[c], after]);
         match self.side {
-            Side::Left => recoupling(block, own, both),
-            Side::Right => recoupling(own, block, both),
+            ChainSide::Left => recoupling(block, own, both),
+            ChainSide::Right => recoupling(own, block, both),
         }
     }
 
     /// The pieces of an operator by row sector and column sector.
-    pub(super) fn by_sectors(&self, operators: &[Carried<T>], symbol: usize) -> Pieces<T> {
+    pub(super) fn by_sectors(&self, operators: &[CarriedOperator<T>], symbol: usize) -> Pieces<T> {
         let mut sorted: Pieces<T> = BTreeMap::new();
         for piece in self.pieces(operators, symbol) {
             sorted.entry((piece.row, piece.column)).or_default().push(piece.factor);
@@ -364,11 +374,11 @@ impl<T: Element> Block<T> {
     }
 
     /// The pieces of the Hamiltonian's terms that lie within the block.
-    pub(super) fn energy(&self, operators: &[Carried<T>]) -> Pieces<T> {
+    pub(super) fn energy(&self, operators: &[CarriedOperator<T>]) -> Pieces<T> {
         let bond = self.mpo.bond(self.bond);
         let whole = match self.side {
-            Side::Left => bond.done,
-            Side::Right => bond.start,
+            ChainSide::Left => bond.done,
+            ChainSide::Right => bond.start,
         };
         whole.map(|symbol| self.by_sectors(operators, symbol)).unwrap_or_default()
     }
@@ -377,7 +387,7 @@ impl<T: Element> Block<T> {
     ///
     /// # Errors
     /// When the block is not grown, or the basis is one of another block.
-    pub fn rotate(self: &Arc<Self>, basis: &Arc<Basis<T>>) -> Result<Arc<Block<T>>> {
+    pub fn rotate(self: &Arc<Self>, basis: &Arc<TruncatedBasis<T>>) -> Result<Arc<ChainBlock<T>>> {
         let Some((_, fusion, _)) = self.fusion() else {
             return Err(
                 Error::input("only a grown block is rotated").hint("grow it by a site, then rotate it")
@@ -389,8 +399,8 @@ impl<T: Element> Block<T> {
         }
         let bond = self.mpo.bond(self.bond);
         let identity = match self.side {
-            Side::Left => bond.start,
-            Side::Right => bond.done,
+            ChainSide::Left => bond.start,
+            ChainSide::Right => bond.done,
         };
         let operators = self.operators()?;
         // A job for each operator and each pair of sectors that it connects.
@@ -445,11 +455,14 @@ impl<T: Element> Block<T> {
             }
         }
         let carried = match shares {
-            None => Operators::here(&outline, matrices),
+            None => CarriedOperators::here(&outline, matrices),
             Some(shares) => {
                 let space = basis.new_space();
                 let shapes = places.iter().map(|(_, to, from)| (space.dim(*to), space.dim(*from))).collect();
-                Operators::Apart { outline, matrices: Arc::new(Spread::parts(shares, shapes, matrices)) }
+                CarriedOperators::Apart {
+                    outline,
+                    matrices: Arc::new(Spread::parts(shares, shapes, matrices)),
+                }
             }
         };
         // Blocks of an infinite chain would keep their whole history.
@@ -458,15 +471,15 @@ impl<T: Element> Block<T> {
             None => basis.clone(),
         };
         let origin = (!self.mpo.is_uniform()).then(|| (self.clone(), basis_kept));
-        let shape = Shape::Plain { space: basis.new_space().clone(), carried, origin };
-        Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape))
+        let shape = BlockForm::Plain { space: basis.new_space().clone(), carried, origin };
+        Ok(ChainBlock::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape))
     }
 
     /// The block without what it was made of, which would be kept as long as it is.
-    pub(super) fn alone(self: &Arc<Self>) -> Arc<Block<T>> {
-        let Shape::Plain { space, carried, .. } = &self.shape else { return self.clone() };
-        let shape = Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None };
-        Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape)
+    pub(super) fn alone(self: &Arc<Self>) -> Arc<ChainBlock<T>> {
+        let BlockForm::Plain { space, carried, .. } = &self.shape else { return self.clone() };
+        let shape = BlockForm::Plain { space: space.clone(), carried: carried.clone(), origin: None };
+        ChainBlock::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape)
     }
 
     /// Whether the overlap with a state is remembered.
@@ -478,8 +491,8 @@ impl<T: Element> Block<T> {
     pub(super) fn overlap_with(
         &self,
         state: u64,
-        make: impl FnOnce() -> Result<Overlap<T>>,
-    ) -> Result<Arc<Overlap<T>>> {
+        make: impl FnOnce() -> Result<SectorOverlaps<T>>,
+    ) -> Result<Arc<SectorOverlaps<T>>> {
         let lock = || self.overlaps.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&state) {
             return Ok(known.clone());
@@ -490,14 +503,14 @@ impl<T: Element> Block<T> {
     }
 }
 
-impl<T: Element> std::fmt::Display for Block<T> {
+impl<T: Element> std::fmt::Display for ChainBlock<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let n = self.sites;
         let side = match self.half() {
-            Side::Left => "left",
-            Side::Right => "right",
+            ChainSide::Left => "left",
+            ChainSide::Right => "right",
         };
-        let grown = if matches!(self.shape, Shape::Grown { .. }) { "grown, " } else { "" };
+        let grown = if matches!(self.shape, BlockForm::Grown { .. }) { "grown, " } else { "" };
         write!(
             f,
             "Block of {n} site{} ({grown}{side}): {} states in {} sectors, {}",

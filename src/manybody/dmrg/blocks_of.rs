@@ -1,8 +1,8 @@
 //! The blocks of a state's tensors one by one, each with the sectors that it stands between.
 
-use super::space::{Label, Space};
-use super::state::State;
-use super::tensor::Tensor;
+use super::space::{ChargeLabel, Space};
+use super::state::MatrixProductState;
+use super::tensor::MpsTensor;
 use super::uniform::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::number::{C64, Series};
@@ -25,9 +25,9 @@ pub struct NamedTensor {
 pub struct InBlocks {
     pub tensors: Vec<NamedTensor>,
     /// Twice the conserved numbers and the size of the sectors of each bond.
-    pub bonds: Vec<Vec<(Label, usize)>>,
+    pub bonds: Vec<Vec<(ChargeLabel, usize)>>,
     /// Twice the conserved numbers of each site's states.
-    pub sites: Vec<Vec<Label>>,
+    pub sites: Vec<Vec<ChargeLabel>>,
     /// The factor of the product of all matrices.
     pub norm: f64,
 }
@@ -41,7 +41,7 @@ fn numbers<T: Element>(m: faer::MatRef<'_, T>) -> Series {
     }
 }
 
-fn in_blocks<T: Element>(name: String, tensor: &Tensor<T>, behind: &Space) -> NamedTensor {
+fn in_blocks<T: Element>(name: String, tensor: &MpsTensor<T>, behind: &Space) -> NamedTensor {
     let mut blocks = Vec::new();
     for (sector, (row, m)) in tensor.rows.iter().zip(&tensor.matrices).enumerate() {
         let to = behind.find(tensor.behind.label(sector)).unwrap_or(sector);
@@ -58,14 +58,14 @@ fn in_blocks<T: Element>(name: String, tensor: &Tensor<T>, behind: &Space) -> Na
     NamedTensor { name, blocks }
 }
 
-fn bond(space: &Space) -> Vec<(Label, usize)> {
+fn bond(space: &Space) -> Vec<(ChargeLabel, usize)> {
     space.iter().map(|(q, d)| (q.clone(), d)).collect()
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The state in blocks, in the order in which a file has their numbers.
     pub fn in_blocks(&self) -> InBlocks {
-        let one = |(i, t): (usize, &Tensor<T>)| in_blocks(format!("site{i}"), t, &self.spaces[i + 1]);
+        let one = |(i, t): (usize, &MpsTensor<T>)| in_blocks(format!("site{i}"), t, &self.spaces[i + 1]);
         InBlocks {
             tensors: self.tensors.iter().enumerate().map(one).collect(),
             bonds: self.spaces.iter().map(bond).collect(),

@@ -7,7 +7,7 @@ use faer::{Mat, MatRef};
 
 use super::dense::{adjoint_product, product};
 use super::strings;
-use super::tensor::{Tensor, adjoint};
+use super::tensor::{MpsTensor, adjoint};
 use crate::backend::matrix::records::Element;
 use crate::number::C64;
 
@@ -26,7 +26,7 @@ pub(super) fn put<T: Element>(to: &mut BondMatrices<T>, at: (usize, usize), m: M
 }
 
 /// The elements of a local operator that are not zero, column by column; those of the identity without one.
-pub(super) fn elements(operator: Option<&[C64]>, dim: usize) -> Vec<strings::Element> {
+pub(super) fn elements(operator: Option<&[C64]>, dim: usize) -> Vec<strings::OperatorElement> {
     let Some(o) = operator else { return (0..dim).map(|i| (i, i, C64::ONE)).collect() };
     let all = (0..dim).flat_map(|j| (0..dim).map(move |i| (i, j, o[i * dim + j])));
     all.filter(|e| e.2 != C64::ZERO).collect()
@@ -35,8 +35,8 @@ pub(super) fn elements(operator: Option<&[C64]>, dim: usize) -> Vec<strings::Ele
 /// Calls `f` with `A_i`, `x B_j` and `O_ij` for all sectors before a site that an element joins to sectors behind it,
 /// of which `f` is told first. Without x, it is the identity, between equal bases.
 pub(super) fn each_joined<T: Element>(
-    elements: &[strings::Element],
-    (bra, ket): (&Tensor<T>, &Tensor<T>),
+    elements: &[strings::OperatorElement],
+    (bra, ket): (&MpsTensor<T>, &MpsTensor<T>),
     x: Option<&BondMatrices<T>>,
     mut f: impl FnMut((usize, usize), MatRef<'_, T>, MatRef<'_, T>, C64),
 ) {
@@ -59,8 +59,8 @@ pub(super) fn each_joined<T: Element>(
 
 /// Adds what is carried past a site to the right.
 pub(super) fn add_to_right<T: Element>(
-    elements: &[strings::Element],
-    (bra, ket): (&Tensor<T>, &Tensor<T>),
+    elements: &[strings::OperatorElement],
+    (bra, ket): (&MpsTensor<T>, &MpsTensor<T>),
     x: Option<&BondMatrices<T>>,
     out: &mut BondMatrices<T>,
 ) {
@@ -71,8 +71,8 @@ pub(super) fn add_to_right<T: Element>(
 
 /// Adds what is carried past a site to the left.
 pub(super) fn add_to_left<T: Element>(
-    elements: &[strings::Element],
-    (bra, ket): (&Tensor<T>, &Tensor<T>),
+    elements: &[strings::OperatorElement],
+    (bra, ket): (&MpsTensor<T>, &MpsTensor<T>),
     x: &BondMatrices<T>,
     out: &mut BondMatrices<T>,
 ) {
@@ -98,7 +98,7 @@ pub(super) fn add_to_left<T: Element>(
 
 /// Past a site to the right, between two states, with an operator on it or none.
 pub(super) fn to_right<T: Element>(
-    (bra, ket): (&Tensor<T>, &Tensor<T>),
+    (bra, ket): (&MpsTensor<T>, &MpsTensor<T>),
     operator: Option<&[C64]>,
     x: Option<&BondMatrices<T>>,
 ) -> BondMatrices<T> {
@@ -109,7 +109,7 @@ pub(super) fn to_right<T: Element>(
 
 /// Past a site to the left, between two states.
 pub(super) fn to_left<T: Element>(
-    (bra, ket): (&Tensor<T>, &Tensor<T>),
+    (bra, ket): (&MpsTensor<T>, &MpsTensor<T>),
     x: &BondMatrices<T>,
 ) -> BondMatrices<T> {
     let mut out = BondMatrices::new();

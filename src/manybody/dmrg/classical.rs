@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Product, Sector, Sites};
+use crate::manybody::{OpSum, Sector, SiteProduct, Sites};
 use crate::number::C64;
 use crate::number::philox::{Stream, unit, words};
 
 use super::conserved::conserved;
-use super::space::{Label, Symmetry};
+use super::space::{ChargeLabel, ConservedNumbers};
 
 /// Most evaluations of terms.
 const EFFORT: usize = 8_000_000;
@@ -33,9 +33,9 @@ struct Energy {
 /// A search over product states.
 struct ProductStateSearch<'a> {
     sites: &'a Sites,
-    symmetry: Symmetry,
-    target: Label,
-    labels: Vec<Vec<Label>>,
+    symmetry: ConservedNumbers,
+    target: ChargeLabel,
+    labels: Vec<Vec<ChargeLabel>>,
     terms: Vec<Energy>,
     /// Terms that a site takes part in.
     of_site: Vec<Vec<usize>>,
@@ -90,10 +90,10 @@ pub fn lowest_products(
         // No product state has a total spin, but for those of the largest.
         return Ok(Vec::new());
     }
-    let labels: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
+    let labels: Vec<Vec<ChargeLabel>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
     let mut terms = Vec::new();
     for term in sum.terms_on(sites.count()).iter() {
-        terms.push(energy(Product::new(term, sites)?, sites)?);
+        terms.push(energy(SiteProduct::new(term, sites)?, sites)?);
     }
     let mut of_site = vec![Vec::new(); sites.count()];
     for (k, term) in terms.iter().enumerate() {
@@ -121,7 +121,7 @@ pub fn lowest_products(
     Ok(found)
 }
 
-fn energy(product: Product, sites: &Sites) -> Result<Energy> {
+fn energy(product: SiteProduct, sites: &Sites) -> Result<Energy> {
     let mut term = Energy {
         sites: Vec::new(),
         coefficient: product.coefficient,
@@ -140,12 +140,12 @@ fn energy(product: Product, sites: &Sites) -> Result<Energy> {
 }
 
 /// The lowest beginnings, as many of each charge.
-fn thinned(mut all: Vec<Beginning>) -> Vec<Beginning> {
+fn thinned(mut all: Vec<ProductPrefix>) -> Vec<ProductPrefix> {
     if all.len() <= KEPT {
         return all;
     }
     all.sort_by(|a, b| a.value.total_cmp(&b.value));
-    let mut of_charge: HashMap<Label, usize> = HashMap::new();
+    let mut of_charge: HashMap<ChargeLabel, usize> = HashMap::new();
     all.iter().for_each(|b| *of_charge.entry(b.sum.clone()).or_default() += 1);
     let share = KEPT.div_ceil(of_charge.len());
     of_charge.values_mut().for_each(|n| *n = share);
@@ -181,9 +181,9 @@ impl Energy {
 }
 
 /// The beginning of a product state, with its charges and the value of the terms that end in it.
-struct Beginning {
+struct ProductPrefix {
     state: Vec<usize>,
-    sum: Label,
+    sum: ChargeLabel,
     value: f64,
 }
 
@@ -203,11 +203,11 @@ impl ProductStateSearch<'_> {
             term.sites.iter().chain(string).for_each(|&i| reaches[i] = reaches[i].max(last));
         }
         let (least, most) = self.charges_behind();
-        let mut kept = vec![Beginning { state: vec![0; n], sum: self.symmetry.zero(), value: 0.0 }];
+        let mut kept = vec![ProductPrefix { state: vec![0; n], sum: self.symmetry.zero(), value: 0.0 }];
         for i in 0..n {
             let open: Vec<usize> = (0..=i).filter(|&j| reaches[j] > i).collect();
-            let mut places: HashMap<(Label, Vec<usize>), usize> = HashMap::new();
-            let mut longer: Vec<Beginning> = Vec::new();
+            let mut places: HashMap<(ChargeLabel, Vec<usize>), usize> = HashMap::new();
+            let mut longer: Vec<ProductPrefix> = Vec::new();
             for begun in &kept {
                 for (s, label) in self.labels[i].iter().enumerate() {
                     let sum = self.symmetry.add(&begun.sum, label);
@@ -226,9 +226,9 @@ impl ProductStateSearch<'_> {
                     let key = (sum.clone(), open.iter().map(|&j| state[j]).collect());
                     let place = *places.entry(key).or_insert(longer.len());
                     if place == longer.len() {
-                        longer.push(Beginning { state, sum, value });
+                        longer.push(ProductPrefix { state, sum, value });
                     } else if value < longer[place].value {
-                        longer[place] = Beginning { state, sum, value };
+                        longer[place] = ProductPrefix { state, sum, value };
                     }
                 }
             }
@@ -292,7 +292,7 @@ impl ProductStateSearch<'_> {
             let moved = self
                 .symmetry
                 .add(&self.symmetry.subtract(&sum, &self.labels[i][state[i]]), &self.labels[i][to]);
-            let away = |q: &Label| {
+            let away = |q: &ChargeLabel| {
                 let apart = self.symmetry.subtract(&self.target, q);
                 apart.iter().map(|d| d.abs()).sum::<i32>()
             };

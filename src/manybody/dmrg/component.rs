@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use faer::Mat;
 
-use super::space::{Fusion, Label, Space, Symmetry};
-use super::state::State;
-use super::tensor::Tensor;
+use super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
+use super::state::MatrixProductState;
+use super::tensor::MpsTensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::multiplets::Multiplets;
@@ -18,18 +18,18 @@ use crate::number::memory;
 struct Unfolded {
     space: Space,
     /// Label, twice Sz, and the first state there, for each sector of multiplets.
-    places: Vec<Vec<(Label, i32, usize)>>,
+    places: Vec<Vec<(ChargeLabel, i32, usize)>>,
 }
 
 impl Unfolded {
     /// Of multiplets only the components are kept that `keep` says.
     fn new(
         space: &Space,
-        label_of: impl Fn(&Label, i32) -> Label,
+        label_of: impl Fn(&ChargeLabel, i32) -> ChargeLabel,
         c: usize,
         keep: impl Fn(i32) -> bool,
     ) -> Unfolded {
-        let mut dims: BTreeMap<Label, usize> = BTreeMap::new();
+        let mut dims: BTreeMap<ChargeLabel, usize> = BTreeMap::new();
         let mut places = Vec::new();
         for (label, dim) in space.iter() {
             let mut own = Vec::new();
@@ -45,7 +45,7 @@ impl Unfolded {
     }
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// Twice the total spin, where the state is one of multiplets.
     pub fn spin(&self) -> Option<i32> {
         self.symmetry.spin().map(|c| self.target[c])
@@ -69,7 +69,7 @@ impl<T: Element> State<T> {
     ///
     /// # Errors
     /// When the state is none of multiplets, or its spin has no such component.
-    pub fn component(&self, twice: i32) -> Result<State<T>> {
+    pub fn component(&self, twice: i32) -> Result<MatrixProductState<T>> {
         let (Some(c), Some(spin)) = (self.symmetry.spin(), self.spin()) else {
             return Err(Error::input("a component of a state that has no total spin")
                 .hint("states that are found in a sector of S have one"));
@@ -85,13 +85,13 @@ impl<T: Element> State<T> {
         if charged {
             names.push("Sz".into());
         }
-        let symmetry = Symmetry::new(&self.sites, names);
-        let label_of = |label: &Label, m: i32| -> Label {
+        let symmetry = ConservedNumbers::new(&self.sites, names);
+        let label_of = |label: &ChargeLabel, m: i32| -> ChargeLabel {
             label[..c].iter().copied().chain(charged.then_some(m)).collect()
         };
         let target = label_of(&self.target, twice);
         if self.norm == 0.0 {
-            return Ok(State::zero(&self.sites, &symmetry, &target));
+            return Ok(MatrixProductState::zero(&self.sites, &symmetry, &target));
         }
         let own: Vec<Multiplets> = self.sites.iter().map(|site| site.multiplets()).collect::<Result<_>>()?;
         if !T::DTYPE.is_complex() && own.iter().flat_map(|o| &o.phases).any(|z| z.im.abs() > 1e-12) {
@@ -111,7 +111,8 @@ impl<T: Element> State<T> {
             tensors.push(self.unfolded(i, &own[i], &symmetry, &before, &after)?);
             before = after;
         }
-        Ok(State::from_tensors(self.sites.clone(), symmetry, target, tensors)?.with_norm(self.norm))
+        Ok(MatrixProductState::from_tensors(self.sites.clone(), symmetry, target, tensors)?
+            .with_norm(self.norm))
     }
 
     /// The matrices of a site between components.
@@ -119,16 +120,16 @@ impl<T: Element> State<T> {
         &self,
         site: usize,
         own: &Multiplets,
-        symmetry: &Symmetry,
+        symmetry: &ConservedNumbers,
         before: &Unfolded,
         after: &Unfolded,
-    ) -> Result<Tensor<T>> {
+    ) -> Result<MpsTensor<T>> {
         let tensor = &self.tensors[site];
         let c = self.symmetry.names().len() - 1;
         let states = symmetry.states(&self.sites, site);
         let steps = self.symmetry.states(&self.sites, site);
         let fusion = Fusion::new(symmetry, &before.space, &states);
-        let height = |q: &Label| fusion.space().find(q).map_or(0, |s| fusion.space().dim(s));
+        let height = |q: &ChargeLabel| fusion.space().find(q).map_or(0, |s| fusion.space().dim(s));
         let size: u128 = after.space.iter().map(|(q, dim)| height(q) as u128 * dim as u128).sum();
         memory::ensure(2 * size * size_of::<T>() as u128, "a component of a multiplet")?;
         let mut matrices: Vec<Mat<T>> =
@@ -163,6 +164,6 @@ impl<T: Element> State<T> {
                 }
             }
         }
-        Tensor::new(symmetry, &before.space, &states, &after.space, |sector| matrices[sector].clone())
+        MpsTensor::new(symmetry, &before.space, &states, &after.space, |sector| matrices[sector].clone())
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::space::{Label, Symmetry, TOTAL_SPIN};
+use super::space::{ChargeLabel, ConservedNumbers, TOTAL_SPIN};
 use crate::error::{Error, Result};
 use crate::manybody::site::twice;
-use crate::manybody::{Basis, Sector, Sites};
+use crate::manybody::{Sector, SectorBasis, Sites};
 
 /// Twice the total spin that a sector names, and the other numbers. Where sites have a charge of that name of their
 /// own, it is one of the other numbers.
@@ -44,7 +44,7 @@ pub fn total_spin(sites: &Sites, sector: &Sector) -> Result<(Option<i32>, Sector
 ///
 /// # Errors
 /// An interruption.
-fn reaches(symmetry: &Symmetry, all: &[Vec<Label>], target: &Label) -> Result<bool> {
+fn reaches(symmetry: &ConservedNumbers, all: &[Vec<ChargeLabel>], target: &ChargeLabel) -> Result<bool> {
     let n = symmetry.names().len();
     let ends = || vec![target.clone(); all.len() + 1];
     let (mut low, mut high) = (ends(), ends());
@@ -57,7 +57,7 @@ fn reaches(symmetry: &Symmetry, all: &[Vec<Label>], target: &Label) -> Result<bo
     let mut here = BTreeSet::from([symmetry.zero()]);
     for (i, states) in all.iter().enumerate() {
         crate::task::poll()?;
-        let inside = |q: &Label| {
+        let inside = |q: &ChargeLabel| {
             let fits = |c: usize| (low[i + 1][c]..=high[i + 1][c]).contains(&q[c]);
             (0..n).all(|c| symmetry.moduli()[c] > 0 || fits(c))
         };
@@ -71,11 +71,12 @@ fn reaches(symmetry: &Symmetry, all: &[Vec<Label>], target: &Label) -> Result<bo
 ///
 /// # Errors
 /// For numbers that the sites do not have, and sectors without states.
-pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
+pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(ConservedNumbers, ChargeLabel)> {
     let (spin, rest) = total_spin(sites, sector)?;
     let wanted = sites.target(&rest)?;
-    let plain = Symmetry::new(sites, wanted.iter().map(|w| w.0.clone()));
-    let mut target: Label = plain.add(&wanted.iter().map(|w| w.1).collect::<Label>(), &plain.zero());
+    let plain = ConservedNumbers::new(sites, wanted.iter().map(|w| w.0.clone()));
+    let mut target: ChargeLabel =
+        plain.add(&wanted.iter().map(|w| w.1).collect::<ChargeLabel>(), &plain.zero());
     target.extend(spin);
     let symmetry = if spin.is_some() { plain.with_spin() } else { plain };
     // Which sectors have states is found without numbering them.
@@ -84,7 +85,7 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
         return Ok((symmetry, target));
     }
     // The exact basis knows the message of all others.
-    Basis::new(sites, &rest)?;
+    SectorBasis::new(sites, &rest)?;
     let Some(spin) = spin else { return Err(Error::internal("a sector both with and without states")) };
     let most: i32 = all.iter().map(|states| states.iter().map(|q| q[q.len() - 2]).max().unwrap_or(0)).sum();
     let half = |twice: i32| if twice % 2 == 0 { format!("{}", twice / 2) } else { format!("{twice}/2") };

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::space::Symmetry;
-use super::strings::{Coupled, MAX_PARTS, Strings, Word};
+use super::space::ConservedNumbers;
+use super::strings::{Coupled, MAX_PARTS, OperatorWord, Strings};
 use crate::error::{Error, Result};
 use crate::manybody::multiplets::{Multiplets, TensorComponent};
 use crate::manybody::opsum::ROUNDING;
 use crate::manybody::wigner::{clebsch_gordan, couplings};
-use crate::manybody::{OpSum, Product, Site, Sites, Term};
+use crate::manybody::{OpSum, OperatorTerm, Site, SiteProduct, Sites};
 use crate::number::C64;
 
 /// Tensors without their components: sites of the sign of fermions, and site, multiplets and rank of each tensor.
@@ -54,7 +54,7 @@ impl<'a> Kinds<'a> {
 ///
 /// # Errors
 /// As [`Strings::new`], and for a sum that a rotation changes.
-pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &ConservedNumbers) -> Result<Strings> {
     let plain = Strings::new(sum, sites, &symmetry.without_spin())?;
     if symmetry.spin().is_none() {
         return Ok(plain);
@@ -93,7 +93,7 @@ pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result
     Ok(strings)
 }
 
-fn varies(term: &Term) -> Error {
+fn varies(term: &OperatorTerm) -> Error {
     Error::input(format!("the sum is not invariant under spin rotations, because of its terms on the sites of `{term}`"))
         .hint("a sector of S takes scalar products of spins, as in Heisenberg models, and hoppings that are equal for both spins; name Sz for other terms")
 }
@@ -102,11 +102,11 @@ fn varies(term: &Term) -> Error {
 fn add(
     patterns: &mut BTreeMap<Pattern, Components>,
     kinds: &Kinds<'_>,
-    term: &Term,
+    term: &OperatorTerm,
     at: usize,
     sites: &Sites,
 ) -> Result<()> {
-    let product = Product::new(term, sites)?.without_identities();
+    let product = SiteProduct::new(term, sites)?.without_identities();
     // Tensors so far, their components, and the coefficient.
     let mut partial = vec![(Vec::new(), Vec::new(), product.coefficient)];
     for (site, matrix) in &product.factors {
@@ -181,8 +181,8 @@ fn word(
     signs: &[usize],
     tensors: &[(usize, usize, usize, i32)],
     path: &[i32],
-) -> Word {
-    let mut word = Word::new();
+) -> OperatorWord {
+    let mut word = OperatorWord::new();
     let mut before = 0;
     let mut signs = signs.iter().copied().peekable();
     let sign = |strings: &mut Strings, site: usize, before: i32| {

@@ -10,8 +10,8 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::backend::DenseSolver;
-use crate::backend::matrix::records::{Element, Factor};
-use crate::error::{Error, Kind, Result};
+use crate::backend::matrix::records::{Element, OperatorPiece};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::hermitian;
 
 /// Operations below which a job is not worth splitting.
@@ -124,7 +124,7 @@ pub(super) fn eigh_all<'a, T: Element>(
     let next =
         |of: &Mutex<std::vec::IntoIter<usize>>| of.lock().unwrap_or_else(PoisonError::into_inner).next();
     let there = |k: usize| match matrices[k].solved_by(solver) {
-        Err(e) if e.kind() != Kind::Interrupted => {
+        Err(e) if e.kind() != ErrorKind::Interrupted => {
             // The processor has other room, and another method.
             matrices[k].solved(faer::get_global_parallelism())
         }
@@ -220,7 +220,7 @@ pub(super) fn square<T: Element>(m: MatRef<'_, T>) -> f64 {
 /// # Errors
 /// Those of the device that has a piece.
 pub(super) fn applied<T: Element>(
-    factors: &[Factor<T>],
+    factors: &[OperatorPiece<T>],
     rows: usize,
     x: MatRef<'_, T>,
     par: Par,

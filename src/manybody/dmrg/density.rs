@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef, Par};
 
-use super::basis::Basis;
-use super::block::{Block, Pieces};
+use super::basis::TruncatedBasis;
+use super::block::{ChainBlock, Pieces};
 use super::dense::{
     FAR, FLOOR as SMALLEST, Hermitian, add_square, applied, deal, eigh, eigh_all, square, squares, thin_svd,
 };
-use super::space::Side;
+use super::space::ChainSide;
 use super::spread::{All, joined};
 use super::superblock::Superblock;
 use crate::backend::Device;
 use crate::backend::distributed::alike;
-use crate::backend::matrix::held::{Held, before_threads};
+use crate::backend::matrix::held::{HeldMatrix, before_threads};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::ranks::{self, Alike, Shares, Told};
+use crate::ranks::{self, Alike, Broadcast, PieceShares};
 
 /// Weights below this, relative to the trace, are rounding.
 const FLOOR: f64 = 1e-16;
@@ -32,13 +32,13 @@ const OCCUPIED: f64 = 1e-3;
 const NEAR: i32 = 2;
 
 /// Eigenvectors of a sector, a column each.
-pub(super) struct Found<T> {
-    pub vectors: Held<T>,
+pub(super) struct SectorEigenvectors<T> {
+    pub vectors: HeldMatrix<T>,
     /// Whether those of the largest weights are the last ones.
     pub ascending: bool,
 }
 
-impl<T: Element> Found<T> {
+impl<T: Element> SectorEigenvectors<T> {
     /// On the host, those of the largest weights first.
     pub fn here(&self) -> Result<MatRef<'_, T>> {
         let vectors = self.vectors.here()?;
@@ -46,24 +46,24 @@ impl<T: Element> Found<T> {
     }
 }
 
-impl<T: Element> From<Mat<T>> for Found<T> {
-    fn from(vectors: Mat<T>) -> Found<T> {
-        Found { vectors: vectors.into(), ascending: false }
+impl<T: Element> From<Mat<T>> for SectorEigenvectors<T> {
+    fn from(vectors: Mat<T>) -> SectorEigenvectors<T> {
+        SectorEigenvectors { vectors: vectors.into(), ascending: false }
     }
 }
 
 /// The density matrix of one half of a superblock, by sectors.
 pub struct DensityMatrix<T> {
     /// The half it belongs to.
-    block: Arc<Block<T>>,
+    block: Arc<ChainBlock<T>>,
     /// Weights, descending, for each sector.
     weights: Vec<Vec<f64>>,
     /// Their vectors, for each sector that this rank has diagonalised; without ranks, for all of them.
-    pub(super) vectors: Vec<Option<Found<T>>>,
+    pub(super) vectors: Vec<Option<SectorEigenvectors<T>>>,
     /// The device of the superblock.
     pub(super) device: Device,
     alike: Option<Alike>,
-    pub(super) shares: Option<Shares>,
+    pub(super) shares: Option<PieceShares>,
     trace: f64,
     /// Weights below this are rounding.
     floor: f64,
@@ -122,7 +122,7 @@ impl<T: Element> DensityMatrix<T> {
     pub fn new(
         both: &Superblock<T>,
         states: &[Vec<T>],
-        side: Side,
+        side: ChainSide,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
         DensityMatrix::of_several(&[(both, states)], side, mixing)
@@ -135,7 +135,7 @@ impl<T: Element> DensityMatrix<T> {
     /// As [`DensityMatrix::new`], and when the halves differ.
     pub fn of_several(
         all: &[(&Superblock<T>, &[Vec<T>])],
-        side: Side,
+        side: ChainSide,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
         let first = all.first().ok_or_else(|| Error::input("a density matrix of no superblock"))?;
@@ -153,8 +153,8 @@ impl<T: Element> DensityMatrix<T> {
         for ((both, x), &weight) in targets.zip(&weights) {
             for (pair, panel) in both.panels(x) {
                 let (own, m) = match side {
-                    Side::Left => (pair.left, panel),
-                    Side::Right => (pair.right, panel.transpose()),
+                    ChainSide::Left => (pair.left, panel),
+                    ChainSide::Right => (pair.right, panel.transpose()),
                 };
                 panels[own].1.push((m, weight));
             }
@@ -210,10 +210,10 @@ impl<T: Element> DensityMatrix<T> {
     /// The density matrix from what this rank has found in its sectors of a sum of squares, whose weights are negative
     /// by rounding only.
     pub(super) fn of_sums(
-        block: Arc<Block<T>>,
+        block: Arc<ChainBlock<T>>,
         device: &Device,
-        mut found: Result<Vec<(Vec<f64>, Found<T>)>>,
-        ranks: (Option<Alike>, Option<Shares>),
+        mut found: Result<Vec<(Vec<f64>, SectorEigenvectors<T>)>>,
+        ranks: (Option<Alike>, Option<PieceShares>),
     ) -> Result<DensityMatrix<T>> {
         if let Ok(sectors) = &mut found {
             sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
@@ -223,10 +223,10 @@ impl<T: Element> DensityMatrix<T> {
 
     /// The density matrix from what this rank has found in its sectors.
     fn of_sectors(
-        block: Arc<Block<T>>,
+        block: Arc<ChainBlock<T>>,
         device: &Device,
-        found: Result<Vec<(Vec<f64>, Found<T>)>>,
-        (alike, shares): (Option<Alike>, Option<Shares>),
+        found: Result<Vec<(Vec<f64>, SectorEigenvectors<T>)>>,
+        (alike, shares): (Option<Alike>, Option<PieceShares>),
         floor: f64,
     ) -> Result<DensityMatrix<T>> {
         let device = device.clone();
@@ -237,7 +237,8 @@ impl<T: Element> DensityMatrix<T> {
         };
         let (own, mut mine): (Result<Vec<_>>, _) = match found {
             Ok(found) => {
-                let (weights, vectors): (Vec<Vec<f64>>, Vec<Found<T>>) = found.into_iter().unzip();
+                let (weights, vectors): (Vec<Vec<f64>>, Vec<SectorEigenvectors<T>>) =
+                    found.into_iter().unzip();
                 let bytes = weights.iter().map(|w| bytemuck::cast_slice(w).into()).collect();
                 (Ok(bytes), vectors.into_iter())
             }
@@ -255,14 +256,14 @@ impl<T: Element> DensityMatrix<T> {
     ///
     /// # Errors
     /// For a vector that is zero or not finite.
-    pub fn of_state(both: &Superblock<T>, x: &[T], side: Side) -> Result<DensityMatrix<T>> {
+    pub fn of_state(both: &Superblock<T>, x: &[T], side: ChainSide) -> Result<DensityMatrix<T>> {
         let block = both.half(side).clone();
         let space = block.space();
         let mut panels: Vec<Vec<MatRef<'_, T>>> = vec![Vec::new(); space.sectors()];
         for (pair, panel) in both.panels(x) {
             match side {
-                Side::Left => panels[pair.left].push(panel),
-                Side::Right => panels[pair.right].push(panel.transpose()),
+                ChainSide::Left => panels[pair.left].push(panel),
+                ChainSide::Right => panels[pair.right].push(panel.transpose()),
             }
         }
         let jobs: Vec<(usize, Vec<MatRef<'_, T>>)> = space.dims().iter().copied().zip(panels).collect();
@@ -325,7 +326,7 @@ impl<T: Element> DensityMatrix<T> {
     ///
     /// # Errors
     /// When no state would be left.
-    pub fn truncate(&self, cut: &Truncation) -> Result<Basis<T>> {
+    pub fn truncate(&self, cut: &Truncation) -> Result<TruncatedBasis<T>> {
         let mut all = largest_first(self.weights.iter().map(|all| all.iter().map(|w| w / self.trace)));
         let spectrum: Vec<f64> = all.iter().map(|a| a.0).collect();
         let kept = count(&spectrum, cut, self.floor)?;
@@ -361,14 +362,14 @@ impl<T: Element> DensityMatrix<T> {
         };
         let total: f64 = spectrum.iter().sum();
         let left_out: f64 = all[kept..].iter().map(|a| a.0).sum();
-        Ok(Basis {
+        Ok(TruncatedBasis {
             side: Some(self.block.half()),
             discarded: left_out / total,
             entropy: entropy(&spectrum) + all.iter().map(|a| a.0 * self.copies(a.1).ln()).sum::<f64>(),
             weights: spectrum[..kept].to_vec(),
             device: Some(self.device.clone()),
             alike: self.alike,
-            ..Basis::from_held(space, |s| Some(vectors[s].clone()))
+            ..TruncatedBasis::from_held(space, |s| Some(vectors[s].clone()))
         })
     }
 
@@ -425,7 +426,7 @@ pub(super) fn work_of(rows: usize, columns: usize) -> u64 {
 }
 
 /// Who diagonalises which sector; none if every rank does all.
-pub(super) fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<Shares> {
+pub(super) fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<PieceShares> {
     let works: Vec<u64> = works.collect();
     alike.filter(|alike| alike.pays(works.iter().sum())).map(|alike| alike.shares(&works))
 }
@@ -446,7 +447,7 @@ pub(super) fn count(spectrum: &[f64], cut: &Truncation, floor: f64) -> Result<us
     let least = cut.at_least.min(spectrum.len());
     let most = cut.states.unwrap_or(usize::MAX).min(above.max(least));
     if most == 0 {
-        return Err(Error::input("a truncation to 0 states leaves nothing"));
+        return Err(Error::input("a truncation to 0 states leaves nothing").hint("keep one state at least"));
     }
     let mut kept = above;
     let mut lost = 0.0;
@@ -497,7 +498,7 @@ struct Noise<'a, T> {
     both: &'a Superblock<T>,
     states: &'a [Vec<T>],
     weights: &'a [f64],
-    side: Side,
+    side: ChainSide,
     noise: f64,
 }
 
@@ -508,8 +509,8 @@ impl<T: Element> Noise<'_, T> {
         let operators = self.both.operators(self.side);
         let bond = block.mpo().bond(block.bond());
         let identity = match self.side {
-            Side::Left => bond.start,
-            Side::Right => bond.done,
+            ChainSide::Left => bond.start,
+            ChainSide::Right => bond.done,
         };
         let symbols: Vec<usize> = (0..bond.charges.len()).filter(|&k| Some(k) != identity).collect();
         for &symbol in &symbols {
@@ -522,8 +523,8 @@ impl<T: Element> Noise<'_, T> {
                 for (x, &weight) in self.states.iter().zip(self.weights) {
                     for (pair, panel) in self.both.panels(x) {
                         let (own, m) = match self.side {
-                            Side::Left => (pair.left, panel),
-                            Side::Right => (pair.right, panel.transpose()),
+                            ChainSide::Left => (pair.left, panel),
+                            ChainSide::Right => (pair.right, panel.transpose()),
                         };
                         if own != column {
                             continue;

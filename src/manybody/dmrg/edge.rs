@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::mpo::{Bond, Mirror, Mpo, MpoEntry};
-use super::space::{Label, Symmetry};
+use super::mpo::{Mirror, Mpo, MpoBond, MpoEntry};
+use super::space::{ChargeLabel, ConservedNumbers};
 use super::strings::Strings;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Site, Sites, Term};
+use crate::manybody::{OpSum, OperatorTerm, Site, Sites};
 use crate::number::C64;
 
 /// Numbers of the operators that every chain has: the identity before all terms, and the complete terms.
@@ -24,10 +24,10 @@ const DONE: usize = 1;
 pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let sites = Sites::new(vec![site.clone(), site.clone()])?;
     need_neighbours(bond)?;
-    Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
+    Strings::new(bond, &sites, &ConservedNumbers::default())?.need_hermitian(&sites)?;
     let conserves =
-        |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
-    let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
+        |name: &String| Strings::new(bond, &sites, &ConservedNumbers::new(&sites, [name.clone()])).is_ok();
+    let symmetry = ConservedNumbers::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
     let (local, coupling) = local_and_coupling(bond)?;
     let own = Strings::new(&local, &sites, &symmetry)?;
     let strings = Strings::new(&coupling, &sites, &symmetry)?;
@@ -45,7 +45,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     }
     let symmetric = is_symmetric(&coupling, &sites, &symmetry, &strings)?;
     let EdgeTensor { charges, entries, .. } = tensor;
-    let bond = Bond { charges, start: Some(START), done: Some(DONE), parity };
+    let bond = MpoBond { charges, start: Some(START), done: Some(DONE), parity };
     Ok(Mpo::uniform(sites, symmetry, bond, entries, symmetric.then_some(mirror)))
 }
 
@@ -65,16 +65,16 @@ fn need_neighbours(bond: &OpSum) -> Result<()> {
 /// The site's tensor of the automaton as it grows, with the charges of the operators on a bond.
 struct EdgeTensor<'a> {
     site: &'a Site,
-    symmetry: &'a Symmetry,
+    symmetry: &'a ConservedNumbers,
     /// Labels of the site's states.
-    states: Vec<Label>,
-    charges: Vec<Label>,
+    states: Vec<ChargeLabel>,
+    charges: Vec<ChargeLabel>,
     entries: Vec<MpoEntry>,
 }
 
 impl<'a> EdgeTensor<'a> {
     /// With the two operators that every chain has.
-    fn new(site: &'a Site, symmetry: &'a Symmetry, states: Vec<Label>) -> EdgeTensor<'a> {
+    fn new(site: &'a Site, symmetry: &'a ConservedNumbers, states: Vec<ChargeLabel>) -> EdgeTensor<'a> {
         let charges = vec![symmetry.zero(), symmetry.zero()];
         let mut tensor = EdgeTensor { site, symmetry, states, charges, entries: Vec::new() };
         for kept in [START, DONE] {
@@ -190,7 +190,7 @@ fn alone() -> Error {
 /// reduce to an operator on one site.
 fn local_and_coupling(bond: &OpSum) -> Result<(OpSum, OpSum)> {
     let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
-    for Term { coefficient, factors } in bond.terms() {
+    for OperatorTerm { coefficient, factors } in bond.terms() {
         let on = |site: usize| factors.iter().any(|f| f.1 == site);
         if on(1) && !on(0) {
             return Err(Error::input("a term acts on site 1 alone")
@@ -203,9 +203,9 @@ fn local_and_coupling(bond: &OpSum) -> Result<(OpSum, OpSum)> {
 }
 
 /// Whether the coupling is the same with the two sites exchanged.
-fn is_symmetric(bond: &OpSum, sites: &Sites, symmetry: &Symmetry, strings: &Strings) -> Result<bool> {
+fn is_symmetric(bond: &OpSum, sites: &Sites, symmetry: &ConservedNumbers, strings: &Strings) -> Result<bool> {
     let mut turned = OpSum::new();
-    for Term { coefficient, factors } in bond.terms() {
+    for OperatorTerm { coefficient, factors } in bond.terms() {
         let swapped = factors.iter().map(|(name, site)| (name.clone(), 1 - site)).collect();
         turned.add(*coefficient, swapped)?;
     }

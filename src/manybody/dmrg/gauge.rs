@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::basis::Basis;
-use super::block::Block;
+use super::basis::TruncatedBasis;
+use super::block::ChainBlock;
 use super::dense::{product, square, thin_svd};
 use super::density::Truncation;
 use super::mpo::Mpo;
-use super::space::{Fusion, Label, Side, Space};
-use super::state::State;
-use super::tensor::{Blocks, adjoint, lower, push_left};
+use super::space::{ChainSide, ChargeLabel, Fusion, Space};
+use super::state::MatrixProductState;
+use super::tensor::{LabelledMatrices, adjoint, lower, push_left};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
@@ -22,16 +22,16 @@ struct Isometry<T> {
     before: Space,
     /// Columns: the site and the bond behind it.
     fusion: Fusion,
-    rows: Blocks<T>,
+    rows: LabelledMatrices<T>,
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The right blocks of the chain in the state's own basis, from the last site inwards: entry `i` holds the sites
     /// from `i` on.
     ///
     /// # Errors
     /// When the automaton belongs to other sites.
-    pub fn right_blocks(&self, mpo: &Arc<Mpo>) -> Result<Vec<Arc<Block<T>>>> {
+    pub fn right_blocks(&self, mpo: &Arc<Mpo>) -> Result<Vec<Arc<ChainBlock<T>>>> {
         self.wide_right_blocks(mpo, &[], &Truncation::default())
     }
 
@@ -45,32 +45,33 @@ impl<T: Element> State<T> {
     pub fn wide_right_blocks(
         &self,
         mpo: &Arc<Mpo>,
-        others: &[&State<T>],
+        others: &[&MatrixProductState<T>],
         cut: &Truncation,
-    ) -> Result<Vec<Arc<Block<T>>>> {
+    ) -> Result<Vec<Arc<ChainBlock<T>>>> {
         if mpo.sites().count() != self.sites.count() || mpo.symmetry() != &self.symmetry {
             return Err(Error::input(
                 "the state belongs to other sites, or another sector, than the operator",
-            ));
+            )
+            .hint("make both for the same sites, with the same conserved numbers"));
         }
         for other in others {
             self.need_alike(other)?;
         }
-        let others: Vec<&State<T>> =
+        let others: Vec<&MatrixProductState<T>> =
             others.iter().filter(|o| o.norm > 0.0 && o.target == self.target).copied().collect();
         let n = self.sites.count();
-        let mut blocks = vec![Block::edge(mpo, Side::Right)];
+        let mut blocks = vec![ChainBlock::edge(mpo, ChainSide::Right)];
         let mut behind = self.spaces[n].clone();
         // The bonds of all states in the new basis, by its sectors: rows of the old basis, columns of the new one.
         let mut carries: Vec<Vec<Mat<T>>> = vec![vec![Mat::identity(1, 1)]; 1 + others.len()];
         for i in (1..n).rev() {
             let states = self.symmetry.states(&self.sites, i);
-            let push = |state: &State<T>, carry: &[Mat<T>]| {
+            let push = |state: &MatrixProductState<T>, carry: &[Mat<T>]| {
                 push_left(&self.symmetry, &states, &state.tensors[i], &behind, Some(carry))
             };
             let (fusion, own) = push(self, &carries[0]);
             let (_, rows, _) = lower(&own);
-            let images: Vec<Blocks<T>> =
+            let images: Vec<LabelledMatrices<T>> =
                 others.iter().zip(&carries[1..]).map(|(o, carry)| push(o, carry).1).collect();
             let isometry = widened(fusion, rows, &images, cut)?;
             let block = blocks.last().cloned().ok_or_else(|| Error::internal("no block"))?.grow()?;
@@ -88,10 +89,15 @@ impl<T: Element> State<T> {
     }
 
     /// The basis of a grown right block that isometries describe.
-    fn basis_of(&self, block: &Arc<Block<T>>, behind: &Space, isometry: &Isometry<T>) -> Result<Basis<T>> {
+    fn basis_of(
+        &self,
+        block: &Arc<ChainBlock<T>>,
+        behind: &Space,
+        isometry: &Isometry<T>,
+    ) -> Result<TruncatedBasis<T>> {
         let (inner, fusion, _) =
             block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
-        let from_left = |own: &Label| self.symmetry.opposite(&self.target, own);
+        let from_left = |own: &ChargeLabel| self.symmetry.opposite(&self.target, own);
         let vectors = |sector: usize| -> Option<Mat<T>> {
             let label = from_left(fusion.space().label(sector));
             let (_, rows) = isometry.rows.iter().find(|r| r.0 == label)?;
@@ -104,14 +110,14 @@ impl<T: Element> State<T> {
             }
             Some(wide)
         };
-        Ok(Basis::from_vectors(fusion.space(), vectors))
+        Ok(TruncatedBasis::from_vectors(fusion.space(), vectors))
     }
 }
 
 impl<T: Element> Isometry<T> {
     /// A state's matrices projected on this basis, by its sectors; rows of the state's bond.
-    fn overlaps(&self, image: &Blocks<T>, bond: &Space) -> Vec<Mat<T>> {
-        let one = |(label, rows): &(Label, Mat<T>)| match image.iter().find(|b| b.0 == *label) {
+    fn overlaps(&self, image: &LabelledMatrices<T>, bond: &Space) -> Vec<Mat<T>> {
+        let one = |(label, rows): &(ChargeLabel, Mat<T>)| match image.iter().find(|b| b.0 == *label) {
             Some((_, m)) => product(m.as_ref(), adjoint(rows.as_ref()).as_ref()),
             None => Mat::zeros(bond.find(label).map_or(0, |s| bond.dim(s)), rows.nrows()),
         };
@@ -122,12 +128,12 @@ impl<T: Element> Isometry<T> {
 /// Orthonormal rows, and in addition the largest directions of the images orthogonal to them.
 fn widened<T: Element>(
     fusion: Fusion,
-    rows: Blocks<T>,
-    images: &[Blocks<T>],
+    rows: LabelledMatrices<T>,
+    images: &[LabelledMatrices<T>],
     cut: &Truncation,
 ) -> Result<Isometry<T>> {
-    let mut all: BTreeMap<Label, Mat<T>> = rows.into_iter().collect();
-    let mut found: Vec<(f64, Label, Mat<T>)> = Vec::new();
+    let mut all: BTreeMap<ChargeLabel, Mat<T>> = rows.into_iter().collect();
+    let mut found: Vec<(f64, ChargeLabel, Mat<T>)> = Vec::new();
     for image in images {
         let weight: f64 = image.iter().map(|b| square(b.1.as_ref())).sum();
         for (label, m) in image.iter().filter(|_| weight > 0.0) {

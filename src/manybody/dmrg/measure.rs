@@ -6,24 +6,24 @@ use std::sync::Arc;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
-use super::basis::Basis;
-use super::block::{Block, Shape};
+use super::basis::TruncatedBasis;
+use super::block::{BlockForm, ChainBlock};
 use super::carry::{BondMatrices, each_joined, elements, to_right};
 use super::coupled;
 use super::dense::{eigh, product};
 use super::density::entropy;
 use super::mpo::Mpo;
-use super::operators::Carried;
-use super::space::{Side, Space};
-use super::state::State;
-use super::tensor::Tensor;
+use super::operators::CarriedOperator;
+use super::space::{ChainSide, Space};
+use super::state::MatrixProductState;
+use super::tensor::MpsTensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Product, Term};
+use crate::manybody::{OpSum, OperatorTerm, SiteProduct};
 use crate::number::C64;
 use crate::task::Task;
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The reduced density matrix of the sites left of each bond, in the bond's basis: a block for each sector.
     pub(super) fn densities(&self) -> Vec<Vec<Mat<T>>> {
         let n = self.tensors.len();
@@ -121,7 +121,7 @@ impl<T: Element> State<T> {
         let densities = self.densities();
         let mut values = vec![C64::ZERO; n * n];
         let steps = task.start("correlations", n);
-        let term = |first: (&str, usize), second: (&str, usize)| Term {
+        let term = |first: (&str, usize), second: (&str, usize)| OperatorTerm {
             coefficient: C64::ONE,
             factors: vec![(first.0.to_string(), first.1), (second.0.to_string(), second.1)],
         };
@@ -150,7 +150,7 @@ impl<T: Element> State<T> {
                 Some((e, _)) if string.first() == Some(&0) => Some(e),
                 _ => None,
             };
-            let here = Product::new(&term((a, i), (b, i)), &self.sites)?;
+            let here = SiteProduct::new(&term((a, i), (b, i)), &self.sites)?;
             if let [(_, matrix)] = &here.factors[..] {
                 let start = before(&here.string);
                 values[row * n + row] = self.close(start, i, matrix, &densities[i + 1]) * here.coefficient;
@@ -159,8 +159,8 @@ impl<T: Element> State<T> {
             let orders = if a == b && odd.iter().all(|o| !o[0]) { 1 } else { 2 };
             for order in 0..orders {
                 let pair = |j: usize| match order {
-                    0 => Product::new(&term((a, i), (b, j)), &self.sites),
-                    _ => Product::new(&term((a, j), (b, i)), &self.sites),
+                    0 => SiteProduct::new(&term((a, i), (b, j)), &self.sites),
+                    _ => SiteProduct::new(&term((a, j), (b, i)), &self.sites),
                 };
                 // The environment left of the second operator depends on whether that one is fermionic.
                 let mut environments: [Option<(BondMatrices<T>, usize)>; 2] = [None, None];
@@ -252,7 +252,7 @@ impl<T: Element> State<T> {
     /// `<(H - <H>)^2>`, and `<H>`.
     ///
     /// # Errors
-    /// As [`State::expectation`], and for sums that are not Hermitian.
+    /// As [`MatrixProductState::expectation`], and for sums that are not Hermitian.
     pub fn variance(&self, sum: &OpSum) -> Result<(f64, f64)> {
         Mpo::need_hermitian(sum, &self.sites, &self.symmetry)?;
         if let (Err(_), Some(spin)) = (coupled::strings(sum, &self.sites, &self.symmetry), self.spin()) {
@@ -270,7 +270,7 @@ impl<T: Element> State<T> {
         if mpo.is_complex() && !T::DTYPE.is_complex() {
             return self.to_complex().contract(mpo);
         }
-        let mut block = Block::<T>::edge(mpo, Side::Left);
+        let mut block = ChainBlock::<T>::edge(mpo, ChainSide::Left);
         for tensor in &self.tensors {
             let grown = block.grow()?;
             let of = |sector: usize| {
@@ -281,20 +281,20 @@ impl<T: Element> State<T> {
             if &old != tensor.fusion.space() {
                 return Err(Error::internal("a state whose bases do not follow one another"));
             }
-            block = grown.rotate(&Basis::from_vectors(&old, of).shared())?.alone();
+            block = grown.rotate(&TruncatedBasis::from_vectors(&old, of).shared())?.alone();
         }
-        let Shape::Plain { carried, .. } = &block.shape else {
+        let BlockForm::Plain { carried, .. } = &block.shape else {
             return Err(Error::internal("a block that is not rotated"));
         };
         Ok(match carried.present()?.first() {
-            Some(Carried::Blocks(blocks)) => {
+            Some(CarriedOperator::Blocks(blocks)) => {
                 let mut sum = C64::ZERO;
                 for block in blocks {
                     sum += block.matrix.here()?[(0, 0)].to_c64();
                 }
                 sum
             }
-            Some(Carried::Identity) => C64::ONE,
+            Some(CarriedOperator::Identity) => C64::ONE,
             _ => C64::ZERO,
         })
     }
@@ -303,7 +303,7 @@ impl<T: Element> State<T> {
     ///
     /// # Errors
     /// When the states belong to different chains.
-    pub fn overlap(&self, other: &State<T>) -> Result<C64> {
+    pub fn overlap(&self, other: &MatrixProductState<T>) -> Result<C64> {
         self.need_alike(other)?;
         let mut carried = BondMatrices::from([((0, 0), Mat::identity(1, 1))]);
         for sites in self.tensors.iter().zip(&other.tensors) {
@@ -314,13 +314,13 @@ impl<T: Element> State<T> {
     }
 
     /// The same state with complex numbers.
-    pub fn to_complex(&self) -> State<C64> {
-        State {
+    pub fn to_complex(&self) -> MatrixProductState<C64> {
+        MatrixProductState {
             sites: self.sites.clone(),
             symmetry: self.symmetry.clone(),
             target: self.target.clone(),
             spaces: self.spaces.clone(),
-            tensors: self.tensors.iter().map(Tensor::to_complex).collect(),
+            tensors: self.tensors.iter().map(MpsTensor::to_complex).collect(),
             norm: self.norm,
             number: self.number,
         }

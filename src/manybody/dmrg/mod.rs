@@ -56,8 +56,8 @@ mod uniform;
 #[cfg(test)]
 mod tests;
 
-pub use basis::Basis;
-pub use block::Block;
+pub use basis::TruncatedBasis;
+pub use block::ChainBlock;
 pub use blocks_of::InBlocks;
 pub use classical::{lowest_products, other_states};
 pub use conserved::{conserved, total_spin};
@@ -67,13 +67,13 @@ pub use mpo::Mpo;
 pub use order::smallest_cuts;
 pub use overlap::projected;
 pub use predict::{transformed, uploaded};
-pub use space::{Label, Side, Symmetry, TOTAL_SPIN};
-pub use state::State;
-pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};
+pub use space::{ChainSide, ChargeLabel, ConservedNumbers, TOTAL_SPIN};
+pub use state::MatrixProductState;
+pub use storage::{SavedState, is_state, joined, parted, sealed, unsealed};
 pub use strength::Strength;
-pub use superblock::{Strategy, Superblock, Target};
+pub use superblock::{Strategy, Superblock, TargetCharges};
 pub use trotter::Trotter;
 pub use uniform::{
-    Asked, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Uniform, UniformSearch, UnitCell,
-    lowest_cell_product,
+    Asked, ChainGrowth, Excitations, Growing, GrowthReport, Repeated, SavedUniform, Uniform, UniformSearch,
+    UnitCell, lowest_cell_product,
 };

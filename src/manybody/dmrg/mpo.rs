@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::conserved::conserved;
-use super::space::{Label, Symmetry};
+use super::space::{ChargeLabel, ConservedNumbers};
 use super::strength::Strength;
-use super::strings::{Element, Strings, Word};
+use super::strings::{OperatorElement, OperatorWord, Strings};
 use super::{coupled, cover};
 use crate::error::{Error, Result};
 use crate::manybody::wigner::couplings;
@@ -25,9 +25,9 @@ pub(super) fn no_terms() -> Error {
 
 /// The operators carried across a bond.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Bond {
+pub struct MpoBond {
     /// By how much each operator changes the conserved numbers of the sites to the left.
-    pub charges: Vec<Label>,
+    pub charges: Vec<ChargeLabel>,
     /// The one that is the identity on the left: no term has begun.
     pub start: Option<usize>,
     /// The one that is the identity on the right: all terms are complete.
@@ -46,7 +46,7 @@ pub struct MpoEntry {
     /// Twice the rank of the local operator; 0 without a total spin.
     pub rank: i32,
     /// Non-zero elements.
-    pub elements: Vec<Element>,
+    pub elements: Vec<OperatorElement>,
 }
 
 /// For each operator that a mirrored block carries, the operators of the left block that it stands for, with factors.
@@ -56,12 +56,12 @@ pub type Mirror = Vec<Vec<(usize, C64)>>;
 #[derive(Debug, Clone)]
 pub struct Mpo {
     sites: Sites,
-    pub(super) symmetry: Symmetry,
-    target: Label,
+    pub(super) symmetry: ConservedNumbers,
+    target: ChargeLabel,
     /// One more than sites; a single one that serves all bonds if the automaton is uniform.
-    pub(super) bonds: Vec<Bond>,
+    pub(super) bonds: Vec<MpoBond>,
     pub(super) tensors: Vec<Vec<MpoEntry>>,
-    pub(super) states: Vec<Vec<Label>>,
+    pub(super) states: Vec<Vec<ChargeLabel>>,
     uniform: bool,
     mirror: Option<Mirror>,
     /// Whether arithmetic is complex even where no element is.
@@ -90,7 +90,7 @@ impl Mpo {
     ///
     /// # Errors
     /// When it is not, and as [`Mpo::hamiltonian`].
-    pub fn need_hermitian(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<()> {
+    pub fn need_hermitian(sum: &OpSum, sites: &Sites, symmetry: &ConservedNumbers) -> Result<()> {
         Strings::new(sum, sites, &symmetry.without_spin())?.need_hermitian(sites)
     }
 
@@ -98,7 +98,12 @@ impl Mpo {
     ///
     /// # Errors
     /// As [`Mpo::hamiltonian`], but for Hermiticity.
-    pub fn operator(sum: &OpSum, sites: &Sites, symmetry: &Symmetry, target: &Label) -> Result<Arc<Mpo>> {
+    pub fn operator(
+        sum: &OpSum,
+        sites: &Sites,
+        symmetry: &ConservedNumbers,
+        target: &ChargeLabel,
+    ) -> Result<Arc<Mpo>> {
         let strings = coupled::strings(sum, sites, symmetry)?;
         Ok(Arc::new(Mpo::from_strings(&strings, sites, symmetry, target.clone())))
     }
@@ -106,8 +111,8 @@ impl Mpo {
     /// An automaton that is the same at every site; see `edge.rs`.
     pub(super) fn uniform(
         sites: Sites,
-        symmetry: Symmetry,
-        bond: Bond,
+        symmetry: ConservedNumbers,
+        bond: MpoBond,
         tensor: Vec<MpoEntry>,
         mirror: Option<Mirror>,
     ) -> Arc<Mpo> {
@@ -132,10 +137,10 @@ impl Mpo {
     /// of the next cell.
     pub(super) fn of_cell(
         sites: &Sites,
-        symmetry: &Symmetry,
-        target: &Label,
-        states: &[Vec<Label>],
-        bonds: Vec<Bond>,
+        symmetry: &ConservedNumbers,
+        target: &ChargeLabel,
+        states: &[Vec<ChargeLabel>],
+        bonds: Vec<MpoBond>,
         tensors: Vec<Vec<MpoEntry>>,
     ) -> Arc<Mpo> {
         Arc::new(Mpo {
@@ -153,19 +158,24 @@ impl Mpo {
     }
 
     /// The automaton of strings, which may change the conserved numbers all by the same amounts.
-    pub(super) fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
+    pub(super) fn from_strings(
+        strings: &Strings,
+        sites: &Sites,
+        symmetry: &ConservedNumbers,
+        target: ChargeLabel,
+    ) -> Mpo {
         let n = sites.count();
-        let states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
+        let states: Vec<Vec<ChargeLabel>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
         // The rest of a string from some site on has a number; 0 is the empty rest.
         let mut rests = Numbering::default();
         rests.number(None);
         let mut rest_of =
-            |word: &Word| word.iter().rev().fold(0, |rest, &head| rests.number(Some((head, rest))));
+            |word: &OperatorWord| word.iter().rev().fold(0, |rest, &head| rests.number(Some((head, rest))));
         let mut open: OpenTerms = strings.words.iter().map(|(word, &z)| (0, rest_of(word), z)).collect();
         if open.is_empty() {
             open.push((0, 0, C64::ZERO));
         }
-        let begin = Bond {
+        let begin = MpoBond {
             charges: vec![symmetry.zero()],
             start: Some(0),
             done: (n == 0).then_some(0),
@@ -199,17 +209,17 @@ impl Mpo {
         &self.sites
     }
 
-    pub fn symmetry(&self) -> &Symmetry {
+    pub fn symmetry(&self) -> &ConservedNumbers {
         &self.symmetry
     }
 
     /// The label of the whole chain.
-    pub fn target(&self) -> &Label {
+    pub fn target(&self) -> &ChargeLabel {
         &self.target
     }
 
     /// The operators carried at a bond; bond `i` lies before site `i`.
-    pub fn bond(&self, i: usize) -> &Bond {
+    pub fn bond(&self, i: usize) -> &MpoBond {
         &self.bonds[if self.uniform { 0 } else { i }]
     }
 
@@ -219,7 +229,7 @@ impl Mpo {
     }
 
     /// Labels of the states of a site.
-    pub fn states(&self, site: usize) -> &[Label] {
+    pub fn states(&self, site: usize) -> &[ChargeLabel] {
         &self.states[if self.uniform { 0 } else { site }]
     }
 
@@ -280,7 +290,7 @@ impl Mpo {
 
     /// The label of an empty block on the right of the first sites alone: their share of the total spin, or the spin
     /// nearest to it that they can have.
-    pub(super) fn share_of_spin(&self, sites: usize) -> Label {
+    pub(super) fn share_of_spin(&self, sites: usize) -> ChargeLabel {
         let mut label = self.symmetry.zero();
         let Some(c) = self.symmetry.spin() else { return label };
         let mut spins = BTreeSet::from([0]);
@@ -299,12 +309,12 @@ impl Mpo {
     }
 
     /// The amounts by which terms across a bond change the numbers of the sites to the left: each once, without zero.
-    pub fn transfers(&self) -> Vec<Label> {
+    pub fn transfers(&self) -> Vec<ChargeLabel> {
         if self.symmetry.spin().is_some() {
             // Blocks belong to one total spin.
             return Vec::new();
         }
-        let all: BTreeSet<&Label> = self.bonds.iter().flat_map(|bond| &bond.charges).collect();
+        let all: BTreeSet<&ChargeLabel> = self.bonds.iter().flat_map(|bond| &bond.charges).collect();
         all.into_iter().filter(|q| q.iter().any(|x| *x != 0)).cloned().collect()
     }
 
@@ -345,10 +355,10 @@ impl SiteGraph {
     /// tensor, and the terms that are open behind it.
     fn carried(
         &self,
-        before: &Bond,
+        before: &MpoBond,
         mut tensor: SiteTensor<'_>,
         last: bool,
-    ) -> (Bond, Vec<MpoEntry>, OpenTerms) {
+    ) -> (MpoBond, Vec<MpoEntry>, OpenTerms) {
         let mut neighbours = vec![Vec::new(); self.rows.len()];
         self.edges.keys().for_each(|&(row, column)| neighbours[row].push(column));
         let identity = before.start.map(|start| (start, 0));
@@ -363,7 +373,7 @@ impl SiteGraph {
             in_rows.fill(false);
             in_columns.fill(true);
         }
-        let (mut bond, mut next) = (Bond::default(), Vec::new());
+        let (mut bond, mut next) = (MpoBond::default(), Vec::new());
         let mut number_of_row = vec![usize::MAX; self.rows.len()];
         let mut number_of_column = vec![usize::MAX; self.columns.len()];
         for (&(row, column), &z) in &self.edges {
@@ -406,14 +416,14 @@ impl SiteGraph {
 /// The tensor of a site in the making: elements by the operators carried on both sides and the rank.
 struct SiteTensor<'a> {
     strings: &'a Strings,
-    symmetry: &'a Symmetry,
-    states: &'a [Label],
+    symmetry: &'a ConservedNumbers,
+    states: &'a [ChargeLabel],
     elements: BTreeMap<(usize, usize, i32), BTreeMap<(usize, usize), C64>>,
 }
 
 impl SiteTensor<'_> {
     /// What an operator of the site makes of a charge.
-    fn charge(&self, before: &Label, operator: usize) -> Label {
+    fn charge(&self, before: &ChargeLabel, operator: usize) -> ChargeLabel {
         self.strings.alphabet.change(self.symmetry, before, operator, self.states)
     }
 

@@ -6,21 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use faer::{Mat, MatRef, Par};
 
 use super::dense::{FAR, FEEDERS, Hermitian};
-use super::density::{DensityMatrix, Found, Mixing, shared, vanishes, work_of};
-use super::space::{Side, Space};
+use super::density::{DensityMatrix, Mixing, SectorEigenvectors, shared, vanishes, work_of};
+use super::space::{ChainSide, Space};
 use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
 use crate::backend::lone::{LoneRank, lone};
-use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, Keeper, Square, TermSource};
-use crate::backend::matrix::records::{Element, Panel};
+use crate::backend::matrix::held::{
+    AddedRectangle, Composed, DeviceNumbers, HeldMatrix, Keeper, Square, TermSource,
+};
+use crate::backend::matrix::records::{Element, SectorPanel};
 use crate::backend::{BlockVector, Device};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::DType;
 use crate::ranks;
 
 /// A target state on the device, with all of its rows, and its weight.
-struct Target<'a, T> {
+struct TargetState<'a, T> {
     both: &'a Superblock<T>,
     rows: BlockVector,
     weight: f64,
@@ -33,7 +35,7 @@ impl<T: Element> DensityMatrix<T> {
     /// As [`DensityMatrix::of_several`].
     pub fn of_vectors(
         all: &[(&Superblock<T>, &BlockVector)],
-        side: Side,
+        side: ChainSide,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
         if let Some(found) = on_device(all, side, mixing)? {
@@ -80,7 +82,7 @@ impl<T: Element> DensityMatrix<T> {
             }
         };
         let block = match block {
-            Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+            Err(e) if e.kind() == ErrorKind::Interrupted => return Err(e),
             // The host has other room, and other ways.
             Err(_) => return Ok(None),
             Ok(block) => block,
@@ -92,7 +94,8 @@ impl<T: Element> DensityMatrix<T> {
             places[sector] = at;
             at += sizes[sector];
         }
-        let held = |s: usize| Arc::new(Held::within(&numbers, places[s], (space.dim(s), kept[s]), true));
+        let held =
+            |s: usize| Arc::new(HeldMatrix::within(&numbers, places[s], (space.dim(s), kept[s]), true));
         Ok(Some((0..kept.len()).map(held).collect()))
     }
 
@@ -104,7 +107,7 @@ impl<T: Element> DensityMatrix<T> {
             let Some(found) = found else { continue };
             let place = match found.vectors.there().filter(|_| found.ascending) {
                 Some((block, first, _)) => Ok((block, first)),
-                None => Err(Held::from(found.here()?.subcols(0, kept[sector]).to_owned())),
+                None => Err(HeldMatrix::from(found.here()?.subcols(0, kept[sector]).to_owned())),
             };
             all.push((sector, place));
         }
@@ -118,7 +121,7 @@ impl<T: Element> DensityMatrix<T> {
                 }
                 Err(m) => TermSource::Matrix(T::as_real(m)?),
             };
-            let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns, from }];
+            let terms = vec![AddedRectangle { scale: 1.0, row: 0, rows, column: 0, columns, from }];
             Some(Composed { rows, columns, by_rows: true, terms })
         });
         let composed = composed.collect::<Option<Vec<_>>>();
@@ -147,7 +150,7 @@ fn is_for_device<T: Element>(space: &Space) -> bool {
 /// The density matrix from states that a device has, diagonalised by it; none where the host does it.
 fn on_device<T: Element>(
     all: &[(&Superblock<T>, &BlockVector)],
-    side: Side,
+    side: ChainSide,
     mixing: &Mixing,
 ) -> Result<Option<DensityMatrix<T>>> {
     let Some((first, _)) = all.first() else { return Ok(None) };
@@ -167,7 +170,7 @@ fn on_device<T: Element>(
         let column = if v.columns() == 1 { v.clone() } else { device.columns(v, c..c + 1)? };
         norm += weight * device.dots(&column, &column)?[0].re;
         let Some(rows) = device.all_rows(&column)? else { return Ok(None) };
-        targets.push(Target { both, rows, weight });
+        targets.push(TargetState { both, rows, weight });
     }
     if !(norm > 0.0) || !norm.is_finite() {
         return Err(vanishes());
@@ -189,7 +192,7 @@ fn on_device<T: Element>(
     };
     match DensityMatrix::of_sums(block.clone(), device, found, (alike, shares)) {
         // The host has other room, and another method.
-        Err(e) if e.kind() != Kind::Interrupted => Ok(None),
+        Err(e) if e.kind() != ErrorKind::Interrupted => Ok(None),
         found => found.map(Some),
     }
 }
@@ -198,12 +201,12 @@ fn on_device<T: Element>(
 /// and how many columns they have as matrices of that sector.
 fn own_panels<T: Element>(
     both: &Superblock<T>,
-    side: Side,
+    side: ChainSide,
     sector: usize,
-) -> impl Iterator<Item = (Panel, usize)> {
+) -> impl Iterator<Item = (SectorPanel, usize)> {
     both.pairs().iter().zip(&both.list().panels).filter_map(move |(pair, panel)| match side {
-        Side::Left => (pair.left == sector).then_some((*panel, panel.columns)),
-        Side::Right => (pair.right == sector).then_some((*panel, panel.rows)),
+        ChainSide::Left => (pair.left == sector).then_some((*panel, panel.columns)),
+        ChainSide::Right => (pair.right == sector).then_some((*panel, panel.rows)),
     })
 }
 
@@ -212,9 +215,9 @@ fn sectors<T: Element>(
     device: &Device,
     keeper: &dyn Keeper,
     (space, mine): (&Space, &[usize]),
-    targets: &[Target<'_, T>],
-    side: Side,
-) -> Result<Vec<(Vec<f64>, Found<T>)>> {
+    targets: &[TargetState<'_, T>],
+    side: ChainSide,
+) -> Result<Vec<(Vec<f64>, SectorEigenvectors<T>)>> {
     // Small ones first, which travel together.
     let mut order = mine.to_vec();
     order.sort_by_key(|s| (space.dim(*s) >= FAR, *s));
@@ -226,11 +229,12 @@ fn sectors<T: Element>(
         for (number, target) in targets.iter().enumerate() {
             for (panel, rows) in own_panels(target.both, side, sector) {
                 let place = match side {
-                    Side::Right => panel.offset,
-                    Side::Left => {
+                    ChainSide::Right => panel.offset,
+                    ChainSide::Left => {
                         let from = TermSource::Block(&target.rows, panel.offset, [panel.columns as i64, 1]);
                         let (rows, columns) = (panel.rows, panel.columns);
-                        let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns, from }];
+                        let terms =
+                            vec![AddedRectangle { scale: 1.0, row: 0, rows, column: 0, columns, from }];
                         turned.push(Composed { rows, columns, by_rows: false, terms });
                         at += rows * columns;
                         at - rows * columns
@@ -290,7 +294,7 @@ fn sectors<T: Element>(
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let numbers = DeviceNumbers::new(device, sums)?;
-    let mut sectors: Vec<(usize, (Vec<f64>, Found<T>))> = Vec::with_capacity(order.len());
+    let mut sectors: Vec<(usize, (Vec<f64>, SectorEigenvectors<T>))> = Vec::with_capacity(order.len());
     for (k, of) in found {
         let (mut weights, vectors): (Vec<f64>, Option<Mat<T>>) = of?;
         let n = space.dim(order[k]);
@@ -298,7 +302,10 @@ fn sectors<T: Element>(
             Some(vectors) => vectors.into(),
             None => {
                 weights.reverse();
-                Found { vectors: Held::within(&numbers, firsts[k], (n, n), false), ascending: true }
+                SectorEigenvectors {
+                    vectors: HeldMatrix::within(&numbers, firsts[k], (n, n), false),
+                    ascending: true,
+                }
             }
         };
         sectors.push((order[k], (weights, vectors)));

@@ -4,13 +4,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::spread::{All, Spread};
-use crate::backend::matrix::held::Held;
+use crate::backend::matrix::held::HeldMatrix;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
 
 /// An operator of a block.
 #[derive(Debug, Clone)]
-pub(super) enum Carried<T> {
+pub(super) enum CarriedOperator<T> {
     /// Zero.
     Nothing,
     Identity,
@@ -23,13 +23,13 @@ pub(super) enum Carried<T> {
 pub(super) struct Sub<T> {
     pub row: usize,
     pub column: usize,
-    pub matrix: Arc<Held<T>>,
+    pub matrix: Arc<HeldMatrix<T>>,
 }
 
 /// The operators of a block.
-pub(super) enum Operators<T> {
+pub(super) enum CarriedOperators<T> {
     /// All of them are here.
-    Here(Arc<Vec<Carried<T>>>),
+    Here(Arc<Vec<CarriedOperator<T>>>),
     /// Each rank keeps some of their matrices.
     Apart {
         /// Those that are no matrices, and the sectors of the matrices of the others.
@@ -49,56 +49,56 @@ pub(super) enum Outline {
 
 /// All operators of a block, here as long as this is.
 pub(super) struct Present<T> {
-    carried: Arc<Vec<Carried<T>>>,
+    carried: Arc<Vec<CarriedOperator<T>>>,
     _matrices: Option<Arc<All<T>>>,
 }
 
 impl<T> Deref for Present<T> {
-    type Target = [Carried<T>];
+    type Target = [CarriedOperator<T>];
 
-    fn deref(&self) -> &[Carried<T>] {
+    fn deref(&self) -> &[CarriedOperator<T>] {
         &self.carried
     }
 }
 
-impl<T> From<Vec<Carried<T>>> for Operators<T> {
-    fn from(carried: Vec<Carried<T>>) -> Operators<T> {
-        Operators::Here(Arc::new(carried))
+impl<T> From<Vec<CarriedOperator<T>>> for CarriedOperators<T> {
+    fn from(carried: Vec<CarriedOperator<T>>) -> CarriedOperators<T> {
+        CarriedOperators::Here(Arc::new(carried))
     }
 }
 
-impl<T> Clone for Operators<T> {
-    fn clone(&self) -> Operators<T> {
+impl<T> Clone for CarriedOperators<T> {
+    fn clone(&self) -> CarriedOperators<T> {
         match self {
-            Operators::Here(carried) => Operators::Here(carried.clone()),
-            Operators::Apart { outline, matrices } => {
-                Operators::Apart { outline: outline.clone(), matrices: matrices.clone() }
+            CarriedOperators::Here(carried) => CarriedOperators::Here(carried.clone()),
+            CarriedOperators::Apart { outline, matrices } => {
+                CarriedOperators::Apart { outline: outline.clone(), matrices: matrices.clone() }
             }
         }
     }
 }
 
 /// Operators of their outlines and matrices.
-fn put_together<T>(outline: &[Outline], matrices: &All<T>) -> Vec<Carried<T>> {
+fn put_together<T>(outline: &[Outline], matrices: &All<T>) -> Vec<CarriedOperator<T>> {
     let mut next = matrices.iter();
     let of = |operator: &Outline| match operator {
-        Outline::Nothing => Carried::Nothing,
-        Outline::Identity => Carried::Identity,
+        Outline::Nothing => CarriedOperator::Nothing,
+        Outline::Identity => CarriedOperator::Identity,
         Outline::Blocks(places) => {
-            let sub = |(&(row, column), matrix): (&(usize, usize), &Arc<Held<T>>)| Sub {
+            let sub = |(&(row, column), matrix): (&(usize, usize), &Arc<HeldMatrix<T>>)| Sub {
                 row,
                 column,
                 matrix: matrix.clone(),
             };
-            Carried::Blocks(places.iter().zip(next.by_ref()).map(sub).collect())
+            CarriedOperator::Blocks(places.iter().zip(next.by_ref()).map(sub).collect())
         }
     };
     outline.iter().map(of).collect()
 }
 
-impl<T: Element> Operators<T> {
+impl<T: Element> CarriedOperators<T> {
     /// Operators from all their matrices, in the order of the outlines.
-    pub(super) fn here(outline: &[Outline], matrices: All<T>) -> Operators<T> {
+    pub(super) fn here(outline: &[Outline], matrices: All<T>) -> CarriedOperators<T> {
         put_together(outline, &matrices).into()
     }
 
@@ -108,10 +108,10 @@ impl<T: Element> Operators<T> {
     /// Those of MPI.
     pub(super) fn present(&self) -> Result<Present<T>> {
         let (outline, matrices) = match self {
-            Operators::Here(carried) => {
+            CarriedOperators::Here(carried) => {
                 return Ok(Present { carried: carried.clone(), _matrices: None });
             }
-            Operators::Apart { outline, matrices } => (outline, matrices.all()?),
+            CarriedOperators::Apart { outline, matrices } => (outline, matrices.all()?),
         };
         let carried = put_together(outline, &matrices);
         Ok(Present { carried: Arc::new(carried), _matrices: Some(matrices) })
@@ -119,16 +119,16 @@ impl<T: Element> Operators<T> {
 
     /// Bytes of all of them, on all ranks together.
     pub(super) fn bytes(&self) -> usize {
-        let size = |m: &Held<T>| m.nrows() * m.ncols() * size_of::<T>();
+        let size = |m: &HeldMatrix<T>| m.nrows() * m.ncols() * size_of::<T>();
         match self {
-            Operators::Here(carried) => carried
+            CarriedOperators::Here(carried) => carried
                 .iter()
                 .map(|c| match c {
-                    Carried::Blocks(blocks) => blocks.iter().map(|b| size(&b.matrix)).sum(),
+                    CarriedOperator::Blocks(blocks) => blocks.iter().map(|b| size(&b.matrix)).sum(),
                     _ => 0,
                 })
                 .sum(),
-            Operators::Apart { matrices, .. } => matrices.bytes(),
+            CarriedOperators::Apart { matrices, .. } => matrices.bytes(),
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::block::{Block, Overlap};
+use super::block::{ChainBlock, SectorOverlaps};
 use super::dense::{adjoint_product, product};
-use super::space::{Side, Space};
-use super::state::State;
+use super::space::{ChainSide, Space};
+use super::state::MatrixProductState;
 use super::superblock::Superblock;
-use crate::backend::matrix::held::Held;
+use crate::backend::matrix::held::HeldMatrix;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
@@ -19,16 +19,24 @@ fn lost() -> Error {
 }
 
 /// The sector of a bond that a sector of a block belongs to.
-fn matching<T: Element>(block: &Block<T>, state: &State<T>, bond: &Space, sector: usize) -> Option<usize> {
+fn matching<T: Element>(
+    block: &ChainBlock<T>,
+    state: &MatrixProductState<T>,
+    bond: &Space,
+    sector: usize,
+) -> Option<usize> {
     let own = block.label(sector);
     match block.side {
-        Side::Left => bond.find(own),
-        Side::Right => bond.find(&state.symmetry.opposite(&state.target, own)),
+        ChainSide::Left => bond.find(own),
+        ChainSide::Right => bond.find(&state.symmetry.opposite(&state.target, own)),
     }
 }
 
 /// The overlap of a block with a state; remembered by the block.
-fn of_block<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Arc<Overlap<T>>> {
+fn of_block<T: Element>(
+    block: &Arc<ChainBlock<T>>,
+    state: &MatrixProductState<T>,
+) -> Result<Arc<SectorOverlaps<T>>> {
     // A loop over the chain instead of a recursion, which would be deep for long chains.
     let mut lineage = vec![block.clone()];
     while let Some(last) = lineage.last() {
@@ -48,13 +56,16 @@ fn of_block<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Arc<O
 }
 
 /// The overlap of a block from that of the block it was made of.
-fn one_more<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Overlap<T>> {
+fn one_more<T: Element>(
+    block: &Arc<ChainBlock<T>>,
+    state: &MatrixProductState<T>,
+) -> Result<SectorOverlaps<T>> {
     if block.sites() == 0 {
         return Ok(vec![Some((0, Mat::identity(1, 1)))]);
     }
     let (grown, basis) = block.origin().ok_or_else(lost)?;
     let wide = of_grown(grown, state)?;
-    let turn = |(sector, u): (usize, &Arc<Held<T>>)| -> Result<Option<(usize, Mat<T>)>> {
+    let turn = |(sector, u): (usize, &Arc<HeldMatrix<T>>)| -> Result<Option<(usize, Mat<T>)>> {
         let Some((bond, g)) = &wide[basis.old_sector[sector]] else { return Ok(None) };
         Ok(Some((*bond, adjoint_product(u.here()?, g.as_ref()))))
     };
@@ -62,15 +73,18 @@ fn one_more<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Overl
 }
 
 /// The overlap of a block and its site with a state.
-fn of_grown<T: Element>(grown: &Arc<Block<T>>, state: &State<T>) -> Result<Overlap<T>> {
+fn of_grown<T: Element>(
+    grown: &Arc<ChainBlock<T>>,
+    state: &MatrixProductState<T>,
+) -> Result<SectorOverlaps<T>> {
     let (inner, fusion, site) = grown.fusion().ok_or_else(lost)?;
     let known = inner.overlap_with(state.number, || {
         Err(Error::internal("an overlap of an inner block that is not known"))
     })?;
     let tensor = &state.tensors[site];
     let bond = match grown.side {
-        Side::Left => &state.spaces[site + 1],
-        Side::Right => &state.spaces[site],
+        ChainSide::Left => &state.spaces[site + 1],
+        ChainSide::Right => &state.spaces[site],
     };
     let of = |sector: usize| -> Option<(usize, Mat<T>)> {
         let far = matching(grown, state, bond, sector)?;
@@ -78,11 +92,11 @@ fn of_grown<T: Element>(grown: &Arc<Block<T>>, state: &State<T>) -> Result<Overl
         for part in fusion.parts(sector) {
             let Some((near, o)) = &known[part.inner] else { continue };
             let own = match grown.side {
-                Side::Left => match tensor.part(*near, part.state) {
+                ChainSide::Left => match tensor.part(*near, part.state) {
                     Some((behind, m)) if behind == far => product(o.as_ref(), m),
                     _ => continue,
                 },
-                Side::Right => match tensor.part(far, part.state) {
+                ChainSide::Right => match tensor.part(far, part.state) {
                     Some((behind, m)) if behind == *near => product(o.as_ref(), m.transpose()),
                     _ => continue,
                 },
@@ -98,12 +112,13 @@ fn of_grown<T: Element>(grown: &Arc<Block<T>>, state: &State<T>) -> Result<Overl
 ///
 /// # Errors
 /// When the state belongs to another chain or sector.
-pub fn projected<T: Element>(both: &Superblock<T>, state: &State<T>) -> Result<Vec<T>> {
+pub fn projected<T: Element>(both: &Superblock<T>, state: &MatrixProductState<T>) -> Result<Vec<T>> {
     let mpo = both.left().mpo();
     if mpo.sites().count() != state.sites.count() || mpo.symmetry() != &state.symmetry {
-        return Err(Error::input("the state belongs to other sites, or another sector, than the superblock"));
+        return Err(Error::input("the state belongs to other sites, or another sector, than the superblock")
+            .hint("make both for the same sites, with the same conserved numbers"));
     }
-    let half = |block: &Arc<Block<T>>| -> Result<Arc<Overlap<T>>> {
+    let half = |block: &Arc<ChainBlock<T>>| -> Result<Arc<SectorOverlaps<T>>> {
         match block.fusion() {
             None => of_block(block, state),
             Some((inner, _, _)) => {

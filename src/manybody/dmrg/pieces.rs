@@ -8,10 +8,12 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::backend::Device;
-use crate::backend::matrix::held::{Added, Composed, DeviceNumbers, Held, TermSource, before_threads};
+use crate::backend::matrix::held::{
+    AddedRectangle, Composed, DeviceNumbers, HeldMatrix, TermSource, before_threads,
+};
 use crate::backend::matrix::outer::{Outer, OuterSums};
-use crate::backend::matrix::records::{Element, Factor, Record, RecordList};
-use crate::error::{Error, Kind, Result};
+use crate::backend::matrix::records::{Element, OperatorPiece, ProductRecord, RecordList};
+use crate::error::{Error, ErrorKind, Result};
 use crate::number::C64;
 
 /// Numbers from which on matrices are put together by the device that has their pieces.
@@ -20,12 +22,12 @@ const MANY: usize = 1 << 18;
 /// The pieces of a matrix, and its size.
 pub(super) struct CoveredMatrix<T> {
     pub shape: (usize, usize),
-    pub factors: Vec<Factor<T>>,
+    pub factors: Vec<OperatorPiece<T>>,
 }
 
 /// What tells matrices that are made of the same pieces: places, factors and the matrices themselves.
-pub(super) fn signature<T: Element>(factors: &[Factor<T>]) -> Vec<[u64; 7]> {
-    let of = |f: &Factor<T>| {
+pub(super) fn signature<T: Element>(factors: &[OperatorPiece<T>]) -> Vec<[u64; 7]> {
+    let of = |f: &OperatorPiece<T>| {
         let (z, at) = (f.scale.to_c64(), f.matrix.as_ref().map_or(0, |m| Arc::as_ptr(m) as usize));
         let places = [f.row, f.rows, f.column, f.columns].map(|n| n as u64);
         [places[0], places[1], places[2], places[3], z.re.to_bits(), z.im.to_bits(), at as u64]
@@ -40,9 +42,9 @@ pub(super) fn signature<T: Element>(factors: &[Factor<T>]) -> Vec<[u64; 7]> {
 pub(super) fn put_together<T: Element>(
     device: &Device,
     all: &[CoveredMatrix<T>],
-) -> Result<Vec<Arc<Held<T>>>> {
+) -> Result<Vec<Arc<HeldMatrix<T>>>> {
     match on_device(device, all) {
-        Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+        Err(e) if e.kind() == ErrorKind::Interrupted => return Err(e),
         Ok(Some(matrices)) => return Ok(matrices),
         // The processor has other room.
         Ok(None) | Err(_) => {}
@@ -52,7 +54,10 @@ pub(super) fn put_together<T: Element>(
 }
 
 /// By the device that has the pieces.
-fn on_device<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Option<Vec<Arc<Held<T>>>>> {
+fn on_device<T: Element>(
+    device: &Device,
+    all: &[CoveredMatrix<T>],
+) -> Result<Option<Vec<Arc<HeldMatrix<T>>>>> {
     let Some(keeper) = device.keeper() else { return Ok(None) };
     let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
     let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());
@@ -61,7 +66,7 @@ fn on_device<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Op
     }
     let mut composed = Vec::with_capacity(all.len());
     for whole in all {
-        let terms: Option<Vec<Added<'_>>> = whole.factors.iter().map(real_term).collect();
+        let terms: Option<Vec<AddedRectangle<'_>>> = whole.factors.iter().map(real_term).collect();
         let Some(terms) = terms else { return Ok(None) };
         let (rows, columns) = whole.shape;
         composed.push(Composed { rows, columns, by_rows: false, terms });
@@ -71,19 +76,19 @@ fn on_device<T: Element>(device: &Device, all: &[CoveredMatrix<T>]) -> Result<Op
     let held = |whole: &CoveredMatrix<T>| {
         let at = first;
         first += whole.shape.0 * whole.shape.1;
-        Arc::new(Held::within(&numbers, at, whole.shape, false))
+        Arc::new(HeldMatrix::within(&numbers, at, whole.shape, false))
     };
     Ok(Some(all.iter().map(held).collect()))
 }
 
 /// A piece of a real operator.
-fn real_term<T: Element>(f: &Factor<T>) -> Option<Added<'_>> {
+fn real_term<T: Element>(f: &OperatorPiece<T>) -> Option<AddedRectangle<'_>> {
     let from = match &f.matrix {
         None => TermSource::Identity,
         Some(m) => TermSource::Matrix(T::as_real(m)?),
     };
     let (row, rows, column, columns) = (f.row, f.rows, f.column, f.columns);
-    Some(Added { scale: f.scale.to_c64().re, row, rows, column, columns, from })
+    Some(AddedRectangle { scale: f.scale.to_c64().re, row, rows, column, columns, from })
 }
 
 fn here<T: Element>(whole: &CoveredMatrix<T>) -> Result<Mat<T>> {
@@ -109,19 +114,19 @@ fn here<T: Element>(whole: &CoveredMatrix<T>) -> Result<Mat<T>> {
 /// # Errors
 /// Those of the device that has the matrices.
 pub(super) fn diagonal<T: Element>(device: &Device, list: &RecordList<T>) -> Result<OuterSums> {
-    let mut pairs: Vec<Vec<(&Factor<T>, &Factor<T>)>> = Vec::with_capacity(list.panels.len());
+    let mut pairs: Vec<Vec<(&OperatorPiece<T>, &OperatorPiece<T>)>> = Vec::with_capacity(list.panels.len());
     for (target, records) in list.records.iter().enumerate() {
         let mut own = Vec::new();
         let mut add = |a, b| {
-            let on_diagonal = |f: &Factor<T>| f.row == f.column;
+            let on_diagonal = |f: &OperatorPiece<T>| f.row == f.column;
             if on_diagonal(a) && on_diagonal(b) {
                 own.push((a, b));
             }
         };
         for record in records.iter().filter(|record| record.source() == target) {
             match record {
-                Record::Single { left, right, .. } => add(left, right),
-                Record::Double { left, right, .. } => {
+                ProductRecord::Single { left, right, .. } => add(left, right),
+                ProductRecord::Double { left, right, .. } => {
                     left.iter().for_each(|a| right.iter().for_each(|b| add(a, b)));
                 }
             }
@@ -130,14 +135,14 @@ pub(super) fn diagonal<T: Element>(device: &Device, list: &RecordList<T>) -> Res
     }
     let matrices = pairs.iter().flatten().flat_map(|(a, b)| [a, b]).filter_map(|f| f.matrix.as_ref());
     let known = diagonals(device, matrices)?;
-    let own = |f: &Factor<T>| -> Vec<C64> {
+    let own = |f: &OperatorPiece<T>| -> Vec<C64> {
         let scale = f.scale.to_c64();
         match f.matrix.as_ref().and_then(|m| known.get(&Arc::as_ptr(m))) {
             None => vec![scale; f.rows],
             Some(entries) => entries.iter().map(|x| scale * x).collect(),
         }
     };
-    let outer = |(a, b): &(&Factor<T>, &Factor<T>)| -> Vec<Outer> {
+    let outer = |(a, b): &(&OperatorPiece<T>, &OperatorPiece<T>)| -> Vec<Outer> {
         let (x, y) = (own(a), own(b));
         let parts = |of: fn(&C64) -> f64, sign: f64| Outer {
             row: a.row,
@@ -156,12 +161,12 @@ pub(super) fn diagonal<T: Element>(device: &Device, list: &RecordList<T>) -> Res
     Ok(OuterSums { dim: list.dim, panels: list.panels.clone(), terms })
 }
 
-type Diagonals<T> = HashMap<*const Held<T>, Vec<C64>>;
+type Diagonals<T> = HashMap<*const HeldMatrix<T>, Vec<C64>>;
 
 /// The diagonals of square matrices. Those that a device has travel alone.
 fn diagonals<'a, T: Element>(
     device: &Device,
-    matrices: impl Iterator<Item = &'a Arc<Held<T>>>,
+    matrices: impl Iterator<Item = &'a Arc<HeldMatrix<T>>>,
 ) -> Result<Diagonals<T>> {
     let (mut known, mut missing) = (HashMap::new(), Vec::new());
     for m in matrices {
@@ -180,23 +185,24 @@ fn diagonals<'a, T: Element>(
     let Some(keeper) = device.keeper().filter(|_| !missing.is_empty()) else { return Ok(known) };
     // A block that the device has, with the first number and the distance to the next;
     // a column of the host where its memory was short.
-    let place = |m: &&Arc<Held<T>>| match m.there() {
+    let place = |m: &&Arc<HeldMatrix<T>>| match m.there() {
         Some((block, first, by_rows)) => {
             Ok(Ok((block, first, 1 + if by_rows { m.ncols() } else { m.nrows() } as i64)))
         }
         None => {
             let all = m.here_alone()?;
-            Ok(Err(Held::from(Mat::from_fn(all.nrows(), 1, |i, _| all[(i, i)].to_c64().re))))
+            Ok(Err(HeldMatrix::from(Mat::from_fn(all.nrows(), 1, |i, _| all[(i, i)].to_c64().re))))
         }
     };
-    let places: Vec<std::result::Result<_, Held<f64>>> = missing.iter().map(place).collect::<Result<_>>()?;
+    let places: Vec<std::result::Result<_, HeldMatrix<f64>>> =
+        missing.iter().map(place).collect::<Result<_>>()?;
     let composed = missing.iter().zip(&places).map(|(m, place)| {
         let from = match place {
             Ok((block, first, next)) => TermSource::Block(block, *first, [*next, 0]),
             Err(column) => TermSource::Matrix(column),
         };
         let rows = m.nrows();
-        let terms = vec![Added { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
+        let terms = vec![AddedRectangle { scale: 1.0, row: 0, rows, column: 0, columns: 1, from }];
         Composed { rows, columns: 1, by_rows: true, terms }
     });
     let entries = keeper.composed(&composed.collect::<Vec<_>>())?;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::basis::Basis;
-use super::block::Block;
-use super::space::Side;
+use super::basis::TruncatedBasis;
+use super::block::ChainBlock;
+use super::space::ChainSide;
 use super::spread::All;
 use super::superblock::Superblock;
-use crate::backend::matrix::records::{Element, Panel};
+use crate::backend::matrix::records::{Element, SectorPanel};
 use crate::backend::{BlockVector, Device, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -52,8 +52,8 @@ pub fn transformed<T: Element>(
     old: &Superblock<T>,
     v: &BlockVector,
     new: &Superblock<T>,
-    basis: &Basis<T>,
-    side: Side,
+    basis: &TruncatedBasis<T>,
+    side: ChainSide,
 ) -> Result<BlockVector> {
     let (device, shape) = (old.device(), (T::DTYPE, new.dim()));
     let by = |device: &Device, v: &BlockVector| -> Result<BlockVector> {
@@ -81,12 +81,12 @@ pub(super) fn transformed_column<T: Element>(
     old: &Superblock<T>,
     x: &[T],
     new: &Superblock<T>,
-    basis: &Basis<T>,
-    side: Side,
+    basis: &TruncatedBasis<T>,
+    side: ChainSide,
 ) -> Result<Vec<T>> {
     let other = match side {
-        Side::Left => Side::Right,
-        Side::Right => Side::Left,
+        ChainSide::Left => ChainSide::Right,
+        ChainSide::Right => ChainSide::Left,
     };
     if basis.old() != old.half(side).space() {
         return Err(foreign());
@@ -109,8 +109,8 @@ pub(super) fn transformed_column<T: Element>(
         for piece in pieces {
             let Some((sector, place)) = fusion.place(piece.rest, piece.state) else { continue };
             let pair = match side {
-                Side::Left => new.panel(piece.moving, sector),
-                Side::Right => new.panel(sector, piece.moving),
+                ChainSide::Left => new.panel(piece.moving, sector),
+                ChainSide::Right => new.panel(sector, piece.moving),
             };
             if let Some(panel) = pair {
                 put(&mut out, panel, piece.matrix.as_ref(), 0, place.offset, side);
@@ -142,8 +142,8 @@ pub(super) fn transformed_column<T: Element>(
             }
         };
         let pair = match side {
-            Side::Left => new.panel(sector, far),
-            Side::Right => new.panel(far, sector),
+            ChainSide::Left => new.panel(sector, far),
+            ChainSide::Right => new.panel(far, sector),
         };
         let Some(panel) = pair else { continue };
         if matrix.nrows() != place.dim {
@@ -159,9 +159,9 @@ fn onto_bond<T: Element>(
     old: &Superblock<T>,
     x: &[T],
     new: &Superblock<T>,
-    (basis, vectors): (&Basis<T>, &All<T>),
-    side: Side,
-    other: Side,
+    (basis, vectors): (&TruncatedBasis<T>, &All<T>),
+    side: ChainSide,
+    other: ChainSide,
 ) -> Result<Option<Vec<T>>> {
     let (own, rest, before) = (new.half(side), new.half(other), old.half(other));
     let bare = own.fusion().is_none() && rest.fusion().is_none() && before.fusion().is_none();
@@ -172,13 +172,13 @@ fn onto_bond<T: Element>(
     let mut out = vec![T::default(); new.dim()];
     for (pair, panel) in old.panels(x) {
         let (moving, far, m): (usize, usize, MatRef<'_, T>) = match side {
-            Side::Left => (pair.left, pair.right, panel),
-            Side::Right => (pair.right, pair.left, panel.transpose()),
+            ChainSide::Left => (pair.left, pair.right, panel),
+            ChainSide::Right => (pair.right, pair.left, panel.transpose()),
         };
         let Some(sector) = basis.kept(moving) else { continue };
         let to = match side {
-            Side::Left => new.panel(sector, far),
-            Side::Right => new.panel(far, sector),
+            ChainSide::Left => new.panel(sector, far),
+            ChainSide::Right => new.panel(far, sector),
         };
         let Some(to) = to else { continue };
         let u = vectors[sector].here_alone()?;
@@ -190,12 +190,19 @@ fn onto_bond<T: Element>(
 }
 
 /// Adds a matrix to a part of a vector; its rows belong to the block on `side`.
-fn put<T: Element>(out: &mut [T], panel: Panel, m: MatRef<'_, T>, row: usize, column: usize, side: Side) {
+fn put<T: Element>(
+    out: &mut [T],
+    panel: SectorPanel,
+    m: MatRef<'_, T>,
+    row: usize,
+    column: usize,
+    side: ChainSide,
+) {
     for i in 0..m.nrows() {
         for j in 0..m.ncols() {
             let (r, c) = match side {
-                Side::Left => (row + i, column + j),
-                Side::Right => (column + j, row + i),
+                ChainSide::Left => (row + i, column + j),
+                ChainSide::Right => (column + j, row + i),
             };
             out[panel.offset + r * panel.columns + c] += m[(i, j)];
         }
@@ -206,10 +213,10 @@ fn put<T: Element>(out: &mut [T], panel: Panel, m: MatRef<'_, T>, row: usize, co
 fn split<T: Element>(
     old: &Superblock<T>,
     x: &[T],
-    (basis, vectors): (&Basis<T>, &All<T>),
-    side: Side,
-    other: &Arc<Block<T>>,
-) -> Result<(Arc<Block<T>>, Vec<StatePart<T>>)> {
+    (basis, vectors): (&TruncatedBasis<T>, &All<T>),
+    side: ChainSide,
+    other: &Arc<ChainBlock<T>>,
+) -> Result<(Arc<ChainBlock<T>>, Vec<StatePart<T>>)> {
     let mut pieces = Vec::new();
     let (rest, fusion, unfold) = match other.fusion() {
         Some((rest, fusion, _)) => (rest.clone(), fusion, None),
@@ -221,8 +228,8 @@ fn split<T: Element>(
     };
     for (pair, panel) in old.panels(x) {
         let (own, far, m): (usize, usize, MatRef<'_, T>) = match side {
-            Side::Left => (pair.left, pair.right, panel),
-            Side::Right => (pair.right, pair.left, panel.transpose()),
+            ChainSide::Left => (pair.left, pair.right, panel),
+            ChainSide::Right => (pair.right, pair.left, panel.transpose()),
         };
         let Some(moving) = basis.kept(own) else { continue };
         let u = vectors[moving].here_alone()?;

@@ -8,16 +8,16 @@ use faer::Mat;
 
 use super::conserved::conserved;
 use super::density::Truncation;
-use super::space::{Fusion, Label, Space};
-use super::state::State;
+use super::space::{ChargeLabel, Fusion, Space};
+use super::state::MatrixProductState;
 use super::strings::Strings;
-use super::tensor::Tensor;
+use super::tensor::MpsTensor;
 use super::train::Raw;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Sites};
 use crate::task::Task;
 
-impl State<f64> {
+impl MatrixProductState<f64> {
     /// The sum of all product states of a sector, each times its copy, with equal weights and norm one, on the
     /// doubled sites; and the logarithm of their number. Besides the sector's numbers, the differences between a number
     /// of the sites and that of their copies are conserved: for all numbers, or for those that a Hamiltonian conserves.
@@ -29,7 +29,7 @@ impl State<f64> {
         sector: &Sector,
         of: Option<&OpSum>,
         task: &Task,
-    ) -> Result<(State<f64>, f64)> {
+    ) -> Result<(MatrixProductState<f64>, f64)> {
         let doubled = sites.doubled()?;
         let kept = of.map(|h| Strings::conserved(h, sites)).transpose()?;
         let kept = kept.unwrap_or_else(|| sites.charges().to_vec());
@@ -44,7 +44,7 @@ impl State<f64> {
         }
         let (symmetry, target) = conserved(&doubled, &numbers)?;
         let n = sites.count();
-        let alike: Vec<Vec<(usize, Label)>> = (0..n)
+        let alike: Vec<Vec<(usize, ChargeLabel)>> = (0..n)
             .map(|i| {
                 let labels = symmetry.states(&doubled, i);
                 let dim = labels.len().isqrt();
@@ -67,7 +67,7 @@ impl State<f64> {
         }
         let spaces: Vec<Space> =
             reached.into_iter().map(|all| Space::new(all.into_iter().map(|q| (q, 1)).collect())).collect();
-        let make = |i: usize| -> Result<Tensor<f64>> {
+        let make = |i: usize| -> Result<MpsTensor<f64>> {
             task.check()?;
             let labels = symmetry.states(&doubled, i);
             let fusion = Fusion::new(&symmetry, &spaces[i], &labels);
@@ -82,9 +82,9 @@ impl State<f64> {
                 }
                 column
             };
-            Tensor::new(&symmetry, &spaces[i], &labels, &spaces[i + 1], fill)
+            MpsTensor::new(&symmetry, &spaces[i], &labels, &spaces[i + 1], fill)
         };
-        let like = State::zero(&doubled, &symmetry, &target);
+        let like = MatrixProductState::zero(&doubled, &symmetry, &target);
         let raw = Raw { like: &like, target: target.clone(), tensor: &make, least: 0.0 };
         let (state, _) = raw.compressed(&Truncation::default(), task)?;
         let all: f64 = alike.iter().map(|states| (states.len() as f64).ln()).sum();

@@ -6,8 +6,8 @@ use faer::{Mat, Par};
 use super::carry::BondMatrices;
 use super::dense::{eigh, product, square};
 use super::density::entropy;
-use super::space::Label;
-use super::state::State;
+use super::space::ChargeLabel;
+use super::state::MatrixProductState;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::Sector;
@@ -48,11 +48,11 @@ pub(in crate::manybody) fn renyi(weights: &[f64], alpha: f64) -> Result<f64> {
     Ok(of_order(weights, alpha))
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The entropy of order `alpha` at each bond inside the chain (A. Rényi, Proc. 4th Berkeley Symp. (1961)).
     ///
     /// # Errors
-    /// For an order that is negative or not finite, and as [`State::spectra`].
+    /// For an order that is negative or not finite, and as [`MatrixProductState::spectra`].
     pub fn renyi(&self, alpha: f64) -> Result<Vec<f64>> {
         self.spectra()?.iter().map(|w| renyi(w, alpha)).collect()
     }
@@ -80,7 +80,7 @@ impl<T: Element> State<T> {
         Ok(all)
     }
 
-    fn named(&self, label: &Label) -> Sector {
+    fn named(&self, label: &ChargeLabel) -> Sector {
         self.symmetry.names().iter().zip(label).map(|(n, q)| (n.clone(), f64::from(*q) / 2.0)).collect()
     }
 

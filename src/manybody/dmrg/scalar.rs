@@ -7,7 +7,7 @@ use faer::Mat;
 
 use super::carry::{BondMatrices, put};
 use super::dense::{adjoint_product, product};
-use super::state::State;
+use super::state::MatrixProductState;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::multiplets::Multiplets;
@@ -19,7 +19,7 @@ use crate::task::Task;
 const VECTOR: i32 = 2;
 
 /// Elements of a local tensor between the steps of a site, and twice the ranks before it, of its own and behind it.
-struct Local<'a> {
+struct SiteElements<'a> {
     elements: &'a [(usize, usize, f64)],
     ranks: [i32; 3],
 }
@@ -36,7 +36,7 @@ fn vector(own: &Multiplets, sz: &[C64]) -> Vec<(usize, usize, f64)> {
     elements
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// `<S_i . S_j>` of all pairs of some sites, which ascend; row by row. The state is one of multiplets.
     ///
     /// # Errors
@@ -68,18 +68,18 @@ impl<T: Element> State<T> {
                     (s, t, spin * (spin + 1.0))
                 })
                 .collect();
-            let behind = self.through(None, i, &Local { elements: &square, ranks: [0, 0, 0] });
+            let behind = self.through(None, i, &SiteElements { elements: &square, ranks: [0, 0, 0] });
             values[row * n + row] = trace(&behind, &densities[i + 1]).re;
             let mut so_far =
-                self.through(None, i, &Local { elements: &vectors[i], ranks: [0, VECTOR, VECTOR] });
+                self.through(None, i, &SiteElements { elements: &vectors[i], ranks: [0, VECTOR, VECTOR] });
             let mut at = i + 1;
             for (column, &j) in sites.iter().enumerate().skip(row + 1) {
                 for k in at..j {
-                    let local = Local { elements: &identities[k], ranks: [VECTOR, 0, VECTOR] };
+                    let local = SiteElements { elements: &identities[k], ranks: [VECTOR, 0, VECTOR] };
                     so_far = self.through(Some(&so_far), k, &local);
                 }
                 at = j;
-                let local = Local { elements: &vectors[j], ranks: [VECTOR, VECTOR, 0] };
+                let local = SiteElements { elements: &vectors[j], ranks: [VECTOR, VECTOR, 0] };
                 let closed = self.through(Some(&so_far), j, &local);
                 let value = -(3.0f64.sqrt()) * trace(&closed, &densities[j + 1]).re;
                 values[row * n + column] = value;
@@ -91,7 +91,12 @@ impl<T: Element> State<T> {
     }
 
     /// The environment behind a site with a tensor on it; none before it is the identity.
-    fn through(&self, from: Option<&BondMatrices<T>>, site: usize, local: &Local<'_>) -> BondMatrices<T> {
+    fn through(
+        &self,
+        from: Option<&BondMatrices<T>>,
+        site: usize,
+        local: &SiteElements<'_>,
+    ) -> BondMatrices<T> {
         let tensor = &self.tensors[site];
         let c = self.symmetry.names().len() - 1;
         let states = self.symmetry.states(&self.sites, site);

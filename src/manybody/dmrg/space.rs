@@ -11,15 +11,15 @@ pub const TOTAL_SPIN: &str = "S";
 
 /// Which end of the chain a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum ChainSide {
     /// The sites from the first on.
     Left,
     /// The sites up to the last.
     Right,
 }
 
-/// Twice the values of the conserved numbers, in the order of [`Symmetry`].
-pub type Label = Vec<i32>;
+/// Twice the values of the conserved numbers, in the order of [`ConservedNumbers`].
+pub type ChargeLabel = Vec<i32>;
 
 /// The conserved numbers: those of U(1), which add up, those of Z_n, which add up modulo n, and, as the last, a total
 /// spin of SU(2).
@@ -30,31 +30,31 @@ pub type Label = Vec<i32>;
 /// lead below it are left out. The label of a site's state then has two entries more:
 /// twice the spin of its multiplet, and its number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Symmetry {
+pub struct ConservedNumbers {
     names: Vec<String>,
     /// Twice the n of Z_n; 0 for U(1); -1 for a spin.
     moduli: Vec<i32>,
 }
 
-impl Symmetry {
+impl ConservedNumbers {
     /// The numbers with these names, as the sites define them.
-    pub fn new(sites: &Sites, names: impl IntoIterator<Item = String>) -> Symmetry {
+    pub fn new(sites: &Sites, names: impl IntoIterator<Item = String>) -> ConservedNumbers {
         let names: Vec<String> = names.into_iter().collect();
         let moduli = names.iter().map(|name| sites.modulus(name)).collect();
-        Symmetry { names, moduli }
+        ConservedNumbers { names, moduli }
     }
 
     /// The same numbers and the total spin.
-    pub(super) fn with_spin(mut self) -> Symmetry {
+    pub(super) fn with_spin(mut self) -> ConservedNumbers {
         self.names.push(TOTAL_SPIN.into());
         self.moduli.push(SPIN);
         self
     }
 
     /// The numbers without the total spin.
-    pub(super) fn without_spin(&self) -> Symmetry {
+    pub(super) fn without_spin(&self) -> ConservedNumbers {
         let keep = self.spin().unwrap_or(self.names.len());
-        Symmetry { names: self.names[..keep].to_vec(), moduli: self.moduli[..keep].to_vec() }
+        ConservedNumbers { names: self.names[..keep].to_vec(), moduli: self.moduli[..keep].to_vec() }
     }
 
     /// The place of the total spin among the numbers, if it is one of them.
@@ -63,8 +63,8 @@ impl Symmetry {
     }
 
     /// From names and twice the moduli.
-    pub fn from_parts(names: Vec<String>, moduli: Vec<i32>) -> Symmetry {
-        Symmetry { names, moduli }
+    pub fn from_parts(names: Vec<String>, moduli: Vec<i32>) -> ConservedNumbers {
+        ConservedNumbers { names, moduli }
     }
 
     /// Names of the numbers.
@@ -78,11 +78,11 @@ impl Symmetry {
     }
 
     /// The label whose numbers are all zero.
-    pub fn zero(&self) -> Label {
+    pub fn zero(&self) -> ChargeLabel {
         vec![0; self.names.len()]
     }
 
-    fn combine(&self, a: &[i32], b: &[i32], sign: i32) -> Label {
+    fn combine(&self, a: &[i32], b: &[i32], sign: i32) -> ChargeLabel {
         let one = |((a, b), m): ((&i32, &i32), &i32)| {
             let sum = a + sign * b;
             if *m > 0 { sum.rem_euclid(*m) } else { sum }
@@ -91,17 +91,17 @@ impl Symmetry {
     }
 
     /// The sum of two labels.
-    pub fn add(&self, a: &[i32], b: &[i32]) -> Label {
+    pub fn add(&self, a: &[i32], b: &[i32]) -> ChargeLabel {
         self.combine(a, b, 1)
     }
 
     /// The difference of two labels.
-    pub fn subtract(&self, a: &[i32], b: &[i32]) -> Label {
+    pub fn subtract(&self, a: &[i32], b: &[i32]) -> ChargeLabel {
         self.combine(a, b, -1)
     }
 
     /// The label of a basis state and a site's state together; none if their spins do not couple to it.
-    pub fn coupled(&self, bond: &[i32], state: &[i32]) -> Option<Label> {
+    pub fn coupled(&self, bond: &[i32], state: &[i32]) -> Option<ChargeLabel> {
         let sum = self.add(bond, state);
         match self.spin() {
             Some(c) if sum[c] + bond[c] < state[self.names.len()] => None,
@@ -111,7 +111,7 @@ impl Symmetry {
 
     /// The label of the sites on the left, where those on the right have one and the whole has another. A spin of the
     /// whole belongs to the right: what lies left then has the same spin, and both are in a singlet.
-    pub fn opposite(&self, target: &[i32], right: &[i32]) -> Label {
+    pub fn opposite(&self, target: &[i32], right: &[i32]) -> ChargeLabel {
         let mut label = self.subtract(target, right);
         if let Some(c) = self.spin() {
             label[c] = right[c];
@@ -120,7 +120,7 @@ impl Symmetry {
     }
 
     /// The label of a left and a right block together; none if their spins do not couple to the singlet.
-    pub fn joined(&self, left: &[i32], right: &[i32]) -> Option<Label> {
+    pub fn joined(&self, left: &[i32], right: &[i32]) -> Option<ChargeLabel> {
         let mut label = self.add(left, right);
         if let Some(c) = self.spin() {
             if left[c] != right[c] {
@@ -132,7 +132,7 @@ impl Symmetry {
     }
 
     /// The label of an empty block on the right, where the whole has another: the spin of the whole.
-    pub fn end(&self, target: &[i32]) -> Label {
+    pub fn end(&self, target: &[i32]) -> ChargeLabel {
         let mut label = self.zero();
         if let Some(c) = self.spin() {
             label[c] = target[c];
@@ -141,7 +141,7 @@ impl Symmetry {
     }
 
     /// The labels of a site's states for a block on its right: there its step leads back.
-    pub fn from_right(&self, states: &[Label]) -> Vec<Label> {
+    pub fn from_right(&self, states: &[ChargeLabel]) -> Vec<ChargeLabel> {
         let mut turned = states.to_vec();
         if let Some(c) = self.spin() {
             turned.iter_mut().for_each(|q| q[c] = -q[c]);
@@ -150,8 +150,8 @@ impl Symmetry {
     }
 
     /// The labels that a site's states take off those behind it.
-    pub fn negated(&self, states: &[Label]) -> Vec<Label> {
-        let own = |q: &Label| -> Label {
+    pub fn negated(&self, states: &[ChargeLabel]) -> Vec<ChargeLabel> {
+        let own = |q: &ChargeLabel| -> ChargeLabel {
             let less = self.subtract(&self.zero(), q);
             less.into_iter().chain(q[self.names.len()..].iter().copied()).collect()
         };
@@ -171,11 +171,11 @@ impl Symmetry {
     }
 
     /// The labels of a site's states.
-    pub fn states(&self, sites: &Sites, site: usize) -> Vec<Label> {
+    pub fn states(&self, sites: &Sites, site: usize) -> Vec<ChargeLabel> {
         let dim = sites.iter().nth(site).map_or(0, |s| s.dim());
         let columns: Vec<Vec<i32>> = self.names.iter().map(|name| sites.twice(site, name)).collect();
-        let label = |s: usize| columns.iter().map(|c| c[s]).collect::<Label>();
-        let mut labels: Vec<Label> = (0..dim).map(|s| self.add(&label(s), &self.zero())).collect();
+        let label = |s: usize| columns.iter().map(|c| c[s]).collect::<ChargeLabel>();
+        let mut labels: Vec<ChargeLabel> = (0..dim).map(|s| self.add(&label(s), &self.zero())).collect();
         if let (Some(c), Some(Ok(own))) = (self.spin(), sites.iter().nth(site).map(|s| s.multiplets())) {
             for (s, label) in labels.iter_mut().enumerate() {
                 label[c] = own.twice[s];
@@ -186,7 +186,7 @@ impl Symmetry {
     }
 
     /// The elements of the identity of a site: with a spin it connects every two steps of a multiplet.
-    pub(super) fn identity(&self, states: &[Label]) -> Vec<(usize, usize)> {
+    pub(super) fn identity(&self, states: &[ChargeLabel]) -> Vec<(usize, usize)> {
         let n = self.names.len();
         let alike = |i: usize, j: usize| match self.spin() {
             Some(_) => states[i][n + 1] == states[j][n + 1],
@@ -200,19 +200,19 @@ impl Symmetry {
 /// A basis in sectors: labels in ascending order and the number of states of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
-    labels: Vec<Label>,
+    labels: Vec<ChargeLabel>,
     dims: Vec<usize>,
 }
 
 impl Space {
     /// From labels and numbers of states.
-    pub fn new(sectors: BTreeMap<Label, usize>) -> Space {
+    pub fn new(sectors: BTreeMap<ChargeLabel, usize>) -> Space {
         let (labels, dims) = sectors.into_iter().filter(|s| s.1 > 0).unzip();
         Space { labels, dims }
     }
 
     /// A basis of one state.
-    pub fn single(label: Label) -> Space {
+    pub fn single(label: ChargeLabel) -> Space {
         Space { labels: vec![label], dims: vec![1] }
     }
 
@@ -220,7 +220,7 @@ impl Space {
         self.labels.len()
     }
 
-    pub fn label(&self, sector: usize) -> &Label {
+    pub fn label(&self, sector: usize) -> &ChargeLabel {
         &self.labels[sector]
     }
 
@@ -245,7 +245,7 @@ impl Space {
     }
 
     /// Labels and numbers of states.
-    pub fn iter(&self) -> impl Iterator<Item = (&Label, usize)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&ChargeLabel, usize)> {
         self.labels.iter().zip(self.dims.iter().copied())
     }
 }
@@ -274,8 +274,8 @@ pub struct Fusion {
 
 impl Fusion {
     /// The product; its labels are what those of both couple to.
-    pub fn new(symmetry: &Symmetry, inner: &Space, states: &[Label]) -> Fusion {
-        let mut sums: BTreeMap<Label, Vec<FusedSector>> = BTreeMap::new();
+    pub fn new(symmetry: &ConservedNumbers, inner: &Space, states: &[ChargeLabel]) -> Fusion {
+        let mut sums: BTreeMap<ChargeLabel, Vec<FusedSector>> = BTreeMap::new();
         for (sector, (label, dim)) in inner.iter().enumerate() {
             for (state, own) in states.iter().enumerate() {
                 let Some(sum) = symmetry.coupled(label, own) else { continue };

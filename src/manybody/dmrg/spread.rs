@@ -8,27 +8,27 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::dense::append;
-use crate::backend::matrix::held::Held;
+use crate::backend::matrix::held::HeldMatrix;
 use crate::backend::matrix::records::Element;
 use crate::backend::{Backend, DenseMut, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::{self, Alike, Shares};
+use crate::ranks::{self, Alike, PieceShares};
 
 /// Matrices, each of which may be held by others, too.
-pub(super) type All<T> = Vec<Arc<Held<T>>>;
+pub(super) type All<T> = Vec<Arc<HeldMatrix<T>>>;
 
 /// Matrices that are all here, or shared out to the ranks.
 pub(super) enum Spread<T> {
     /// All of them are here.
     Here(Arc<All<T>>),
     /// Each rank keeps its own.
-    Parts(Parts<T>),
+    Parts(OwnMatrices<T>),
 }
 
 /// Matrices of which this rank keeps its own.
-pub(super) struct Parts<T> {
-    shares: Shares,
+pub(super) struct OwnMatrices<T> {
+    shares: PieceShares,
     shapes: Vec<(usize, usize)>,
     /// This rank's, in their order.
     own: All<T>,
@@ -38,8 +38,8 @@ pub(super) struct Parts<T> {
 
 impl<T: Element> Spread<T> {
     /// Matrices of which this rank has computed its own.
-    pub(super) fn parts(shares: Shares, shapes: Vec<(usize, usize)>, own: All<T>) -> Spread<T> {
-        Spread::Parts(Parts { shares, shapes, own, all: Mutex::new(Weak::new()) })
+    pub(super) fn parts(shares: PieceShares, shapes: Vec<(usize, usize)>, own: All<T>) -> Spread<T> {
+        Spread::Parts(OwnMatrices { shares, shapes, own, all: Mutex::new(Weak::new()) })
     }
 
     /// Matrices that all ranks have, of which each keeps its own from now on.
@@ -93,7 +93,7 @@ impl<T: Element> Spread<T> {
 /// Matrices of which each rank has computed its own, on all ranks, which call this together.
 pub(super) fn joined<T: Element>(
     device: &dyn Backend,
-    shares: &Shares,
+    shares: &PieceShares,
     own: Result<Vec<Mat<T>>>,
     shapes: &[(usize, usize)],
 ) -> Result<Vec<Mat<T>>> {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::mpo::{Bond, Mpo, MpoEntry};
-use super::space::Label;
-use super::strings::Element;
+use super::mpo::{Mpo, MpoBond, MpoEntry};
+use super::space::ChargeLabel;
+use super::strings::OperatorElement;
 use crate::manybody::wigner::{couplings, recoupling, six, triangle};
 use crate::number::C64;
 
 /// A pair of operators carried, and the rank that they couple to; twice its value, 0 without a total spin.
 type Symbol = (usize, usize, i32);
 /// Elements by left and right symbol and rank.
-type Entries = BTreeMap<(usize, usize, i32), BTreeMap<(usize, usize), C64>>;
+type SquaredEntries = BTreeMap<(usize, usize, i32), BTreeMap<(usize, usize), C64>>;
 
 impl Mpo {
     /// The automaton of the square.
@@ -24,25 +24,25 @@ impl Mpo {
         square
     }
 
-    fn rank(&self, charge: &Label) -> i32 {
+    fn rank(&self, charge: &ChargeLabel) -> i32 {
         self.symmetry().spin().map_or(0, |c| charge[c])
     }
 
-    fn pairs(&self, bond: &Bond) -> Vec<Symbol> {
+    fn pairs(&self, bond: &MpoBond) -> Vec<Symbol> {
         let w = bond.charges.len();
         let ranks = |a: usize, b: usize| couplings(self.rank(&bond.charges[a]), self.rank(&bond.charges[b]));
         let all = (0..w).flat_map(|a| (0..w).map(move |b| (a, b)));
         all.flat_map(|(a, b)| ranks(a, b).map(move |k| (a, b, k))).collect()
     }
 
-    fn square_of_bond(&self, bond: &Bond, symbols: &[Symbol]) -> Bond {
+    fn square_of_bond(&self, bond: &MpoBond, symbols: &[Symbol]) -> MpoBond {
         let charge = |&(a, b, k): &Symbol| {
             let mut sum = self.symmetry().add(&bond.charges[a], &bond.charges[b]);
             self.symmetry().spin().into_iter().for_each(|c| sum[c] = k);
             sum
         };
         let both = |one: Option<usize>| symbols.iter().position(|s| Some(s.0) == one && Some(s.1) == one);
-        Bond {
+        MpoBond {
             charges: symbols.iter().map(charge).collect(),
             start: both(bond.start),
             done: both(bond.done),
@@ -62,7 +62,7 @@ impl Mpo {
         let (before, behind) = (number(before), number(behind));
         let rank_of = |bond: usize, symbol: usize| self.rank(&self.bond(bond).charges[symbol]);
         let spinning = self.symmetry().spin().is_some();
-        let mut all = Entries::new();
+        let mut all = SquaredEntries::new();
         for a in self.tensor(site) {
             for b in self.tensor(site) {
                 let [first, second] =
@@ -83,7 +83,7 @@ impl Mpo {
             }
         }
         let entry = |((left, right, rank), elements): (_, BTreeMap<(usize, usize), C64>)| {
-            let elements: Vec<Element> =
+            let elements: Vec<OperatorElement> =
                 elements.into_iter().filter(|e| e.1 != C64::ZERO).map(|((i, j), z)| (i, j, z)).collect();
             MpoEntry { left, right, rank, elements }
         };
@@ -91,7 +91,7 @@ impl Mpo {
     }
 
     /// The product of two local operators, or the part of some rank of the product of two tensors (Edmonds 7.1.1).
-    fn product(&self, site: usize, a: &MpoEntry, b: &MpoEntry, rank: i32) -> Vec<Element> {
+    fn product(&self, site: usize, a: &MpoEntry, b: &MpoEntry, rank: i32) -> Vec<OperatorElement> {
         let mut sums: BTreeMap<(usize, usize), C64> = BTreeMap::new();
         let Some(c) = self.symmetry().spin() else {
             for &(i, k, x) in &a.elements {

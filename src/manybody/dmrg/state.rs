@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use faer::{Mat, MatRef};
 
-use super::block::Block;
+use super::block::ChainBlock;
 use super::conserved::conserved;
 use super::dense::{square, thin_svd};
 use super::mpo::Mpo;
-use super::space::{Fusion, Label, Space, Symmetry};
+use super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
 use super::superblock::Superblock;
-use super::tensor::{Tensor, push_right};
+use super::tensor::{MpsTensor, push_right};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
 
 /// A matrix product state: a norm times `A_1 A_2 ... A_N`, every `A` an isometry from the left.
 #[derive(Debug, Clone)]
-pub struct State<T> {
+pub struct MatrixProductState<T> {
     pub(super) sites: Sites,
-    pub(super) symmetry: Symmetry,
-    pub(super) target: Label,
+    pub(super) symmetry: ConservedNumbers,
+    pub(super) target: ChargeLabel,
     /// The bases at the bonds, labelled by the charges to the left; one more than sites.
     pub(super) spaces: Vec<Space>,
-    pub(super) tensors: Vec<Tensor<T>>,
+    pub(super) tensors: Vec<MpsTensor<T>>,
     /// The factor of the product of the matrices; 0 for the zero state, whose bonds have no basis.
     pub(super) norm: f64,
     /// Identifies the state where something is remembered about it.
@@ -38,12 +38,12 @@ fn next_number() -> u64 {
     COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The state with one local state a site.
     ///
     /// # Errors
     /// When there is not one a site, or the state lies outside the sector.
-    pub fn product(sites: &Sites, states: &[usize], sector: &Sector) -> Result<State<T>> {
+    pub fn product(sites: &Sites, states: &[usize], sector: &Sector) -> Result<MatrixProductState<T>> {
         let (symmetry, target) = conserved(sites, sector)?;
         if symmetry.spin().is_some() {
             return Err(Error::input("a product state in a sector of total spin")
@@ -54,7 +54,7 @@ impl<T: Element> State<T> {
         let mut tensors = Vec::new();
         for (i, &state) in states.iter().enumerate() {
             let labels = symmetry.states(sites, i);
-            let tensor = Tensor::product(&symmetry, &before, &labels, state)?;
+            let tensor = MpsTensor::product(&symmetry, &before, &labels, state)?;
             before = tensor.behind.clone();
             tensors.push(tensor);
         }
@@ -62,14 +62,14 @@ impl<T: Element> State<T> {
             return Err(Error::input("the product state lies outside the sector")
                 .hint("its conserved numbers have to sum up to those of the option `sector`"));
         }
-        State::from_tensors(sites.clone(), symmetry, target, tensors)
+        MatrixProductState::from_tensors(sites.clone(), symmetry, target, tensors)
     }
 
     /// The state of a superblock's vector, by way of the blocks that its blocks were made from.
     ///
     /// # Errors
     /// When the blocks do not know how they were made, as in an infinite chain.
-    pub fn from_superblock(both: &Superblock<T>, x: &[T]) -> Result<State<T>> {
+    pub fn from_superblock(both: &Superblock<T>, x: &[T]) -> Result<MatrixProductState<T>> {
         let mpo = both.left().mpo().clone();
         if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
             return Err(lost());
@@ -84,24 +84,25 @@ impl<T: Element> State<T> {
         }
         let target = symmetry.add(&target, &symmetry.end(mpo.target()));
         let n = mpo.sites().count();
-        let mut tensors: Vec<Option<Tensor<T>>> = vec![None; n];
-        let inside = |block: &Arc<Block<T>>| block.fusion().map_or(block.clone(), |f| f.0.clone());
+        let mut tensors: Vec<Option<MpsTensor<T>>> = vec![None; n];
+        let inside = |block: &Arc<ChainBlock<T>>| block.fusion().map_or(block.clone(), |f| f.0.clone());
         left_tensors(inside(both.left()), &mpo, &mut tensors)?;
         right_tensors(inside(both.right()), &mpo, &target, &mut tensors)?;
         middle_tensors(both, x, &target, &mut tensors)?;
-        let tensors: Option<Vec<Tensor<T>>> = tensors.into_iter().collect();
-        State::from_tensors(mpo.sites().clone(), symmetry, target, tensors.ok_or_else(lost)?)
+        let tensors: Option<Vec<MpsTensor<T>>> = tensors.into_iter().collect();
+        MatrixProductState::from_tensors(mpo.sites().clone(), symmetry, target, tensors.ok_or_else(lost)?)
     }
 
     /// From its matrices, in any gauge.
     pub(super) fn from_tensors(
         sites: Sites,
-        symmetry: Symmetry,
-        target: Label,
-        tensors: Vec<Tensor<T>>,
-    ) -> Result<State<T>> {
+        symmetry: ConservedNumbers,
+        target: ChargeLabel,
+        tensors: Vec<MpsTensor<T>>,
+    ) -> Result<MatrixProductState<T>> {
         let number = next_number();
-        let mut state = State { sites, symmetry, target, spaces: Vec::new(), tensors, norm: 1.0, number };
+        let mut state =
+            MatrixProductState { sites, symmetry, target, spaces: Vec::new(), tensors, norm: 1.0, number };
         state.canonical()?;
         Ok(state)
     }
@@ -109,28 +110,28 @@ impl<T: Element> State<T> {
     /// From isometries and the norm.
     pub(super) fn made(
         sites: &Sites,
-        symmetry: &Symmetry,
-        target: &Label,
+        symmetry: &ConservedNumbers,
+        target: &ChargeLabel,
         spaces: Vec<Space>,
-        tensors: Vec<Tensor<T>>,
+        tensors: Vec<MpsTensor<T>>,
         norm: f64,
-    ) -> State<T> {
+    ) -> MatrixProductState<T> {
         let (sites, symmetry, target) = (sites.clone(), symmetry.clone(), target.clone());
-        State { sites, symmetry, target, spaces, tensors, norm, number: next_number() }
+        MatrixProductState { sites, symmetry, target, spaces, tensors, norm, number: next_number() }
     }
 
     /// The zero state: norm 0, and no basis at any bond.
-    pub fn zero(sites: &Sites, symmetry: &Symmetry, target: &Label) -> State<T> {
+    pub fn zero(sites: &Sites, symmetry: &ConservedNumbers, target: &ChargeLabel) -> MatrixProductState<T> {
         let none = Space::new(BTreeMap::new());
         let mut spaces = vec![none; sites.count() + 1];
         spaces[0] = Space::single(symmetry.zero());
         let empty = |i: usize| {
             let (before, behind) = (spaces[i].clone(), spaces[i + 1].clone());
             let fusion = Fusion::new(symmetry, &before, &symmetry.states(sites, i));
-            Tensor { before, behind, fusion, rows: Vec::new(), matrices: Vec::new() }
+            MpsTensor { before, behind, fusion, rows: Vec::new(), matrices: Vec::new() }
         };
         let tensors = (0..sites.count()).map(empty).collect();
-        State::made(sites, symmetry, target, spaces, tensors, 0.0)
+        MatrixProductState::made(sites, symmetry, target, spaces, tensors, 0.0)
     }
 
     pub fn norm(&self) -> f64 {
@@ -138,14 +139,14 @@ impl<T: Element> State<T> {
     }
 
     /// The same state with another norm; the zero state stays.
-    pub fn with_norm(&self, norm: f64) -> State<T> {
+    pub fn with_norm(&self, norm: f64) -> MatrixProductState<T> {
         let norm = if self.norm == 0.0 { 0.0 } else { norm };
-        State { norm, ..self.clone() }
+        MatrixProductState { norm, ..self.clone() }
     }
 
     /// The same state under a new number, before it is changed.
-    pub(super) fn renumbered(self) -> State<T> {
-        State { number: next_number(), ..self }
+    pub(super) fn renumbered(self) -> MatrixProductState<T> {
+        MatrixProductState { number: next_number(), ..self }
     }
 
     /// Makes every matrix an isometry from the left, and the norm one.
@@ -158,7 +159,7 @@ impl<T: Element> State<T> {
         for i in 0..self.tensors.len() {
             let states = self.symmetry.states(&self.sites, i);
             let mut next = BTreeMap::new();
-            let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
+            let mut parts: BTreeMap<ChargeLabel, (Mat<T>, Mat<T>)> = BTreeMap::new();
             for (label, pushed) in push_right(&self.symmetry, &states, &self.tensors[i], &carried, &carry) {
                 let qr = pushed.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
@@ -173,7 +174,7 @@ impl<T: Element> State<T> {
             let behind = Space::new(next);
             let (mut matrices, rest): (Vec<Mat<T>>, Vec<Mat<T>>) = parts.into_values().unzip();
             let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
-            let tensor = Tensor::new(&self.symmetry, &carried, &states, &behind, fill)?;
+            let tensor = MpsTensor::new(&self.symmetry, &carried, &states, &behind, fill)?;
             self.spaces.push(behind.clone());
             (self.tensors[i], carried, carry) = (tensor, behind, rest);
         }
@@ -212,8 +213,9 @@ impl<T: Element> State<T> {
 
     /// Bytes of the matrices.
     pub fn bytes(&self) -> usize {
-        let of =
-            |t: &Tensor<T>| t.matrices.iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum::<usize>();
+        let of = |t: &MpsTensor<T>| {
+            t.matrices.iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum::<usize>()
+        };
         self.tensors.iter().map(of).sum()
     }
 }
@@ -233,7 +235,7 @@ fn ranked<T: Element>(m: MatRef<'_, T>) -> Result<Option<(Mat<T>, Mat<T>)>> {
 }
 
 fn zeros<T: Element>(rows: &Fusion, behind: &Space) -> Vec<Mat<T>> {
-    let height = |q: &Label| rows.space().find(q).map_or(0, |s| rows.space().dim(s));
+    let height = |q: &ChargeLabel| rows.space().find(q).map_or(0, |s| rows.space().dim(s));
     behind.iter().map(|(q, dim)| Mat::zeros(height(q), dim)).collect()
 }
 
@@ -244,8 +246,8 @@ fn lost() -> Error {
 }
 
 /// The labels of a right block seen from the left, in ascending order, and where each sector went.
-fn seen_from_left(symmetry: &Symmetry, target: &Label, space: &Space) -> (Space, Vec<usize>) {
-    let labels: Vec<Label> = space.iter().map(|(q, _)| symmetry.opposite(target, q)).collect();
+fn seen_from_left(symmetry: &ConservedNumbers, target: &ChargeLabel, space: &Space) -> (Space, Vec<usize>) {
+    let labels: Vec<ChargeLabel> = space.iter().map(|(q, _)| symmetry.opposite(target, q)).collect();
     let sorted = labels.iter().cloned().zip(space.dims().iter().copied()).collect::<BTreeMap<_, _>>();
     let turned = Space::new(sorted);
     let place = labels.iter().map(|q| turned.find(q).unwrap_or(0)).collect();
@@ -254,9 +256,9 @@ fn seen_from_left(symmetry: &Symmetry, target: &Label, space: &Space) -> (Space,
 
 /// The matrices of the sites that a left block has, from the bases that it was cut to.
 fn left_tensors<T: Element>(
-    mut left: Arc<Block<T>>,
+    mut left: Arc<ChainBlock<T>>,
     mpo: &Mpo,
-    tensors: &mut [Option<Tensor<T>>],
+    tensors: &mut [Option<MpsTensor<T>>],
 ) -> Result<()> {
     while left.sites() > 0 {
         let (grown, basis) = left.origin().ok_or_else(lost)?.clone();
@@ -265,7 +267,7 @@ fn left_tensors<T: Element>(
         let matrices: Vec<MatRef<'_, T>> = vectors.iter().map(|v| v.here()).collect::<Result<_>>()?;
         let fill = |sector: usize| matrices[sector].to_owned();
         let (states, behind) = (mpo.states(site), basis.new_space());
-        tensors[site] = Some(Tensor::new(mpo.symmetry(), inner.space(), states, behind, fill)?);
+        tensors[site] = Some(MpsTensor::new(mpo.symmetry(), inner.space(), states, behind, fill)?);
         left = inner.clone();
     }
     Ok(())
@@ -273,10 +275,10 @@ fn left_tensors<T: Element>(
 
 /// The tensors of a right block.
 fn right_tensors<T: Element>(
-    mut right: Arc<Block<T>>,
+    mut right: Arc<ChainBlock<T>>,
     mpo: &Mpo,
-    target: &Label,
-    tensors: &mut [Option<Tensor<T>>],
+    target: &ChargeLabel,
+    tensors: &mut [Option<MpsTensor<T>>],
 ) -> Result<()> {
     let symmetry = mpo.symmetry();
     while right.sites() > 0 {
@@ -294,7 +296,7 @@ fn right_tensors<T: Element>(
             }
         }
         let fill = |sector: usize| matrices[sector].clone();
-        tensors[site] = Some(Tensor::new(symmetry, &before, mpo.states(site), &behind, fill)?);
+        tensors[site] = Some(MpsTensor::new(symmetry, &before, mpo.states(site), &behind, fill)?);
         right = inner.clone();
     }
     Ok(())
@@ -304,8 +306,8 @@ fn right_tensors<T: Element>(
 fn middle_tensors<T: Element>(
     both: &Superblock<T>,
     x: &[T],
-    target: &Label,
-    tensors: &mut [Option<Tensor<T>>],
+    target: &ChargeLabel,
+    tensors: &mut [Option<MpsTensor<T>>],
 ) -> Result<()> {
     let mpo = both.left().mpo();
     let symmetry = mpo.symmetry();
@@ -332,7 +334,7 @@ fn middle_tensors<T: Element>(
             isometries[at(pair.left)] = u.take().unwrap_or_else(|| Mat::zeros(0, 0));
         }
         let fill = |sector: usize| isometries[sector].clone();
-        tensors[site] = Some(Tensor::new(symmetry, inner.space(), mpo.states(site), &middle, fill)?);
+        tensors[site] = Some(MpsTensor::new(symmetry, inner.space(), mpo.states(site), &middle, fill)?);
     }
     if let Some((inner, fusion, site)) = both.right().fusion() {
         let (behind, place) = seen_from_left(symmetry, target, inner.space());
@@ -346,7 +348,7 @@ fn middle_tensors<T: Element>(
             }
         }
         let fill = |sector: usize| matrices[sector].clone();
-        tensors[site] = Some(Tensor::new(symmetry, &middle, mpo.states(site), &behind, fill)?);
+        tensors[site] = Some(MpsTensor::new(symmetry, &middle, mpo.states(site), &behind, fill)?);
     }
     Ok(())
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use faer::Mat;
 use serde_json::{Value, json};
 
-use super::space::{Label, Space, Symmetry};
-use super::state::State;
-use super::tensor::Tensor;
+use super::space::{ChargeLabel, ConservedNumbers, Space};
+use super::state::MatrixProductState;
+use super::tensor::MpsTensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Site, Sites};
@@ -124,7 +124,7 @@ fn list(v: &Value, what: &str) -> Result<Vec<Value>> {
     v.as_array().cloned().ok_or_else(|| broken(what))
 }
 
-fn label(v: &Value) -> Result<Label> {
+fn label(v: &Value) -> Result<ChargeLabel> {
     let whole = |v: &Value| -> Result<i32> {
         v.as_i64().and_then(|q| i32::try_from(q).ok()).ok_or_else(|| broken("a charge that is no number"))
     };
@@ -134,8 +134,8 @@ fn label(v: &Value) -> Result<Label> {
 /// What a header says of the sites, their conserved numbers, those of the state, and the bases of its bonds.
 pub(super) struct Described {
     pub sites: Sites,
-    pub symmetry: Symmetry,
-    pub target: Label,
+    pub symmetry: ConservedNumbers,
+    pub target: ChargeLabel,
     pub spaces: Vec<Space>,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn described(header: &Value) -> Result<Described> {
     }
     let names = list(&header["names"], "no names")?;
     let names = names.iter().map(|n| n.as_str().unwrap_or_default().to_string());
-    let symmetry = Symmetry::from_parts(names.collect(), label(&header["moduli"])?);
+    let symmetry = ConservedNumbers::from_parts(names.collect(), label(&header["moduli"])?);
     let mut spaces = Vec::new();
     for space in list(&header["spaces"], "no bases")? {
         let mut sectors = BTreeMap::new();
@@ -248,12 +248,12 @@ pub fn unsealed(file: &[u8]) -> Result<&[u8]> {
 }
 
 /// A saved state, real or complex, and what was saved with it.
-pub enum Saved {
-    Real(State<f64>),
-    Complex(State<C64>),
+pub enum SavedState {
+    Real(MatrixProductState<f64>),
+    Complex(MatrixProductState<C64>),
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The state as bytes for [`sealed`], with `about` in the header.
     ///
     /// # Errors
@@ -277,30 +277,30 @@ impl<T: Element> State<T> {
     }
 }
 
-impl Saved {
+impl SavedState {
     /// From bytes of [`unsealed`]; also what was saved with the state, and the bytes behind it.
     ///
     /// # Errors
     /// When they are no saved state, or not all of one.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Saved, Value, &[u8])> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<(SavedState, Value, &[u8])> {
         let (header, numbers) = header_of(bytes)?;
         let about = header["about"].clone();
         let mut words = numbers.chunks_exact(8);
         let saved = if header["complex"].as_bool().unwrap_or(false) {
-            Saved::Complex(read(&header, &mut words)?)
+            SavedState::Complex(read(&header, &mut words)?)
         } else {
-            Saved::Real(read(&header, &mut words)?)
+            SavedState::Real(read(&header, &mut words)?)
         };
         let read = numbers.len() / 8 - words.len();
         Ok((saved, about, &numbers[8 * read..]))
     }
 }
 
-fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State<T>> {
+fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<MatrixProductState<T>> {
     let Described { sites, symmetry, target, spaces } = described(header)?;
     let norm = header["norm"].as_f64().unwrap_or(1.0);
     if norm == 0.0 {
-        return Ok(State::zero(&sites, &symmetry, &target));
+        return Ok(MatrixProductState::zero(&sites, &symmetry, &target));
     }
     if spaces.len() != sites.count() + 1 {
         return Err(broken("not one basis a bond"));
@@ -310,24 +310,24 @@ fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State
         let states = symmetry.states(&sites, i);
         tensors.push(read_tensor(&symmetry, &spaces[i], &states, &spaces[i + 1], words)?);
     }
-    Ok(State::from_tensors(sites, symmetry, target, tensors)?.with_norm(norm))
+    Ok(MatrixProductState::from_tensors(sites, symmetry, target, tensors)?.with_norm(norm))
 }
 
 /// A site's matrices of the numbers that follow.
 pub(super) fn read_tensor<T: Element>(
-    symmetry: &Symmetry,
+    symmetry: &ConservedNumbers,
     before: &Space,
-    states: &[Label],
+    states: &[ChargeLabel],
     behind: &Space,
     words: &mut ChunksExact<u8>,
-) -> Result<Tensor<T>> {
+) -> Result<MpsTensor<T>> {
     let fusion = super::space::Fusion::new(symmetry, before, states);
     let mut matrices = Vec::new();
     for (q, columns) in behind.iter() {
         let row = fusion.space().find(q).ok_or_else(|| broken("bases that do not follow one another"))?;
         matrices.push(read_matrix(words, fusion.space().dim(row), columns)?);
     }
-    Tensor::new(symmetry, before, states, behind, |sector| matrices[sector].clone())
+    MpsTensor::new(symmetry, before, states, behind, |sector| matrices[sector].clone())
 }
 
 #[cfg(test)]

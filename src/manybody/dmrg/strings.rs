@@ -3,22 +3,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::space::{Label, Symmetry};
+use super::space::{ChargeLabel, ConservedNumbers};
 use crate::error::{Error, Result};
 use crate::manybody::opsum::{ROUNDING, changes};
-use crate::manybody::{OpSum, Product, Sites};
+use crate::manybody::{OpSum, SiteProduct, Sites};
 use crate::number::C64;
 
 /// The most strings, or components, that one term may split into.
 pub(super) const MAX_PARTS: usize = 1 << 16;
 
 /// A non-zero element of a local operator: row, column, value.
-pub type Element = (usize, usize, C64);
+pub type OperatorElement = (usize, usize, C64);
 
 /// Local operators by number, each scaled so that its first large element is one. Number 0 is the identity.
 #[derive(Debug, Clone, Default)]
 pub struct Alphabet {
-    operators: Vec<(usize, Vec<Element>)>,
+    operators: Vec<(usize, Vec<OperatorElement>)>,
     known: HashMap<(usize, Vec<(usize, usize, i64, i64)>), usize>,
     /// Irreducible tensors have no scale, and numbers of their own; see `coupled.rs`.
     tensors: HashMap<Coupled, usize>,
@@ -40,10 +40,10 @@ pub struct Coupled {
 
 impl Alphabet {
     /// The number of a local operator on a site of `dim` states and the factor in front; none for zero.
-    pub fn number(&mut self, dim: usize, elements: &[Element]) -> Option<(usize, C64)> {
+    pub fn number(&mut self, dim: usize, elements: &[OperatorElement]) -> Option<(usize, C64)> {
         let largest = elements.iter().map(|e| e.2.norm()).fold(0.0, f64::max);
         let scale = elements.iter().find(|e| largest > 0.0 && e.2.norm() > 0.999 * largest)?.2;
-        let scaled: Vec<Element> = elements
+        let scaled: Vec<OperatorElement> = elements
             .iter()
             .filter(|e| e.2.norm() > ROUNDING * largest)
             .map(|&(i, j, z)| (i, j, z / scale))
@@ -62,7 +62,12 @@ impl Alphabet {
     }
 
     /// The number of a tensor on a site of `dim` states with these elements.
-    pub fn tensor(&mut self, tensor: Coupled, dim: usize, elements: impl FnOnce() -> Vec<Element>) -> usize {
+    pub fn tensor(
+        &mut self,
+        tensor: Coupled,
+        dim: usize,
+        elements: impl FnOnce() -> Vec<OperatorElement>,
+    ) -> usize {
         *self.tensors.entry(tensor).or_insert_with(|| {
             self.operators.push((dim, elements()));
             self.coupled.insert(self.operators.len(), tensor);
@@ -77,7 +82,13 @@ impl Alphabet {
 
     /// By how much the sites up to one change the numbers where those before change them by `before` and an operator
     /// acts on its states; of a total spin it is the rank.
-    pub fn change(&self, symmetry: &Symmetry, before: &Label, number: usize, states: &[Label]) -> Label {
+    pub fn change(
+        &self,
+        symmetry: &ConservedNumbers,
+        before: &ChargeLabel,
+        number: usize,
+        states: &[ChargeLabel],
+    ) -> ChargeLabel {
         let elements = self.elements(number, states.len());
         let own = elements.first().map(|e| symmetry.subtract(&states[e.0], &states[e.1]));
         let mut change = symmetry.add(before, &own.unwrap_or_else(|| symmetry.zero()));
@@ -88,7 +99,7 @@ impl Alphabet {
     }
 
     /// The elements of an operator on a site of `dim` states.
-    pub fn elements(&self, number: usize, dim: usize) -> Vec<Element> {
+    pub fn elements(&self, number: usize, dim: usize) -> Vec<OperatorElement> {
         match number {
             0 => (0..dim).map(|s| (s, s, C64::ONE)).collect(),
             n => self.operators[n - 1].1.clone(),
@@ -113,25 +124,25 @@ impl Alphabet {
             return (0, C64::ONE);
         }
         let (dim, elements) = self.operators[number - 1].clone();
-        let mut turned: Vec<Element> = elements.iter().map(|&(i, j, z)| (j, i, z.conj())).collect();
+        let mut turned: Vec<OperatorElement> = elements.iter().map(|&(i, j, z)| (j, i, z.conj())).collect();
         turned.sort_by_key(|e| (e.0, e.1));
         self.number(dim, &turned).unwrap_or((0, C64::ZERO))
     }
 }
 
 /// Site and number of each operator, by ascending sites; sites that are not listed have the identity.
-pub type Word = Vec<(usize, usize)>;
+pub type OperatorWord = Vec<(usize, usize)>;
 
 /// A sum of strings.
 #[derive(Debug, Clone)]
 pub struct Strings {
     pub alphabet: Alphabet,
-    pub words: BTreeMap<Word, C64>,
+    pub words: BTreeMap<OperatorWord, C64>,
 }
 
 impl Alphabet {
     /// The strings of a sum that conserves the numbers, their operators numbered on from these.
-    fn strings(self, sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+    fn strings(self, sum: &OpSum, sites: &Sites, symmetry: &ConservedNumbers) -> Result<Strings> {
         let found = Strings::with_changes(sum, sites, symmetry, self)?;
         for (charge, at) in &found.1 {
             if let Some(k) = charge.iter().position(|q| *q != 0) {
@@ -144,11 +155,11 @@ impl Alphabet {
 }
 
 /// The part of a local operator that changes the numbers by one amount.
-type Shift = (Label, Vec<Element>);
+type ChargeShift = (ChargeLabel, Vec<OperatorElement>);
 
-fn pieces(symmetry: &Symmetry, states: &[Label], matrix: &[C64]) -> Vec<Shift> {
+fn pieces(symmetry: &ConservedNumbers, states: &[ChargeLabel], matrix: &[C64]) -> Vec<ChargeShift> {
     let dim = states.len();
-    let mut parts: BTreeMap<Label, Vec<Element>> = BTreeMap::new();
+    let mut parts: BTreeMap<ChargeLabel, Vec<OperatorElement>> = BTreeMap::new();
     for (k, &z) in matrix.iter().enumerate().filter(|(_, z)| **z != C64::ZERO) {
         let (i, j) = (k / dim, k % dim);
         parts.entry(symmetry.subtract(&states[i], &states[j])).or_default().push((i, j, z));
@@ -161,7 +172,7 @@ impl Strings {
     ///
     /// # Errors
     /// For operators and sites that do not exist, and terms that change a conserved number.
-    pub fn new(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+    pub fn new(sum: &OpSum, sites: &Sites, symmetry: &ConservedNumbers) -> Result<Strings> {
         Alphabet::default().strings(sum, sites, symmetry)
     }
 
@@ -169,7 +180,7 @@ impl Strings {
     ///
     /// # Errors
     /// As [`Strings::new`].
-    pub fn more(&self, sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+    pub fn more(&self, sum: &OpSum, sites: &Sites, symmetry: &ConservedNumbers) -> Result<Strings> {
         self.alphabet.clone().strings(sum, sites, symmetry)
     }
 
@@ -177,7 +188,11 @@ impl Strings {
     ///
     /// # Errors
     /// As [`Strings::new`], and for terms that change the numbers by different amounts.
-    pub fn changing(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<(Strings, Label)> {
+    pub fn changing(
+        sum: &OpSum,
+        sites: &Sites,
+        symmetry: &ConservedNumbers,
+    ) -> Result<(Strings, ChargeLabel)> {
         let (strings, found) = Strings::with_changes(sum, sites, symmetry, Alphabet::default())?;
         let mut all = found.into_iter();
         let Some((first, at)) = all.next() else { return Ok((strings, symmetry.zero())) };
@@ -204,7 +219,7 @@ impl Strings {
     /// # Errors
     /// As [`Strings::new`], but for terms that change numbers.
     pub fn conserved(sum: &OpSum, sites: &Sites) -> Result<Vec<String>> {
-        let symmetry = Symmetry::new(sites, sites.charges().iter().cloned());
+        let symmetry = ConservedNumbers::new(sites, sites.charges().iter().cloned());
         let (_, changes) = Strings::with_changes(sum, sites, &symmetry, Alphabet::default())?;
         let kept = |k: &usize| changes.iter().all(|(label, _)| label[*k] == 0);
         Ok((0..symmetry.names().len()).filter(kept).map(|k| symmetry.names()[k].clone()).collect())
@@ -214,16 +229,16 @@ impl Strings {
     fn with_changes(
         sum: &OpSum,
         sites: &Sites,
-        symmetry: &Symmetry,
+        symmetry: &ConservedNumbers,
         mut alphabet: Alphabet,
-    ) -> Result<(Strings, Vec<(Label, usize)>)> {
-        let states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
+    ) -> Result<(Strings, Vec<(ChargeLabel, usize)>)> {
+        let states: Vec<Vec<ChargeLabel>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
         // With the sizes of what was added, to tell rounding from a remainder, and a term to name.
-        let mut words: BTreeMap<Word, (C64, f64, usize)> = BTreeMap::new();
-        let mut charges: BTreeMap<Word, Label> = BTreeMap::new();
+        let mut words: BTreeMap<OperatorWord, (C64, f64, usize)> = BTreeMap::new();
+        let mut charges: BTreeMap<OperatorWord, ChargeLabel> = BTreeMap::new();
         for (at, term) in sum.terms_on(sites.count()).iter().enumerate() {
-            let product = Product::new(term, sites)?;
-            let mut local: Vec<(usize, Vec<Shift>)> = Vec::new();
+            let product = SiteProduct::new(term, sites)?;
+            let mut local: Vec<(usize, Vec<ChargeShift>)> = Vec::new();
             for (site, matrix) in &product.factors {
                 local.push((*site, pieces(symmetry, &states[*site], matrix)));
             }
@@ -232,7 +247,7 @@ impl Strings {
                 local.push((site, pieces(symmetry, &states[site], sign)));
             }
             local.sort_by_key(|l| l.0);
-            let mut partial = vec![(Word::new(), product.coefficient, symmetry.zero())];
+            let mut partial = vec![(OperatorWord::new(), product.coefficient, symmetry.zero())];
             for (site, pieces) in &local {
                 let mut next = Vec::new();
                 for (label, elements) in pieces {
@@ -263,7 +278,7 @@ impl Strings {
             }
         }
         words.retain(|_, (z, size, _)| z.norm() > ROUNDING * *size);
-        let mut changes: Vec<(Label, usize)> = Vec::new();
+        let mut changes: Vec<(ChargeLabel, usize)> = Vec::new();
         for (word, (_, _, at)) in &words {
             let charge = charges.get(word).cloned().unwrap_or_else(|| symmetry.zero());
             if !changes.iter().any(|c| c.0 == charge) {
@@ -276,7 +291,7 @@ impl Strings {
 
     /// The sum of the sizes of all strings, a bound on the norm of the sum.
     pub fn size(&self) -> f64 {
-        let of = |word: &Word| word.iter().map(|w| self.alphabet.size(w.1)).product::<f64>();
+        let of = |word: &OperatorWord| word.iter().map(|w| self.alphabet.size(w.1)).product::<f64>();
         self.words.iter().map(|(word, z)| z.norm() * of(word)).sum()
     }
 
@@ -285,10 +300,10 @@ impl Strings {
     /// # Errors
     /// When a term has no conjugate.
     pub fn need_hermitian(&mut self, sites: &Sites) -> Result<()> {
-        let mut rest: BTreeMap<Word, C64> = BTreeMap::new();
+        let mut rest: BTreeMap<OperatorWord, C64> = BTreeMap::new();
         let largest = self.words.values().map(|z| z.norm()).fold(0.0, f64::max);
         for (word, &z) in &self.words {
-            let mut turned = Word::new();
+            let mut turned = OperatorWord::new();
             let mut conjugate = z.conj();
             for &(site, number) in word {
                 let (number, scale) = self.alphabet.adjoint(number);

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use faer::MatRef;
 use rayon::prelude::*;
 
-use super::block::Block;
-use super::operators::{Carried, Present};
+use super::block::ChainBlock;
+use super::operators::{CarriedOperator, Present};
 use super::pieces::{CoveredMatrix, diagonal, put_together, signature};
-use super::space::{Label, Side};
+use super::space::{ChainSide, ChargeLabel};
 use crate::backend::matrix::outer::OuterSums;
-use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
+use crate::backend::matrix::records::{
+    Element, Handling, OperatorPiece, ProductRecord, RecordList, SectorPanel,
+};
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -52,12 +54,12 @@ pub struct SectorPair {
 }
 
 /// The total charges of a superblock; none where a number is free.
-pub type Target = Vec<Option<i32>>;
+pub type TargetCharges = Vec<Option<i32>>;
 
 /// Two blocks as an operator.
 pub struct Superblock<T> {
-    left: Arc<Block<T>>,
-    right: Arc<Block<T>>,
+    left: Arc<ChainBlock<T>>,
+    right: Arc<ChainBlock<T>>,
     /// The operators of both, here as long as the superblock is.
     operators: [Present<T>; 2],
     pairs: Vec<SectorPair>,
@@ -69,8 +71,8 @@ pub struct Superblock<T> {
 
 /// The pieces of an operator between two sectors: identities, and dense ones.
 struct SectorPieces<T> {
-    identities: Vec<Factor<T>>,
-    dense: Vec<Factor<T>>,
+    identities: Vec<OperatorPiece<T>>,
+    dense: Vec<OperatorPiece<T>>,
 }
 
 type PiecesBySectors<T> = BTreeMap<(usize, usize), SectorPieces<T>>;
@@ -78,9 +80,9 @@ type PiecesBySectors<T> = BTreeMap<(usize, usize), SectorPieces<T>>;
 /// One operator of a block between two sectors, as products take it; its pieces where they are to become one matrix.
 fn half<T: Element>(
     (rows, columns): (usize, usize),
-    factors: Vec<Factor<T>>,
+    factors: Vec<OperatorPiece<T>>,
     strategy: Strategy,
-) -> std::result::Result<SectorPieces<T>, Vec<Factor<T>>> {
+) -> std::result::Result<SectorPieces<T>, Vec<OperatorPiece<T>>> {
     let area: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
     let dense = factors.iter().filter(|f| f.matrix.is_some()).count();
     let single = dense == 1 && factors.len() == 1;
@@ -94,7 +96,7 @@ fn half<T: Element>(
 /// All operators of both blocks across the bond between them.
 fn all_halves<T: Element>(
     device: &Device,
-    blocks: [(&Block<T>, &Present<T>); 2],
+    blocks: [(&ChainBlock<T>, &Present<T>); 2],
     symbols: usize,
     strategy: Strategy,
 ) -> Result<Vec<[PiecesBySectors<T>; 2]>> {
@@ -125,7 +127,7 @@ fn all_halves<T: Element>(
     for (symbol, side, at, number) in places {
         let (rows, columns) = wholes[number].shape;
         let (scale, matrix) = (T::from_c64(C64::ONE), Some(matrices[number].clone()));
-        let factor = Factor { row: 0, rows, column: 0, columns, scale, matrix };
+        let factor = OperatorPiece { row: 0, rows, column: 0, columns, scale, matrix };
         all[symbol][side].insert(at, SectorPieces { identities: Vec::new(), dense: vec![factor] });
     }
     Ok(all)
@@ -138,9 +140,9 @@ impl<T: Element> Superblock<T> {
     /// When the blocks do not fit together or no state has these charges.
     pub fn new(
         device: &Device,
-        left: &Arc<Block<T>>,
-        right: &Arc<Block<T>>,
-        target: &Target,
+        left: &Arc<ChainBlock<T>>,
+        right: &Arc<ChainBlock<T>>,
+        target: &TargetCharges,
         strategy: Strategy,
     ) -> Result<Superblock<T>> {
         Superblock::within(device, left, right, target, strategy, Handling::default())
@@ -152,13 +154,13 @@ impl<T: Element> Superblock<T> {
     /// As [`Superblock::new`].
     pub fn within(
         device: &Device,
-        left: &Arc<Block<T>>,
-        right: &Arc<Block<T>>,
-        target: &Target,
+        left: &Arc<ChainBlock<T>>,
+        right: &Arc<ChainBlock<T>>,
+        target: &TargetCharges,
         strategy: Strategy,
         handling: Handling,
     ) -> Result<Superblock<T>> {
-        if left.half() != Side::Left || right.half() != Side::Right {
+        if left.half() != ChainSide::Left || right.half() != ChainSide::Right {
             return Err(Error::input("a superblock is made of a left and a right block")
                 .hint("of a chain that is its own mirror image, a left block and its mirror image"));
         }
@@ -182,7 +184,7 @@ impl<T: Element> Superblock<T> {
                 if sum.iter().zip(target).enumerate().all(meant) {
                     number.insert((i, j), pairs.len());
                     pairs.push(SectorPair { left: i, right: j });
-                    panels.push(Panel { offset: dim, rows, columns });
+                    panels.push(SectorPanel { offset: dim, rows, columns });
                     dim += rows * columns;
                 }
             }
@@ -193,7 +195,7 @@ impl<T: Element> Superblock<T> {
             return Err(Error::input(format!("no state of the superblock has {}", text.join(", ")))
                 .hint("the blocks' states cannot be combined to these numbers"));
         }
-        let mut records: Vec<Vec<Record<T>>> = vec![Vec::new(); pairs.len()];
+        let mut records: Vec<Vec<ProductRecord<T>>> = vec![Vec::new(); pairs.len()];
         // Identities on both sides often meet in the same place, from several operators: their factors are added up.
         let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
         let operators = [left.operators()?, right.operators()?];
@@ -218,16 +220,20 @@ impl<T: Element> Superblock<T> {
                             *plain[target].entry(key).or_default() += x.scale * y.scale;
                         }
                         for y in &b.dense {
-                            out.push(Record::Single { source, left: x.clone(), right: y.clone() });
+                            out.push(ProductRecord::Single { source, left: x.clone(), right: y.clone() });
                         }
                     }
                     for x in &a.dense {
                         for y in &b.identities {
-                            out.push(Record::Single { source, left: x.clone(), right: y.clone() });
+                            out.push(ProductRecord::Single { source, left: x.clone(), right: y.clone() });
                         }
                     }
                     if !a.dense.is_empty() && !b.dense.is_empty() {
-                        out.push(Record::Double { source, left: a.dense.clone(), right: b.dense.clone() });
+                        out.push(ProductRecord::Double {
+                            source,
+                            left: a.dense.clone(),
+                            right: b.dense.clone(),
+                        });
                     }
                 }
             }
@@ -235,10 +241,17 @@ impl<T: Element> Superblock<T> {
         for (out, plain) in records.iter_mut().zip(plain) {
             for ([source, row, rows, column, columns, r, rs, c, cs], scale) in plain {
                 let one = T::from_c64(C64::ONE);
-                out.push(Record::Single {
+                out.push(ProductRecord::Single {
                     source,
-                    left: Factor { row, rows, column, columns, scale, matrix: None },
-                    right: Factor { row: r, rows: rs, column: c, columns: cs, scale: one, matrix: None },
+                    left: OperatorPiece { row, rows, column, columns, scale, matrix: None },
+                    right: OperatorPiece {
+                        row: r,
+                        rows: rs,
+                        column: c,
+                        columns: cs,
+                        scale: one,
+                        matrix: None,
+                    },
                 });
             }
         }
@@ -251,7 +264,7 @@ impl<T: Element> Superblock<T> {
 
     /// The charges of two blocks of a chain: those of the whole chain, or what is nearest to the share of their
     /// sites.
-    pub fn share(left: &Block<T>, right: &Block<T>) -> Label {
+    pub fn share(left: &ChainBlock<T>, right: &ChainBlock<T>) -> ChargeLabel {
         let mpo = left.mpo();
         let (n, own) = (mpo.sites().count(), left.sites() + right.sites());
         if own >= n {
@@ -264,9 +277,9 @@ impl<T: Element> Superblock<T> {
     }
 
     /// Of the labels that the states of two blocks add up to, the one nearest to some numbers (twice their values).
-    pub fn nearest(left: &Block<T>, right: &Block<T>, wanted: &[Option<f64>]) -> Label {
+    pub fn nearest(left: &ChainBlock<T>, right: &ChainBlock<T>, wanted: &[Option<f64>]) -> ChargeLabel {
         let symmetry = left.mpo().symmetry();
-        let distance = |q: &Label| -> f64 {
+        let distance = |q: &ChargeLabel| -> f64 {
             let one = |(q, w): (&i32, &Option<f64>)| w.map_or(0.0, |w| (f64::from(*q) - w).powi(2));
             q.iter().zip(wanted).map(one).sum()
         };
@@ -287,26 +300,26 @@ impl<T: Element> Superblock<T> {
         Operator::from_node(device.clone(), Arc::new(self)).labelled(label)
     }
 
-    pub fn left(&self) -> &Arc<Block<T>> {
+    pub fn left(&self) -> &Arc<ChainBlock<T>> {
         &self.left
     }
 
-    pub fn right(&self) -> &Arc<Block<T>> {
+    pub fn right(&self) -> &Arc<ChainBlock<T>> {
         &self.right
     }
 
-    pub fn half(&self, side: Side) -> &Arc<Block<T>> {
+    pub fn half(&self, side: ChainSide) -> &Arc<ChainBlock<T>> {
         match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
+            ChainSide::Left => &self.left,
+            ChainSide::Right => &self.right,
         }
     }
 
     /// The operators of one of the blocks.
-    pub(super) fn operators(&self, side: Side) -> &[Carried<T>] {
+    pub(super) fn operators(&self, side: ChainSide) -> &[CarriedOperator<T>] {
         match side {
-            Side::Left => &self.operators[0],
-            Side::Right => &self.operators[1],
+            ChainSide::Left => &self.operators[0],
+            ChainSide::Right => &self.operators[1],
         }
     }
 
@@ -339,7 +352,7 @@ impl<T: Element> Superblock<T> {
     }
 
     /// The place of a pair of sectors in a vector.
-    pub(super) fn panel(&self, left: usize, right: usize) -> Option<Panel> {
+    pub(super) fn panel(&self, left: usize, right: usize) -> Option<SectorPanel> {
         let at = self.pairs.binary_search_by_key(&(left, right), |p| (p.left, p.right)).ok()?;
         Some(self.list.panels[at])
     }
@@ -358,7 +371,7 @@ impl<T: Element> Superblock<T> {
             .hint("take the vectors that `davidson` finds for this superblock"));
         }
         if v.dtype().is_complex() && !T::DTYPE.is_complex() {
-            return Err(Error::input("a complex vector of a real superblock"));
+            return Err(Error::input("a complex vector of a real superblock").hint("take its real part"));
         }
         if v.columns() == 1
             && !T::DTYPE.is_complex()

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use faer::{Mat, MatRef};
 
 use super::dense::{deal, product, square};
-use super::space::{Fusion, Label, Space, Symmetry};
+use super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};
 
 /// One site's matrices: for each sector behind the site, rows for the states before it and on it.
 #[derive(Debug, Clone)]
-pub(super) struct Tensor<T> {
+pub(super) struct MpsTensor<T> {
     pub before: Space,
     pub behind: Space,
     pub fusion: Fusion,
@@ -23,17 +23,17 @@ pub(super) struct Tensor<T> {
 }
 
 /// Matrices by the label of a bond.
-pub(super) type Blocks<T> = Vec<(Label, Mat<T>)>;
+pub(super) type LabelledMatrices<T> = Vec<(ChargeLabel, Mat<T>)>;
 
 /// A matrix with complex numbers.
 pub(super) fn complex<T: Element>(m: &Mat<T>) -> Mat<C64> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].to_c64())
 }
 
-impl<T: Element> Tensor<T> {
+impl<T: Element> MpsTensor<T> {
     /// The same with complex numbers.
-    pub(super) fn to_complex(&self) -> Tensor<C64> {
-        Tensor {
+    pub(super) fn to_complex(&self) -> MpsTensor<C64> {
+        MpsTensor {
             before: self.before.clone(),
             behind: self.behind.clone(),
             fusion: self.fusion.clone(),
@@ -45,12 +45,12 @@ impl<T: Element> Tensor<T> {
     /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix
     /// of a sector behind, numbered as in `behind`.
     pub(super) fn new(
-        symmetry: &Symmetry,
+        symmetry: &ConservedNumbers,
         before: &Space,
-        states: &[Label],
+        states: &[ChargeLabel],
         behind: &Space,
         mut fill: impl FnMut(usize) -> Mat<T>,
-    ) -> Result<Tensor<T>> {
+    ) -> Result<MpsTensor<T>> {
         let fusion = Fusion::new(symmetry, before, states);
         let (mut rows, mut matrices, mut reached) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (sector, (label, dim)) in behind.iter().enumerate() {
@@ -63,16 +63,16 @@ impl<T: Element> Tensor<T> {
             matrices.push(matrix);
             reached.insert(label.clone(), dim);
         }
-        Ok(Tensor { before: before.clone(), behind: Space::new(reached), fusion, rows, matrices })
+        Ok(MpsTensor { before: before.clone(), behind: Space::new(reached), fusion, rows, matrices })
     }
 
     /// The site in one of its states, behind a bond of one state; the bond behind holds one, too.
     pub(super) fn product(
-        symmetry: &Symmetry,
+        symmetry: &ConservedNumbers,
         before: &Space,
-        states: &[Label],
+        states: &[ChargeLabel],
         state: usize,
-    ) -> Result<Tensor<T>> {
+    ) -> Result<MpsTensor<T>> {
         let own = states.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
         let behind = Space::single(symmetry.add(before.label(0), own));
         let fusion = Fusion::new(symmetry, before, states);
@@ -80,7 +80,7 @@ impl<T: Element> Tensor<T> {
         let (row, place) = fusion.place(0, state).ok_or_else(nowhere)?;
         let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
         let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
-        Tensor::new(symmetry, before, states, &behind, |_| matrix.clone())
+        MpsTensor::new(symmetry, before, states, &behind, |_| matrix.clone())
     }
 
     /// The matrix between a sector before, with a state of the site, and the sector behind.
@@ -108,12 +108,12 @@ pub(super) fn scaled_rows<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
 /// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block
 /// are those of the product of the new basis and the site.
 pub(super) fn push_right<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
-    tensor: &Tensor<T>,
+    symmetry: &ConservedNumbers,
+    states: &[ChargeLabel],
+    tensor: &MpsTensor<T>,
     before: &Space,
     carry: &[Mat<T>],
-) -> Blocks<T> {
+) -> LabelledMatrices<T> {
     let fusion = Fusion::new(symmetry, before, states);
     let mut blocks = Vec::new();
     for (behind, matrix) in tensor.matrices.iter().enumerate() {
@@ -135,12 +135,12 @@ pub(super) fn push_right<T: Element>(
 /// columns of each block are those of the product of the site and the new basis.
 /// The blocks are labelled by the bond before.
 pub(super) fn push_left<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
-    tensor: &Tensor<T>,
+    symmetry: &ConservedNumbers,
+    states: &[ChargeLabel],
+    tensor: &MpsTensor<T>,
     behind: &Space,
     carry: Option<&[Mat<T>]>,
-) -> (Fusion, Blocks<T>) {
+) -> (Fusion, LabelledMatrices<T>) {
     let fusion = Fusion::new(symmetry, behind, &symmetry.negated(states));
     let mut blocks = Vec::new();
     for (sector, (label, dim)) in tensor.before.iter().enumerate() {
@@ -161,13 +161,13 @@ pub(super) fn push_left<T: Element>(
 
 /// The tensor of blocks as [`push_left`] makes them: rows of the bond `before`, whose sectors are those of the blocks.
 pub(super) fn to_tensor<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
+    symmetry: &ConservedNumbers,
+    states: &[ChargeLabel],
     before: &Space,
     behind: &Space,
     fusion: &Fusion,
-    blocks: &Blocks<T>,
-) -> Result<Tensor<T>> {
+    blocks: &LabelledMatrices<T>,
+) -> Result<MpsTensor<T>> {
     let rows = Fusion::new(symmetry, before, states);
     let mut matrices: Vec<Mat<T>> = behind
         .iter()
@@ -184,12 +184,14 @@ pub(super) fn to_tensor<T: Element>(
         }
     }
     let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
-    Tensor::new(symmetry, before, states, behind, fill)
+    MpsTensor::new(symmetry, before, states, behind, fill)
 }
 
 /// Blocks as `L Q` with orthonormal rows of `Q`; what is zero is left out.
-pub(super) fn lower<T: Element>(blocks: &Blocks<T>) -> (Space, Blocks<T>, Blocks<T>) {
-    let cost = |b: &(Label, Mat<T>)| {
+pub(super) fn lower<T: Element>(
+    blocks: &LabelledMatrices<T>,
+) -> (Space, LabelledMatrices<T>, LabelledMatrices<T>) {
+    let cost = |b: &(ChargeLabel, Mat<T>)| {
         let (m, n) = b.1.shape();
         4.0 * (m * n * m.min(n)) as f64
     };
@@ -209,7 +211,7 @@ pub(super) fn lower<T: Element>(blocks: &Blocks<T>) -> (Space, Blocks<T>, Blocks
 }
 
 /// A number times a tensor.
-pub(super) fn times<T: Element>(tensor: &Tensor<T>, z: C64) -> Tensor<T> {
+pub(super) fn times<T: Element>(tensor: &MpsTensor<T>, z: C64) -> MpsTensor<T> {
     let mut out = tensor.clone();
     for m in &mut out.matrices {
         *m = Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(z));

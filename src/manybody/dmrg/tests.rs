@@ -8,12 +8,12 @@ use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::backend::matrix::records::Element;
 use crate::manybody::testing::{chain, sector};
-use crate::manybody::{Basis as ExactBasis, dmrg};
 use crate::manybody::{OpSum, Sector, Site, Sites, operator};
+use crate::manybody::{SectorBasis as ExactBasis, dmrg};
 use crate::method::{DavidsonOptions, davidson};
 use crate::number::C64;
 use crate::number::philox::{Stream, unit, words};
-use crate::operator::{Format, Operator};
+use crate::operator::{MatrixFormat, Operator};
 use crate::task::{Interrupt, Task};
 
 fn device() -> Device {
@@ -66,7 +66,7 @@ fn exact(h: &OpSum, sites: &Sites, sector: &Sector) -> Vec<f64> {
 
 fn matrix(h: &OpSum, sites: &Sites, sector: &Sector) -> Operator {
     let basis = ExactBasis::new(sites, sector).unwrap();
-    operator(&device(), h, &basis, Format::Csr, false, &Task::default()).unwrap()
+    operator(&device(), h, &basis, MatrixFormat::Csr, false, &Task::default()).unwrap()
 }
 
 fn spectrum(op: &Operator) -> Vec<f64> {
@@ -75,8 +75,8 @@ fn spectrum(op: &Operator) -> Vec<f64> {
     faer::Mat::from_fn(n, n, |i, j| dense[i * n + j]).self_adjoint_eigenvalues(faer::Side::Lower).unwrap()
 }
 
-fn blocks<T: Element>(mpo: &Arc<Mpo>, left: usize, right: usize) -> (Arc<Block<T>>, Arc<Block<T>>) {
-    let (mut l, mut r) = (Block::edge(mpo, Side::Left), Block::edge(mpo, Side::Right));
+fn blocks<T: Element>(mpo: &Arc<Mpo>, left: usize, right: usize) -> (Arc<ChainBlock<T>>, Arc<ChainBlock<T>>) {
+    let (mut l, mut r) = (ChainBlock::edge(mpo, ChainSide::Left), ChainBlock::edge(mpo, ChainSide::Right));
     for _ in 1..left {
         l = l.extend().unwrap();
     }
@@ -86,7 +86,7 @@ fn blocks<T: Element>(mpo: &Arc<Mpo>, left: usize, right: usize) -> (Arc<Block<T
     (l.grow().unwrap(), r.grow().unwrap())
 }
 
-fn whole(mpo: &Arc<Mpo>) -> dmrg::Target {
+fn whole(mpo: &Arc<Mpo>) -> dmrg::TargetCharges {
     mpo.target().iter().map(|q| Some(*q)).collect()
 }
 
@@ -179,7 +179,7 @@ fn transformed_states_keep_their_energy() {
     let (sites, sector) = (chain("Electron", 5), sector(&[("Nup", 2.0), ("Ndn", 2.0)]));
     let mpo = Mpo::hamiltonian(&electrons(5), &sites, &sector).unwrap();
     let device = device();
-    let make = |l: &Arc<Block<C64>>, r: &Arc<Block<C64>>| {
+    let make = |l: &Arc<ChainBlock<C64>>, r: &Arc<ChainBlock<C64>>| {
         Superblock::new(&device, l, r, &whole(&mpo), Strategy::Auto).unwrap()
     };
     let (l, r) = blocks::<C64>(&mpo, 2, 3);
@@ -193,29 +193,29 @@ fn transformed_states_keep_their_energy() {
         let w = op.apply(&v).unwrap();
         (device.dots(&v, &w).unwrap()[0] / device.dots(&v, &v).unwrap()[0]).re
     };
-    let basis = |both: &Superblock<C64>, y: &[C64], side: Side| {
+    let basis = |both: &Superblock<C64>, y: &[C64], side: ChainSide| {
         let rho = DensityMatrix::new(both, &[y.to_vec()], side, &Mixing::default()).unwrap();
         rho.truncate(&Truncation::default()).unwrap().shared()
     };
-    let edge = Block::edge(&mpo, Side::Right);
+    let edge = ChainBlock::edge(&mpo, ChainSide::Right);
     let one = edge.extend().unwrap();
     // Two sites to the right, then to the left again.
-    let b = basis(&both, &x, Side::Left);
+    let b = basis(&both, &x, ChainSide::Left);
     let right = make(&l.rotate(&b).unwrap().grow().unwrap(), &one.grow().unwrap());
-    let y = transformed_column(&both, &x, &right, &b, Side::Left).unwrap();
+    let y = transformed_column(&both, &x, &right, &b, ChainSide::Left).unwrap();
     assert!((mean(&right, &y) - energy).abs() < 1e-9);
-    let c = basis(&right, &y, Side::Right);
+    let c = basis(&right, &y, ChainSide::Right);
     let back = make(&l, &right.right().rotate(&c).unwrap().grow().unwrap());
-    let z = transformed_column(&right, &y, &back, &c, Side::Right).unwrap();
+    let z = transformed_column(&right, &y, &back, &c, ChainSide::Right).unwrap();
     assert!((mean(&back, &z) - energy).abs() < 1e-9);
     // To one site, and on to the end, where the site changes hands.
     let right_plain = back.right().fusion().unwrap().0.clone();
-    let left_plain = l.rotate(&basis(&back, &z, Side::Left)).unwrap();
-    let b = basis(&back, &z, Side::Left);
+    let left_plain = l.rotate(&basis(&back, &z, ChainSide::Left)).unwrap();
+    let b = basis(&back, &z, ChainSide::Left);
     let single = make(&left_plain.grow().unwrap(), &right_plain);
-    let y = transformed_column(&back, &z, &single, &b, Side::Left).unwrap();
+    let y = transformed_column(&back, &z, &single, &b, ChainSide::Left).unwrap();
     assert!((mean(&single, &y) - energy).abs() < 1e-9);
-    let state = State::from_superblock(&single, &y).unwrap();
+    let state = MatrixProductState::from_superblock(&single, &y).unwrap();
     assert!((state.expectation(&electrons(5)).unwrap().re - energy).abs() < 1e-9);
     assert!(state.variance(&electrons(5)).unwrap().0.abs() < 1e-9);
 }
@@ -232,23 +232,25 @@ fn measurements_are_exact() {
     let both = Superblock::new(&device, &l, &r, &whole(&mpo), Strategy::Auto).unwrap();
     let op = Superblock::new(&device, &l, &r, &whole(&mpo), Strategy::Auto).unwrap().into_operator(&device);
     let (energy, v) = ground::<C64>(&op);
-    let state = State::from_superblock(&both, &both.columns(&device, &v).unwrap()[0]).unwrap();
+    let state = MatrixProductState::from_superblock(&both, &both.columns(&device, &v).unwrap()[0]).unwrap();
     let basis = ExactBasis::new(&sites, &numbers).unwrap();
-    let full = operator(&device, &h, &basis, Format::Csr, false, &Task::default()).unwrap();
+    let full = operator(&device, &h, &basis, MatrixFormat::Csr, false, &Task::default()).unwrap();
     let (exact, psi) = ground::<C64>(&full);
     assert!((energy - exact).abs() < 1e-9);
     let mean = |factors: &[(&str, usize)]| {
         let mut sum = OpSum::new();
         term(&mut sum, 1.0, factors);
-        let a = operator(&device, &sum, &basis, Format::Csr, false, &Task::default()).unwrap();
+        let a = operator(&device, &sum, &basis, MatrixFormat::Csr, false, &Task::default()).unwrap();
         device.dots(&psi, &a.apply(&psi).unwrap()).unwrap()[0]
     };
     let bytes = state.to_bytes(&serde_json::json!({ "energy": 1.5 })).unwrap();
-    let (Saved::Complex(read), about, []) = Saved::from_bytes(&bytes).unwrap() else { panic!("complex") };
+    let (SavedState::Complex(read), about, []) = SavedState::from_bytes(&bytes).unwrap() else {
+        panic!("complex")
+    };
     assert_eq!(about["energy"], 1.5);
     assert!((read.overlap(&state).unwrap().norm() - 1.0).abs() < 1e-12);
     for cut in [0, 10, 20, bytes.len() / 2, bytes.len() - 1] {
-        assert!(Saved::from_bytes(&bytes[..cut]).is_err(), "{cut}");
+        assert!(SavedState::from_bytes(&bytes[..cut]).is_err(), "{cut}");
     }
     let all: Vec<usize> = (0..n).collect();
     for state in [&state, &read] {
@@ -266,7 +268,7 @@ fn measurements_are_exact() {
         }
     }
     let blocks = state.right_blocks(&mpo).unwrap();
-    let first = Block::edge(&mpo, Side::Left).grow().unwrap();
+    let first = ChainBlock::edge(&mpo, ChainSide::Left).grow().unwrap();
     let both = Superblock::new(&device, &first, &blocks[1].grow().unwrap(), &whole(&mpo), Strategy::Auto);
     let both = both.unwrap();
     let x = projected(&both, &state).unwrap();
@@ -285,7 +287,7 @@ fn multiplets_stay_whole_and_cutoffs_hold() {
     let (energy, v) = ground::<f64>(&op);
     assert!((energy + 5.1420906328405).abs() < 1e-10);
     let x = both.columns(&device, &v).unwrap();
-    let rho = DensityMatrix::new(&both, &x, Side::Left, &Mixing::default()).unwrap();
+    let rho = DensityMatrix::new(&both, &x, ChainSide::Left, &Mixing::default()).unwrap();
     assert!((rho.entropy() - 0.536833253592).abs() < 1e-9);
     close(&rho.spectrum()[..4], &[0.86810973, 0.0438761, 0.0438761, 0.0438761], 1e-7);
     let kept = |cut: Truncation| rho.truncate(&cut).unwrap().new_space().total();
@@ -330,11 +332,11 @@ fn mirrored_blocks_are_the_other_half() {
         }
         let expected = exact(&h, &chain_sites, &sector(&numbers));
         let mpo = edge_chain(&site, &bond).unwrap();
-        let block = Block::<f64>::edge(&mpo, Side::Left).extend().unwrap().grow().unwrap();
-        let other = Block::<f64>::edge(&mpo, Side::Right).extend().unwrap().grow().unwrap();
+        let block = ChainBlock::<f64>::edge(&mpo, ChainSide::Left).extend().unwrap().grow().unwrap();
+        let other = ChainBlock::<f64>::edge(&mpo, ChainSide::Right).extend().unwrap().grow().unwrap();
         let names = mpo.symmetry().names();
         let of = |name: &String| numbers.iter().find(|n| n.0 == name).map(|n| (2.0 * n.1) as i32);
-        let target: Target = names.iter().map(of).collect();
+        let target: TargetCharges = names.iter().map(of).collect();
         for right in [block.mirror().unwrap(), other] {
             let both = Superblock::new(&device(), &block, &right, &target, Strategy::Auto).unwrap();
             close(&spectrum(&both.into_operator(&device())), &expected, 1e-11);

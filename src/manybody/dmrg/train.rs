@@ -4,26 +4,27 @@ use faer::Mat;
 
 use super::dense::{FLOOR, deal, square, thin_svd};
 use super::density::{Truncation, count, largest_first};
-use super::space::{Label, Space};
-use super::state::State;
+use super::space::{ChargeLabel, Space};
+use super::state::MatrixProductState;
 use super::tensor::{
-    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, scaled_rows, to_tensor,
+    LabelledMatrices, MpsTensor, adjoint, lower, push_left, push_right, scaled_columns, scaled_rows,
+    to_tensor,
 };
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::task::Task;
 
 /// Blocks after decomposition and truncation: `U diag(s) V^H` each.
-pub(super) struct Split<T> {
+pub(super) struct SplitTensor<T> {
     /// Label, `U`, `s` (descending) and `V^H` of each sector that is left.
-    pub kept: Vec<(Label, Mat<T>, Vec<f64>, Mat<T>)>,
+    pub kept: Vec<(ChargeLabel, Mat<T>, Vec<f64>, Mat<T>)>,
     /// The discarded weight, relative to the sum of all.
     pub discarded: f64,
     /// The sum of all weights.
     pub weight: f64,
 }
 
-impl<T: Element> Split<T> {
+impl<T: Element> SplitTensor<T> {
     /// The new basis of the bond: the sectors that are left, with their sizes.
     pub fn space(&self) -> Space {
         Space::new(self.kept.iter().map(|k| (k.0.clone(), k.2.len())).collect())
@@ -34,8 +35,8 @@ impl<T: Element> Split<T> {
 ///
 /// # Errors
 /// When a decomposition does not converge.
-pub(super) fn split<T: Element>(blocks: &Blocks<T>, cut: &Truncation) -> Result<Split<T>> {
-    let cost = |b: &(Label, Mat<T>)| {
+pub(super) fn split<T: Element>(blocks: &LabelledMatrices<T>, cut: &Truncation) -> Result<SplitTensor<T>> {
+    let cost = |b: &(ChargeLabel, Mat<T>)| {
         let (m, n) = b.1.shape();
         20.0 * (m * n * m.min(n)) as f64
     };
@@ -46,7 +47,7 @@ pub(super) fn split<T: Element>(blocks: &Blocks<T>, cut: &Truncation) -> Result<
         return Err(Error::numeric("the state is not finite"));
     }
     if weight == 0.0 {
-        return Ok(Split { kept: Vec::new(), discarded: 0.0, weight });
+        return Ok(SplitTensor { kept: Vec::new(), discarded: 0.0, weight });
     }
     let spectrum: Vec<f64> = all.iter().map(|a| a.0 / weight).collect();
     let number = count(&spectrum, cut, FLOOR)?;
@@ -60,17 +61,17 @@ pub(super) fn split<T: Element>(blocks: &Blocks<T>, cut: &Truncation) -> Result<
             kept.push((label.clone(), u, s[..n].to_vec(), v));
         }
     }
-    Ok(Split { kept, discarded: spectrum[number..].iter().sum(), weight })
+    Ok(SplitTensor { kept, discarded: spectrum[number..].iter().sum(), weight })
 }
 
 /// The input of a compression: a state's matrices in any gauge, made when they are needed.
 pub(super) struct Raw<'a, T: Element> {
     /// A state of the same sites and conserved numbers.
-    pub like: &'a State<T>,
+    pub like: &'a MatrixProductState<T>,
     /// The label of the whole chain.
-    pub target: Label,
+    pub target: ChargeLabel,
     /// The matrices of a site.
-    pub tensor: &'a dyn Fn(usize) -> Result<Tensor<T>>,
+    pub tensor: &'a dyn Fn(usize) -> Result<MpsTensor<T>>,
     /// A norm below this is rounding.
     pub least: f64,
 }
@@ -82,11 +83,11 @@ impl<T: Element> Raw<'_, T> {
     ///
     /// # Errors
     /// When a decomposition does not converge, for numbers that are not finite, on interruption.
-    pub fn compressed(&self, cut: &Truncation, task: &Task) -> Result<(State<T>, f64)> {
-        let State { sites, symmetry, .. } = self.like;
+    pub fn compressed(&self, cut: &Truncation, task: &Task) -> Result<(MatrixProductState<T>, f64)> {
+        let MatrixProductState { sites, symmetry, .. } = self.like;
         let n = sites.count();
-        let states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
-        let zero = || (State::zero(sites, symmetry, &self.target), 0.0);
+        let states: Vec<Vec<ChargeLabel>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
+        let zero = || (MatrixProductState::zero(sites, symmetry, &self.target), 0.0);
         let steps = task.start("compression", 2 * n);
         let mut tensors = Vec::with_capacity(n);
         let mut behind = Space::single(self.target.clone());
@@ -117,7 +118,7 @@ impl<T: Element> Raw<'_, T> {
             discarded += parts.discarded;
             let space = parts.space();
             let fill = |sector: usize| parts.kept[sector].1.clone();
-            tensors[i] = Tensor::new(symmetry, &before, &states[i], &space, fill)?;
+            tensors[i] = MpsTensor::new(symmetry, &before, &states[i], &space, fill)?;
             carry = parts.kept.iter().map(|(_, _, s, v)| scaled_rows(v, s)).collect();
             before = space.clone();
             spaces.push(space);
@@ -134,8 +135,8 @@ impl<T: Element> Raw<'_, T> {
         let space = Space::single(self.target.clone());
         let one = |m: &Mat<T>| scaled_columns(m, &vec![1.0 / norm; m.ncols()]);
         tensors[n - 1] =
-            Tensor::new(symmetry, &before, &states[n - 1], &space, |sector| one(&last[sector].1))?;
+            MpsTensor::new(symmetry, &before, &states[n - 1], &space, |sector| one(&last[sector].1))?;
         spaces.push(space);
-        Ok((State::made(sites, symmetry, &self.target, spaces, tensors, norm), discarded))
+        Ok((MatrixProductState::made(sites, symmetry, &self.target, spaces, tensors, norm), discarded))
     }
 }

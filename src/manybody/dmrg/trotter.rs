@@ -7,15 +7,16 @@ use faer::{Mat, Par};
 use super::dense::{eigh, product, square};
 use super::density::Truncation;
 use super::mpo::Mpo;
-use super::space::{Fusion, Label, Space};
-use super::state::State;
+use super::space::{ChargeLabel, Fusion, Space};
+use super::state::MatrixProductState;
 use super::tensor::{
-    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, scaled_rows, times, to_tensor,
+    LabelledMatrices, MpsTensor, adjoint, lower, push_left, push_right, scaled_columns, scaled_rows, times,
+    to_tensor,
 };
 use super::train::split;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Product, Sites};
+use crate::manybody::{OpSum, SiteProduct, Sites};
 use crate::number::C64;
 use crate::task::Task;
 
@@ -26,14 +27,14 @@ const MOST: usize = 1024;
 
 /// The part of a sum on each bond as a matrix on its two sites, the second the faster;
 /// and its multiple of the identity.
-struct Bonds {
+struct BondTerms {
     matrices: Vec<Vec<C64>>,
     constant: f64,
 }
 
 /// The result of an evolution by gates.
 pub struct Trotter<T> {
-    pub state: State<T>,
+    pub state: MatrixProductState<T>,
     /// The sum of the discarded weights, each relative to the sum of all.
     pub discarded: f64,
     /// The logarithm of the factor by which the gates changed the norm, without truncation.
@@ -45,7 +46,7 @@ fn too_far(term: &dyn std::fmt::Display) -> Error {
         .hint("gates need neighbours: `method: \"tdvp\"` takes terms of any range")
 }
 
-fn bonds(sum: &OpSum, sites: &Sites) -> Result<Bonds> {
+fn bonds(sum: &OpSum, sites: &Sites) -> Result<BondTerms> {
     let n = sites.count();
     let dim = |i: usize| -> Result<usize> { Ok(sites.site(i)?.dim()) };
     let mut matrices = Vec::new();
@@ -59,7 +60,7 @@ fn bonds(sum: &OpSum, sites: &Sites) -> Result<Bonds> {
     }
     let mut constant = 0.0;
     for term in sum.terms_on(sites.count()).iter() {
-        let product = Product::new(term, sites)?.without_identities();
+        let product = SiteProduct::new(term, sites)?.without_identities();
         let z = product.coefficient;
         if !product.string.is_empty() {
             return Err(too_far(term));
@@ -94,7 +95,7 @@ fn bonds(sum: &OpSum, sites: &Sites) -> Result<Bonds> {
             _ => return Err(too_far(term)),
         }
     }
-    Ok(Bonds { matrices, constant })
+    Ok(BondTerms { matrices, constant })
 }
 
 /// A gate: local states after and before on both sites, and the element.
@@ -112,7 +113,7 @@ fn parts(order: usize) -> Result<Vec<f64>> {
     }
 }
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// `exp(z H)` of the state, in equal steps, by gates. An imaginary z keeps the norm; otherwise the result has
     /// norm one.
     ///
@@ -135,7 +136,8 @@ impl<T: Element> State<T> {
             return Err(Error::input("gates on a chain of one site").hint("`method: \"tdvp\"` takes it"));
         }
         if self.norm == 0.0 {
-            return Err(Error::input("the zero state has no evolution"));
+            return Err(Error::input("the zero state has no evolution")
+                .hint("its norm is 0: what was applied to it has left nothing"));
         }
         let bonds = bonds(sum, &self.sites)?;
         // The layers of one step: whether they are of the odd bonds, and their fraction of the step.
@@ -176,13 +178,20 @@ impl<T: Element> State<T> {
             run.tensors[n - 1] = times(&run.tensors[n - 1], C64::cis(phase));
         }
         let norm = if z.re == 0.0 { self.norm } else { 1.0 };
-        let state = State::made(&self.sites, &self.symmetry, &self.target, run.spaces, run.tensors, norm);
+        let state = MatrixProductState::made(
+            &self.sites,
+            &self.symmetry,
+            &self.target,
+            run.spaces,
+            run.tensors,
+            norm,
+        );
         Ok(Trotter { state, discarded: run.discarded, log_norm: run.log_norm + (z * bonds.constant).re })
     }
 
     /// The exponentials of one layer; none where a bond has no term or belongs to the other layer.
-    fn gates(&self, bonds: &Bonds, odd: bool, z: C64) -> Result<Vec<Option<Gate>>> {
-        let labels: Vec<Vec<Label>> =
+    fn gates(&self, bonds: &BondTerms, odd: bool, z: C64) -> Result<Vec<Option<Gate>>> {
+        let labels: Vec<Vec<ChargeLabel>> =
             (0..self.sites.count()).map(|i| self.symmetry.states(&self.sites, i)).collect();
         let one = |(i, h): (usize, &Vec<C64>)| -> Result<Option<Gate>> {
             if (i % 2 == 1) != odd || h.iter().all(|x| *x == C64::ZERO) {
@@ -212,10 +221,10 @@ impl<T: Element> State<T> {
 /// A state during the evolution. Its centre is the site at one end; all other matrices are isometries away from that
 /// end.
 struct Evolving<'a, T: Element> {
-    state: &'a State<T>,
-    states: Vec<Vec<Label>>,
+    state: &'a MatrixProductState<T>,
+    states: Vec<Vec<ChargeLabel>>,
     spaces: Vec<Space>,
-    tensors: Vec<Tensor<T>>,
+    tensors: Vec<MpsTensor<T>>,
     /// Whether the centre is the last site.
     at_end: bool,
     /// Whether the gates are unitary.
@@ -225,7 +234,7 @@ struct Evolving<'a, T: Element> {
 }
 
 impl<'a, T: Element> Evolving<'a, T> {
-    fn new(state: &'a State<T>, unitary: bool) -> Evolving<'a, T> {
+    fn new(state: &'a MatrixProductState<T>, unitary: bool) -> Evolving<'a, T> {
         let states = (0..state.sites.count()).map(|i| state.symmetry.states(&state.sites, i)).collect();
         let (spaces, tensors) = (state.spaces.clone(), state.tensors.clone());
         Evolving { state, states, spaces, tensors, at_end: true, unitary, discarded: 0.0, log_norm: 0.0 }
@@ -279,7 +288,7 @@ impl<'a, T: Element> Evolving<'a, T> {
             }
             let middle = Space::new(sectors);
             let fill = |s: usize| std::mem::replace(&mut isometries[s], Mat::zeros(0, 0));
-            let left = Tensor::new(symmetry, &self.spaces[i], &self.states[i], &middle, fill)?;
+            let left = MpsTensor::new(symmetry, &self.spaces[i], &self.states[i], &middle, fill)?;
             let blocks = push_right(symmetry, &self.states[j], &self.tensors[j], &middle, &carry);
             let right = self.tensor_of(j, &middle, &self.spaces[j + 1], blocks)?;
             (self.tensors[i], self.tensors[j], self.spaces[j]) = (left, right, middle);
@@ -294,8 +303,8 @@ impl<'a, T: Element> Evolving<'a, T> {
         site: usize,
         before: &Space,
         behind: &Space,
-        mut blocks: Blocks<T>,
-    ) -> Result<Tensor<T>> {
+        mut blocks: LabelledMatrices<T>,
+    ) -> Result<MpsTensor<T>> {
         let symmetry = &self.state.symmetry;
         let fusion = Fusion::new(symmetry, before, &self.states[site]);
         let fill = |s: usize| {
@@ -308,7 +317,7 @@ impl<'a, T: Element> Evolving<'a, T> {
                 }
             }
         };
-        Tensor::new(symmetry, before, &self.states[site], behind, fill)
+        MpsTensor::new(symmetry, before, &self.states[site], behind, fill)
     }
 
     /// Applies a gate to a bond whose sites hold the centre, and moves the centre in the direction of the pass.
@@ -320,7 +329,7 @@ impl<'a, T: Element> Evolving<'a, T> {
             push_left(symmetry, &self.states[j], &self.tensors[j], &self.spaces[j + 1], None);
         // Both sites together, by the label of the bond between them.
         let left = &self.tensors[i];
-        let mut middle: Vec<(Label, usize, usize)> = Vec::new();
+        let mut middle: Vec<(ChargeLabel, usize, usize)> = Vec::new();
         let (mut before, mut after): (Vec<Option<Mat<T>>>, Vec<Mat<T>>) = (Vec::new(), Vec::new());
         let mut at = vec![None; rows.space().sectors()];
         for (row, (label, dim)) in rows.space().iter().enumerate() {
@@ -361,7 +370,7 @@ impl<'a, T: Element> Evolving<'a, T> {
                 }
             }
         }
-        let blocks: Blocks<T> = middle.into_iter().map(|m| m.0).zip(after).collect();
+        let blocks: LabelledMatrices<T> = middle.into_iter().map(|m| m.0).zip(after).collect();
         let mut parts = split(&blocks, cut)?;
         if parts.kept.is_empty() {
             return Err(Error::numeric("the state has norm zero"));
@@ -377,8 +386,8 @@ impl<'a, T: Element> Evolving<'a, T> {
             let (_, u, weights, _) = &parts.kept[s];
             if leftwards { scaled_columns(u, weights) } else { u.clone() }
         };
-        let left = Tensor::new(symmetry, &self.spaces[i], &self.states[i], &space, fill)?;
-        let rest: Blocks<T> = parts
+        let left = MpsTensor::new(symmetry, &self.spaces[i], &self.states[i], &space, fill)?;
+        let rest: LabelledMatrices<T> = parts
             .kept
             .iter()
             .map(|(q, _, s, v)| (q.clone(), if leftwards { v.clone() } else { scaled_rows(v, s) }))

@@ -2,8 +2,8 @@
 
 use faer::Mat;
 
-use super::state::State;
-use super::tensor::Tensor;
+use super::state::MatrixProductState;
+use super::tensor::MpsTensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -11,13 +11,13 @@ use crate::number::C64;
 /// Elements of a matrix below this are rounding.
 const ROUNDING: f64 = 1e-12;
 
-impl<T: Element> State<T> {
+impl<T: Element> MatrixProductState<T> {
     /// The state after a unitary matrix on each site, row by row: `new[a] = sum_b u[a][b] old[b]`. It acts on the
     /// site's states as they are: fermionic ones get no signs.
     ///
     /// # Errors
     /// For matrices of other sizes, that are not unitary or that mix states of different conserved numbers.
-    pub fn turned(&self, matrices: &[Vec<C64>]) -> Result<State<T>> {
+    pub fn turned(&self, matrices: &[Vec<C64>]) -> Result<MatrixProductState<T>> {
         let n = self.sites.count();
         self.need_component()?;
         if matrices.len() != n {
@@ -51,10 +51,10 @@ impl<T: Element> State<T> {
             }
             tensors.push(self.turned_tensor(i, u, d)?);
         }
-        Ok(State { tensors, ..self.clone() }.renumbered())
+        Ok(MatrixProductState { tensors, ..self.clone() }.renumbered())
     }
 
-    fn turned_tensor(&self, site: usize, u: &[C64], d: usize) -> Result<Tensor<T>> {
+    fn turned_tensor(&self, site: usize, u: &[C64], d: usize) -> Result<MpsTensor<T>> {
         let old = &self.tensors[site];
         let mut tensor = old.clone();
         for (matrix, &row) in tensor.matrices.iter_mut().zip(&old.rows) {

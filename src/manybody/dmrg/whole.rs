@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::ChainBlock;
 use super::mpo::Mpo;
-use super::space::{Label, Side, Space};
+use super::space::{ChainSide, ChargeLabel, Space};
 use super::superblock::{Strategy, Superblock};
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
@@ -14,21 +14,21 @@ use crate::number::memory;
 use crate::task::Task;
 
 /// The bases of a chain that grows from one side: sectors and how many states each has, at every bond.
-fn spaces(mpo: &Mpo, side: Side) -> Vec<Space> {
+fn spaces(mpo: &Mpo, side: ChainSide) -> Vec<Space> {
     let n = mpo.sites().count();
     let symmetry = mpo.symmetry();
     let first = match side {
-        Side::Left => symmetry.zero(),
-        Side::Right => symmetry.end(mpo.target()),
+        ChainSide::Left => symmetry.zero(),
+        ChainSide::Right => symmetry.end(mpo.target()),
     };
     let mut all = vec![Space::single(first)];
     for step in 0..n {
-        let site = if side == Side::Left { step } else { n - 1 - step };
+        let site = if side == ChainSide::Left { step } else { n - 1 - step };
         let states = match side {
-            Side::Left => mpo.states(site).to_vec(),
-            Side::Right => symmetry.from_right(mpo.states(site)),
+            ChainSide::Left => mpo.states(site).to_vec(),
+            ChainSide::Right => symmetry.from_right(mpo.states(site)),
         };
-        let mut sums: BTreeMap<Label, usize> = BTreeMap::new();
+        let mut sums: BTreeMap<ChargeLabel, usize> = BTreeMap::new();
         for (label, dim) in all[step].iter() {
             for sum in states.iter().filter_map(|state| symmetry.coupled(label, state)) {
                 let place = sums.entry(sum).or_default();
@@ -47,7 +47,7 @@ impl<T: Element> Superblock<T> {
     /// When memory does not suffice, on interruption.
     pub fn whole(device: &Device, mpo: &Arc<Mpo>, task: &Task) -> Result<Superblock<T>> {
         let n = mpo.sites().count();
-        let [left, right] = [Side::Left, Side::Right].map(|side| spaces(mpo, side));
+        let [left, right] = [ChainSide::Left, ChainSide::Right].map(|side| spaces(mpo, side));
         // The cut where the operators of the two halves are smallest.
         let area = |space: &Space| space.dims().iter().map(|&d| (d as f64) * (d as f64)).sum::<f64>();
         let cost = |cut: usize| area(&left[cut]) + area(&right[n - cut]);
@@ -60,11 +60,11 @@ impl<T: Element> Superblock<T> {
         )?;
         let steps = task.start("blocks", n);
         let mut blocks = Vec::new();
-        for (side, sites) in [(Side::Left, cut), (Side::Right, n - cut)] {
-            let mut block = Block::<T>::edge(mpo, side);
+        for (side, sites) in [(ChainSide::Left, cut), (ChainSide::Right, n - cut)] {
+            let mut block = ChainBlock::<T>::edge(mpo, side);
             for k in 0..sites {
                 block = if k + 1 == sites { block.grow()? } else { block.extend()? };
-                steps.advance(if side == Side::Left { k + 1 } else { cut + k + 1 })?;
+                steps.advance(if side == ChainSide::Left { k + 1 } else { cut + k + 1 })?;
             }
             blocks.push(block);
         }

@@ -1,6 +1,6 @@
 //! The rows of an operator from states of one sector to those of another, where symmetries divide one or both.
 
-use super::super::basis::{Basis, BasisPath};
+use super::super::basis::{BasisPath, SectorBasis};
 use super::super::local::{Collected, LocalEntry, LocalTerms, group};
 use super::super::rows::{RowSource, tidy};
 use super::codes::WordLayout;
@@ -18,11 +18,11 @@ struct Words {
     /// Sites of the string of signs.
     string: u64,
     starts: Vec<u32>,
-    elements: Vec<Word>,
+    elements: Vec<CodedElement>,
 }
 
 /// An element of a local matrix.
-struct Word {
+struct CodedElement {
     value: C64,
     /// The states of the column in their place.
     bits: u64,
@@ -42,7 +42,11 @@ pub(super) struct CodedRows {
 }
 
 /// Local matrices of collected elements, those that change the fixed charges as `change` says.
-pub(super) fn groups_between(collected: &Collected, from: &Basis, to: &Basis) -> Result<Vec<LocalTerms>> {
+pub(super) fn groups_between(
+    collected: &Collected,
+    from: &SectorBasis,
+    to: &SectorBasis,
+) -> Result<Vec<LocalTerms>> {
     // What both fix must change by the difference; what one fixes alone is seen at the column.
     let fixed = |name: &str| -> Option<(i32, i32)> {
         let a = from.sector().iter().find(|q| q.0 == name)?.1;
@@ -100,7 +104,7 @@ impl CodedRows {
             }
             let negative = group.string != 0
                 && (*odd.get_or_insert_with(|| self.layout.odd(code)) & group.string).count_ones() % 2 == 1;
-            for Word { value, bits, stays } in elements {
+            for CodedElement { value, bits, stays } in elements {
                 let column = if *stays { code } else { (code & !group.bits) | bits };
                 each(column, if negative { -value } else { *value });
             }
@@ -177,7 +181,7 @@ fn words(group: &LocalTerms, layout: &WordLayout) -> Words {
     let word = |element: &LocalEntry| {
         let put = |bits: u64, (s, &(shift, ..)): (&u8, &(u32, u64, usize))| bits | (u64::from(*s) << shift);
         let bits = element.states.iter().zip(&places).fold(0, put);
-        Word { value: element.value, bits, stays: element.states.is_empty() }
+        CodedElement { value: element.value, bits, stays: element.states.is_empty() }
     };
     let elements = group.elements.iter().map(word).collect();
     Words { places, bits, string, starts: group.starts.clone(), elements }

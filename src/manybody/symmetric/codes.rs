@@ -2,7 +2,7 @@
 //! each element has a table for every piece, which gives the image of the piece.
 
 use super::super::sites::Sites;
-use super::group::Group;
+use super::group::SymmetryGroup;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 
@@ -157,7 +157,7 @@ pub(super) struct Actions {
 impl Actions {
     /// # Errors
     /// When a word is too short for the sites, or the tables do not fit into memory.
-    pub fn new(sites: &Sites, group: &Group) -> Result<Actions> {
+    pub fn new(sites: &Sites, group: &SymmetryGroup) -> Result<Actions> {
         let count = group.elements.len();
         let small = |layout: &WordLayout| 8 * layout.entries() * count <= NEAR;
         let mut layout = WordLayout::new(sites, WIDEST)?;

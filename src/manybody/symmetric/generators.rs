@@ -3,7 +3,7 @@
 use super::super::site::Site;
 use super::super::sites::Sites;
 use super::group::{Generator, order};
-use super::moves::{Local, Move, unit};
+use super::moves::{LocalMap, Move, unit};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -90,7 +90,7 @@ impl Symmetry {
             }
             locals.push(local);
         }
-        if self.within == Within::Flip && locals.iter().all(|l| *l == Local::stay(l.states.len())) {
+        if self.within == Within::Flip && locals.iter().all(|l| *l == LocalMap::stay(l.states.len())) {
             return Err(Error::input(format!("{} on {sites}, none of which has a spin", self.name))
                 .hint("spins are \"S=1/2\", \"S=1\", ..., \"Electron\", \"tJ\""));
         }
@@ -111,10 +111,10 @@ impl Symmetry {
         Ok(Generator { does, name: self.name.clone(), character })
     }
 
-    fn local(&self, site: &Site) -> Result<Local> {
+    fn local(&self, site: &Site) -> Result<LocalMap> {
         let dim = site.dim();
         match &self.within {
-            Within::Same => Ok(Local::stay(dim)),
+            Within::Same => Ok(LocalMap::stay(dim)),
             Within::Flip => flipped(site),
             Within::States(names, phases) => {
                 let own: Vec<String> = site.states().to_vec();
@@ -143,23 +143,23 @@ impl Symmetry {
                     return Err(Error::input(format!("{} has a factor whose modulus is not 1", self.name))
                         .hint("a symmetry keeps the norm of states"));
                 }
-                Ok(Local { states, phases: phases.iter().map(|z| unit(*z)).collect() })
+                Ok(LocalMap { states, phases: phases.iter().map(|z| unit(*z)).collect() })
             }
         }
     }
 }
 
 /// What turning over the spin makes of the states of a site; those without a spin stay.
-fn flipped(site: &Site) -> Result<Local> {
+fn flipped(site: &Site) -> Result<LocalMap> {
     let dim = site.dim();
     let one = C64::ONE;
     Ok(match site.name() {
         // c+_up c+_dn becomes c+_dn c+_up.
-        "Electron" => Local { states: vec![0, 2, 1, 3], phases: vec![one, one, one, -one] },
-        "tJ" => Local { states: vec![0, 2, 1], phases: vec![one; 3] },
-        "Fermion" | "Boson" => Local::stay(dim),
+        "Electron" => LocalMap { states: vec![0, 2, 1, 3], phases: vec![one, one, one, -one] },
+        "tJ" => LocalMap { states: vec![0, 2, 1], phases: vec![one; 3] },
+        "Fermion" | "Boson" => LocalMap::stay(dim),
         name if name.starts_with("S=") => {
-            Local { states: (0..dim as u8).rev().collect(), phases: vec![one; dim] }
+            LocalMap { states: (0..dim as u8).rev().collect(), phases: vec![one; dim] }
         }
         name => {
             return Err(Error::input(format!("the spin flip of a site `{name}` is not known"))

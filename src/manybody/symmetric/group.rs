@@ -22,7 +22,7 @@ pub(super) struct Generator {
 
 /// All products of the generators, the identity first, with their characters: a representation of one dimension.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct SymmetryGroup {
     pub elements: Vec<Move>,
     pub characters: Vec<C64>,
 }
@@ -46,20 +46,20 @@ pub(super) fn order(of: &Move, name: &str, dims: &[usize]) -> Result<usize> {
     Ok(n)
 }
 
-impl Group {
+impl SymmetryGroup {
     /// All products of the generators.
     ///
     /// # Errors
     /// When there are too many, or the quantum numbers of the generators do not go together.
-    pub fn new(generators: &[Generator], dims: &[usize]) -> Result<Group> {
+    pub fn new(generators: &[Generator], dims: &[usize]) -> Result<SymmetryGroup> {
         Self::closed(generators, dims)?.ok_or_else(|| clash(generators, dims))
     }
 
     /// The group; none where one element would have two characters.
-    fn closed(generators: &[Generator], dims: &[usize]) -> Result<Option<Group>> {
+    fn closed(generators: &[Generator], dims: &[usize]) -> Result<Option<SymmetryGroup>> {
         let start = Move::stay(dims.len());
         let mut known = HashMap::from([(start.key(), 0usize)]);
-        let mut group = Group { elements: vec![start], characters: vec![C64::ONE] };
+        let mut group = SymmetryGroup { elements: vec![start], characters: vec![C64::ONE] };
         let mut at = 0;
         while at < group.elements.len() {
             task::poll()?;
@@ -90,7 +90,7 @@ impl Group {
 
 /// The error for quantum numbers that do not go together, naming as few as it can.
 fn clash(generators: &[Generator], dims: &[usize]) -> Error {
-    let fails = |some: &[Generator]| matches!(Group::closed(some, dims), Ok(None));
+    let fails = |some: &[Generator]| matches!(SymmetryGroup::closed(some, dims), Ok(None));
     if let Some(one) = generators.iter().find(|g| fails(std::slice::from_ref(*g))) {
         let order = order(&one.does, &one.name, dims).unwrap_or(0);
         let (back, hint) = match order {

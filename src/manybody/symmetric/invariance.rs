@@ -79,7 +79,7 @@ fn alike(a: &Collected, b: &Collected) -> bool {
         let (a, b) = (a.get(on), b.get(on));
         let all: BTreeSet<_> = a.into_iter().chain(b).flat_map(|e| e.keys()).collect();
         all.into_iter().all(|place| {
-            let of = |e: Option<&super::super::local::Elements>| {
+            let of = |e: Option<&super::super::local::TermElements>| {
                 e.and_then(|e| e.get(place)).copied().unwrap_or_default()
             };
             let ((x, size), (y, other)) = (of(a), of(b));

@@ -15,15 +15,15 @@ use super::subspace::Subspace;
 use crate::backend::Device;
 #[cfg(test)]
 use crate::backend::matrix::Csr;
-use crate::error::{Error, Kind, Result};
-use crate::operator::{Format, Operator, RowRule, Stored};
+use crate::error::{Error, ErrorKind, Result};
+use crate::operator::{MatrixFormat, Operator, RowRule, StoredMatrix};
 use crate::ranks;
 use crate::task::{self, Task};
 
 /// How an operator is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
-    pub format: Format,
+pub struct SectorOperatorOptions {
+    pub format: MatrixFormat,
     pub single: bool,
     /// Whether to take the invariant part of a sum that is not invariant.
     pub project: bool,
@@ -40,7 +40,7 @@ pub fn operator(
     device: &Device,
     sum: &OpSum,
     (from, to): (&Subspace, Option<&Subspace>),
-    wanted: Wanted,
+    wanted: SectorOperatorOptions,
     task: &Task,
 ) -> Result<Operator> {
     let source = source(sum, (from, to), wanted.project, task)?;
@@ -55,7 +55,7 @@ pub fn operator(
         }
         Some(false) => "as asked",
         stored => match stored_rows(device, &source, (sum, from, to), wanted, task) {
-            Err(e) if e.kind() == Kind::Memory && stored.is_none() && to.is_none() => {
+            Err(e) if e.kind() == ErrorKind::Memory && stored.is_none() && to.is_none() => {
                 "its entries do not fit into memory"
             }
             made => return Ok(made?.labelled(label)),
@@ -63,7 +63,7 @@ pub fn operator(
     };
     let hermitian = is_hermitian(sum, from)?;
     let (home, adjoint, space) = (device.clone(), sum.dagger(), from.clone());
-    let wanted = Wanted { stored: Some(false), ..wanted };
+    let wanted = SectorOperatorOptions { stored: Some(false), ..wanted };
     let adjoint = move || operator(&home, &adjoint, (&space, None), wanted, &Task::default());
     Ok(free::operator(device, source, wanted.single, (hermitian, Box::new(adjoint)), reason).labelled(label))
 }
@@ -74,7 +74,7 @@ fn stored_rows(
     device: &Device,
     source: &Arc<dyn RowSource>,
     (sum, from, to): (&OpSum, &Subspace, Option<&Subspace>),
-    wanted: Wanted,
+    wanted: SectorOperatorOptions,
     task: &Task,
 ) -> Result<Operator> {
     if ranks::world().is_some() && to.is_none() && is_hermitian(sum, from)? {
@@ -84,12 +84,12 @@ fn stored_rows(
         };
         let rule = RowRule { rows: source.shape().0, make: Arc::new(make) };
         let first = |pieces: &[(usize, usize)]| rows::pieces(&**source, pieces, wanted.single, task);
-        if let Some(made) = Stored::from_pieces(device, rule, wanted.format, first)? {
+        if let Some(made) = StoredMatrix::from_pieces(device, rule, wanted.format, first)? {
             return Ok(made);
         }
     }
     let all = ranks::agreed(rows::matrix(&**source, wanted.single, task))?;
-    Stored::from_csr(device, all, wanted.format)
+    StoredMatrix::from_csr(device, all, wanted.format)
 }
 
 /// The matrix of a sum.

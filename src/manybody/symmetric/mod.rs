@@ -20,5 +20,5 @@ mod tests;
 
 pub use entanglement::Entanglement;
 pub use generators::{Quantum, Symmetry, Within};
-pub use matrix::{Wanted, operator};
+pub use matrix::{SectorOperatorOptions, operator};
 pub use subspace::Subspace;

@@ -1,7 +1,7 @@
 //! The action of a symmetry on product states: it maps sites to sites, and the states of a site to states times a
 //! phase.
 
-use super::super::product::Product;
+use super::super::product::SiteProduct;
 use super::super::site::LocalOperator;
 use super::super::sites::Sites;
 use crate::error::{Error, Result};
@@ -16,23 +16,23 @@ pub(super) struct Move {
     /// The site that each one goes to.
     pub to: Vec<u16>,
     /// What becomes of the states of each site; none where they stay what they are.
-    pub local: Option<Vec<Local>>,
+    pub local: Option<Vec<LocalMap>>,
 }
 
 /// What becomes of each state of a site, and its factor.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Local {
+pub(super) struct LocalMap {
     pub states: Vec<u8>,
     pub phases: Vec<C64>,
 }
 
 /// The numbers by which moves are told apart: places, states, rounded phases.
-pub(super) type Key = (Vec<u16>, Vec<u8>, Vec<(i32, i32)>);
+pub(super) type MoveKey = (Vec<u16>, Vec<u8>, Vec<(i32, i32)>);
 
-impl Local {
+impl LocalMap {
     /// The move that leaves all states of a site as they are.
-    pub fn stay(dim: usize) -> Local {
-        Local { states: (0..dim).map(|s| s as u8).collect(), phases: vec![C64::ONE; dim] }
+    pub fn stay(dim: usize) -> LocalMap {
+        LocalMap { states: (0..dim).map(|s| s as u8).collect(), phases: vec![C64::ONE; dim] }
     }
 
     fn turn(&mut self, phase: C64) {
@@ -60,7 +60,7 @@ impl Move {
     /// From where the sites go and what becomes of their states. A phase that all states of a site share multiplies the
     /// whole product state, so it does not matter which site has it: the first one takes them all. Equal maps are then
     /// equal moves.
-    pub fn new(to: Vec<u16>, mut local: Vec<Local>) -> Move {
+    pub fn new(to: Vec<u16>, mut local: Vec<LocalMap>) -> Move {
         let mut whole = C64::ONE;
         for site in local.iter_mut().filter(|site| site.phases[0] != C64::ONE) {
             whole = unit(whole * site.phases[0]);
@@ -69,7 +69,7 @@ impl Move {
         if whole != C64::ONE {
             local[0].turn(whole);
         }
-        let local = (!local.iter().all(Local::stays)).then_some(local);
+        let local = (!local.iter().all(LocalMap::stays)).then_some(local);
         Move { to, local }
     }
 
@@ -85,21 +85,21 @@ impl Move {
             let states = first.states.iter().map(|&s| second.states[s as usize]).collect();
             let turned = |(s, z): (&u8, &C64)| unit(z * second.phases[*s as usize]);
             let phases = first.states.iter().zip(&first.phases).map(turned).collect();
-            Local { states, phases }
+            LocalMap { states, phases }
         };
         Move::new(to, (0..self.to.len()).map(one).collect())
     }
 
     /// What becomes of the states of a site.
-    pub fn at(&self, site: usize, dim: usize) -> Local {
-        self.local.as_ref().map_or_else(|| Local::stay(dim), |all| all[site].clone())
+    pub fn at(&self, site: usize, dim: usize) -> LocalMap {
+        self.local.as_ref().map_or_else(|| LocalMap::stay(dim), |all| all[site].clone())
     }
 
     pub fn stays(&self) -> bool {
         self.local.is_none() && self.to.iter().enumerate().all(|(i, &j)| i == j as usize)
     }
 
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> MoveKey {
         let all = self.local.iter().flatten();
         let whole = |x: f64| (x * 1e6).round() as i32;
         let phases = all.clone().flat_map(|l| &l.phases).map(|z| (whole(z.re), whole(z.im))).collect();
@@ -199,8 +199,8 @@ pub(super) struct TermMatrices {
 }
 
 impl TermMatrices {
-    pub fn product(&self, sites: &Sites) -> Result<Product> {
+    pub fn product(&self, sites: &Sites) -> Result<SiteProduct> {
         let operators: Vec<_> = self.operators.iter().map(|(o, i)| (o, *i)).collect();
-        Ok(Product::of(self.coefficient, &operators, sites)?.without_identities())
+        Ok(SiteProduct::of(self.coefficient, &operators, sites)?.without_identities())
     }
 }

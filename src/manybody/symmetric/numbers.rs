@@ -1,7 +1,7 @@
 //! The numbers of product states from their words by two tables, one for each half of the sites (Lin, Phys. Rev. B 42,
 //! 6561 (1990)).
 
-use super::super::basis::{Basis, Level};
+use super::super::basis::{DiagramLevel, SectorBasis};
 use super::codes::WordLayout;
 
 /// The most bits of a word, and of a half of it.
@@ -30,7 +30,7 @@ struct HalfPath {
 const OUTSIDE: HalfPath = HalfPath { before: 0, node: NONE };
 
 /// Where a path from a node ends, and how many states branch off before it.
-fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<HalfPath> {
+fn path(levels: &[DiagramLevel], states: &[u8], mut node: u32) -> Option<HalfPath> {
     let mut before = 0;
     for (level, &state) in levels.iter().zip(states) {
         if state as usize >= level.dim {
@@ -44,7 +44,7 @@ fn path(levels: &[Level], states: &[u8], mut node: u32) -> Option<HalfPath> {
 
 impl StateNumbers {
     /// The tables of a basis; none where they would be long.
-    pub fn new(basis: &Basis, layout: &WordLayout) -> Option<StateNumbers> {
+    pub fn new(basis: &SectorBasis, layout: &WordLayout) -> Option<StateNumbers> {
         let levels = basis.levels();
         let middle = layout.shifts.iter().position(|&shift| 2 * shift <= layout.bits)? + 1;
         let shift = layout.shifts[middle - 1];
@@ -56,7 +56,7 @@ impl StateNumbers {
         let node = |h: HalfPath| if middle == levels.len() { HalfPath { node: 0, ..h } } else { h };
         let left = (0..1u64 << (layout.bits - shift))
             .map(|code| path(&levels[..middle], &half(code << shift, 0..middle), 0).map_or(OUTSIDE, node));
-        let nodes = levels.get(middle).map_or(1, Level::nodes) as u32;
+        let nodes = levels.get(middle).map_or(1, DiagramLevel::nodes) as u32;
         let ends = |states: &[u8]| {
             // A half leads to the sector from one node at most.
             let from = |node: u32| path(&levels[middle..], states, node).map(|h| HalfPath { node, ..h });

@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-use super::super::basis::{Basis, BasisPath};
+use super::super::basis::{BasisPath, SectorBasis};
 use super::codes::Actions;
-use super::group::Group;
+use super::group::SymmetryGroup;
 use crate::error::Result;
 use crate::number::{C64, memory};
 use crate::task::Task;
@@ -21,7 +21,7 @@ const TOGETHER: usize = 64;
 #[derive(Debug)]
 pub(super) struct Orbits {
     pub actions: Actions,
-    pub group: Group,
+    pub group: SymmetryGroup,
     /// The least word of each orbit, ascending.
     pub least: Vec<u64>,
     /// How many elements leave it alone.
@@ -34,7 +34,7 @@ pub(super) struct Orbits {
 impl Orbits {
     /// # Errors
     /// For words too short, memory, interruption.
-    pub fn new(basis: &Basis, group: Group, task: &Task) -> Result<Orbits> {
+    pub fn new(basis: &SectorBasis, group: SymmetryGroup, task: &Task) -> Result<Orbits> {
         let actions = Actions::new(basis.sites(), &group)?;
         let dim = basis.dim();
         memory::ensure(
@@ -104,7 +104,7 @@ fn high(code: u64, shift: u32) -> usize {
 
 /// The least words of orbits among some states, and how many elements leave each alone.
 fn representatives(
-    basis: &Basis,
+    basis: &SectorBasis,
     actions: &Actions,
     characters: &[C64],
     first: usize,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::super::basis::{Basis, BasisPath, Sector};
+use super::super::basis::{BasisPath, Sector, SectorBasis};
 use super::super::sites::Sites;
 use super::codes::WordLayout;
 use super::generators::Symmetry;
-use super::group::{Generator, Group};
+use super::group::{Generator, SymmetryGroup};
 use super::orbits::Orbits;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -22,7 +22,7 @@ const SLAB: usize = 1 << 16;
 /// The states of a sector. Copies are cheap.
 #[derive(Debug, Clone)]
 pub struct Subspace {
-    pub(super) plain: Basis,
+    pub(super) plain: SectorBasis,
     pub(super) orbits: Option<Arc<Orbits>>,
     pub(super) generators: Arc<Vec<Generator>>,
 }
@@ -34,7 +34,7 @@ impl Subspace {
     /// For a sector that is not there, symmetries that are none of these sites or do not go together, memory,
     /// interruption.
     pub fn new(sites: &Sites, sector: &Sector, symmetries: &[Symmetry], task: &Task) -> Result<Subspace> {
-        let plain = Basis::new(sites, sector)?;
+        let plain = SectorBasis::new(sites, sector)?;
         if !symmetries.is_empty() {
             WordLayout::new(sites, 1)?;
         }
@@ -46,7 +46,7 @@ impl Subspace {
             return Ok(Subspace { plain, orbits: None, generators: Arc::default() });
         }
         let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
-        let orbits = Orbits::new(&plain, Group::new(&generators, &dims)?, task)?;
+        let orbits = Orbits::new(&plain, SymmetryGroup::new(&generators, &dims)?, task)?;
         let space = Subspace { plain, orbits: Some(Arc::new(orbits)), generators: Arc::new(generators) };
         if space.dim() == 0 {
             return Err(Error::input(format!("no state of {}", space.label()))
@@ -64,7 +64,7 @@ impl Subspace {
     }
 
     /// The product states of the sector without symmetries.
-    pub fn plain(&self) -> &Basis {
+    pub fn plain(&self) -> &SectorBasis {
         &self.plain
     }
 
@@ -79,10 +79,10 @@ impl Subspace {
     /// When there is no such state.
     pub fn state(&self, number: usize) -> Result<Vec<u8>> {
         let Some(orbits) = &self.orbits else { return self.plain.state(number) };
-        let code = orbits
-            .least
-            .get(number)
-            .ok_or_else(|| Error::input(format!("state {number} outside a basis of {}", self.dim())))?;
+        let code = orbits.least.get(number).ok_or_else(|| {
+            Error::input(format!("state {number} outside a basis of {}", self.dim()))
+                .hint("states are counted from 0")
+        })?;
         Ok(orbits.actions.layout.states(*code))
     }
 

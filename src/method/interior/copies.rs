@@ -3,10 +3,10 @@
 //! space has found this many copies of a level, factorisations on both sides count all copies, and the search starts
 //! again with a block of this width.
 
-use super::factors::{Inverse, Inversion};
+use super::factors::{Inversion, ShiftedInverse};
 use super::{InteriorSearch, LANES, RitzPairs};
 use crate::error::Result;
-use crate::method::subspace::Subspace;
+use crate::method::subspace::SearchSubspace;
 use crate::operator::Action;
 
 /// Levels are one, to a search, if they differ by less than this part of their distance from the energy of the factors.
@@ -21,7 +21,7 @@ const WIDER: f64 = 10.0;
 const MOST_MARGIN: f64 = 1e-2;
 
 /// A level of which a search has found as many copies as its block has vectors.
-pub(super) struct Level {
+pub(super) struct FilledLevel {
     ends: (f64, f64),
     /// The next levels that were seen below and above.
     beside: (Option<f64>, Option<f64>),
@@ -30,9 +30,9 @@ pub(super) struct Level {
     off: f64,
 }
 
-impl Level {
+impl FilledLevel {
     /// The first one, among so many pairs, with `width` copies; sigma is the energy of the factors.
-    pub fn full(pairs: &RitzPairs, width: usize, needed: usize, sigma: f64) -> Option<Level> {
+    pub fn full(pairs: &RitzPairs, width: usize, needed: usize, sigma: f64) -> Option<FilledLevel> {
         let values = &pairs.values;
         for i in 0..needed.min(values.len()) {
             let near = SAME * (values[i] - sigma).abs();
@@ -46,7 +46,7 @@ impl Level {
             let below = values.iter().copied().filter(|v| *v < ends.0).reduce(f64::max);
             let above = values.iter().copied().filter(|v| *v > ends.1).reduce(f64::min);
             let off = (0..values.len()).filter(is_copy).map(|j| pairs.residuals[j]).fold(0.0, f64::max);
-            return Some(Level { ends, beside: (below, above), found, off });
+            return Some(FilledLevel { ends, beside: (below, above), found, off });
         }
         None
     }
@@ -78,7 +78,7 @@ impl InteriorSearch<'_> {
     pub(super) fn copies(
         &mut self,
         inversion: &Inversion,
-        level: &Level,
+        level: &FilledLevel,
         sigma: f64,
     ) -> Result<Option<usize>> {
         let (lower, upper) = level.ends;
@@ -91,7 +91,7 @@ impl InteriorSearch<'_> {
     }
 
     /// Pairs that are not farther away than a level.
-    pub(super) fn until(&self, pairs: RitzPairs, level: &Level) -> Result<RitzPairs> {
+    pub(super) fn until(&self, pairs: RitzPairs, level: &FilledLevel) -> Result<RitzPairs> {
         let e = self.options.near;
         let reach = (level.ends.0 - e).abs().max((level.ends.1 - e).abs());
         let nearer: Vec<usize> =
@@ -111,7 +111,7 @@ impl InteriorSearch<'_> {
     pub(super) fn looked_again(
         &mut self,
         inversion: &Inversion,
-        inverse: &Inverse,
+        inverse: &ShiftedInverse,
         found: &RitzPairs,
     ) -> Result<Option<usize>> {
         let (e, sigma) = (self.options.near, inverse.sigma);
@@ -137,7 +137,7 @@ impl InteriorSearch<'_> {
         if columns == 0 {
             return Ok(Some(0));
         }
-        let mut space = Subspace::new(&inverse.clone().into_operator(), Some(known), columns)?;
+        let mut space = SearchSubspace::new(&inverse.clone().into_operator(), Some(known), columns)?;
         let mut next = self.random(columns)?;
         for block in 0..BLOCKS {
             let before = space.products;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
-use crate::number::factor::{Factors, Plan, SparseHermitian};
+use crate::number::factor::{FactorPlan, SparseFactors, SparseHermitian};
 use crate::number::{C64, Series, memory};
 use crate::operator::{Action, LinearOperator, Operator};
 use crate::ranks;
@@ -36,9 +36,9 @@ const TOGETHER: usize = 1 << 14;
 /// A matrix on the host that can be factorised.
 pub(super) struct Inversion {
     matrix: Arc<SparseHermitian>,
-    plan: Arc<Plan>,
+    plan: Arc<FactorPlan>,
     /// The plan of pairs, and whether this is it.
-    pairs: OnceCell<Arc<Plan>>,
+    pairs: OnceCell<Arc<FactorPlan>>,
     paired: bool,
     h: Operator,
 }
@@ -178,10 +178,10 @@ impl Inversion {
     }
 
     /// Factors of the matrix minus an energy; none where a pivot vanishes.
-    pub(super) fn at(&self, sigma: f64) -> Result<Option<Inverse>> {
+    pub(super) fn at(&self, sigma: f64) -> Result<Option<ShiftedInverse>> {
         let (matrix, plan) = (self.matrix.clone(), self.plan.clone());
         let factors = task::apart(move || Ok(matrix.factors(&plan, sigma)))?;
-        Ok(factors.map(|factors| Inverse {
+        Ok(factors.map(|factors| ShiftedInverse {
             h: self.h.clone(),
             factors: Arc::new(factors),
             sigma,
@@ -192,15 +192,15 @@ impl Inversion {
 
 /// `(H - sigma)^-1`.
 #[derive(Clone)]
-pub(super) struct Inverse {
+pub(super) struct ShiftedInverse {
     h: Operator,
-    pub factors: Arc<Factors>,
+    pub factors: Arc<SparseFactors>,
     pub sigma: f64,
     /// Whether each solution takes a step of refinement.
     pub refined: bool,
 }
 
-impl Inverse {
+impl ShiftedInverse {
     fn solved(&self, b: &BlockVector) -> Result<BlockVector> {
         let device = self.h.device();
         let complex = self.h.dtype().is_complex();
@@ -221,7 +221,7 @@ impl Inverse {
     }
 }
 
-impl Action for Inverse {
+impl Action for ShiftedInverse {
     fn like(&self) -> &Operator {
         &self.h
     }
@@ -245,7 +245,7 @@ impl Action for Inverse {
     }
 }
 
-impl LinearOperator for Inverse {
+impl LinearOperator for ShiftedInverse {
     fn kernel(&self) -> &dyn Kernel {
         self
     }

@@ -3,13 +3,13 @@
 //! SIAM J. Matrix Anal. Appl. 15 (1994) 228): if this number was found, no level has been missed. For a degenerate
 //! level a block finds as many copies as it has vectors; the block grows to the degeneracy (`copies.rs`).
 
-use super::copies::Level;
-use super::factors::{Inverse, Inversion};
+use super::copies::FilledLevel;
+use super::factors::{Inversion, ShiftedInverse};
 use super::{InteriorSearch, RitzPairs};
 use crate::backend::BlockVector;
 use crate::error::Result;
-use crate::method::subspace::Subspace;
-use crate::method::{Eigen, Ended};
+use crate::method::subspace::SearchSubspace;
+use crate::method::{Eigen, SearchEnded};
 use crate::operator::Action;
 
 /// Distances from the energy, of that to the farthest level, where factors are tried. Those at the energy itself are
@@ -46,19 +46,19 @@ impl InteriorSearch<'_> {
         let (mut needed, mut width, mut most_copies) = (count, usual(count), 0);
         self.spent = 0.0;
         // Factors next to a level that others hide.
-        let mut beside: Option<Inverse> = None;
+        let mut beside: Option<ShiftedInverse> = None;
         for _ in 0..ROUNDS {
             let moved = beside.take();
             let now = moved.as_ref().unwrap_or(&inverse);
             let all = match self.grown(inversion, (now, moved.is_some()), found.take(), needed, width)? {
-                Grown::Lost => return Ok(None),
-                Grown::Done(all) => all,
-                Grown::Full(all, copies) => {
+                SearchEnd::Lost => return Ok(None),
+                SearchEnd::Done(all) => all,
+                SearchEnd::Full(all, copies) => {
                     let missing = count.saturating_sub(self.good(&all).len()).max(1);
                     (needed, width) = match copies {
                         None => (missing, 4 * width),
                         // This level first: others converge slowly beside it.
-                        Some(Copies { left, apart, sigma }) => {
+                        Some(MissingCopies { left, apart, sigma }) => {
                             most_copies = left.max(most_copies);
                             beside = self.beside(inversion, sigma)?;
                             (left.min(missing), if apart { left } else { left.min(missing) })
@@ -70,7 +70,7 @@ impl InteriorSearch<'_> {
                 }
             };
             if self.products >= self.limit {
-                return self.finish(all, count, Ended::Limit).map(Some);
+                return self.finish(all, count, SearchEnded::Limit).map(Some);
             }
             if all.worst(count) <= self.tolerance {
                 let missing = match self.counted(inversion, &all, None)? {
@@ -79,7 +79,7 @@ impl InteriorSearch<'_> {
                     None => self.looked_again(inversion, &inverse, &all)?,
                 };
                 match missing {
-                    Some(0) => return self.finish(all, count, Ended::Converged).map(Some),
+                    Some(0) => return self.finish(all, count, SearchEnded::Converged).map(Some),
                     Some(missing) => needed = missing.min(count),
                     None => return Ok(None),
                 }
@@ -99,7 +99,7 @@ impl InteriorSearch<'_> {
     }
 
     /// Factors at the energy, or as near as they are good.
-    fn inverse(&mut self, inversion: &Inversion) -> Result<Option<Inverse>> {
+    fn inverse(&mut self, inversion: &Inversion) -> Result<Option<ShiftedInverse>> {
         for shift in SHIFTS {
             let Some(mut inverse) = inversion.at(self.options.near + shift * self.far)? else { continue };
             for refined in [false, true] {
@@ -113,21 +113,21 @@ impl InteriorSearch<'_> {
     }
 
     /// Factors at another energy, if there is one and they are good there.
-    fn beside(&mut self, inversion: &Inversion, sigma: Option<f64>) -> Result<Option<Inverse>> {
+    fn beside(&mut self, inversion: &Inversion, sigma: Option<f64>) -> Result<Option<ShiftedInverse>> {
         let Some(sigma) = sigma else { return Ok(None) };
         let Some(inverse) = inversion.at(sigma)? else { return Ok(None) };
         Ok(self.is_good(&inverse)?.then_some(inverse))
     }
 
     /// Whether factors are exact enough for levels, and show more than one.
-    fn is_good(&mut self, inverse: &Inverse) -> Result<bool> {
+    fn is_good(&mut self, inverse: &ShiftedInverse) -> Result<bool> {
         let (left, length) = self.quality(inverse)?;
         Ok(left <= 0.01 * self.tolerance && length * self.far < LONG)
     }
 
     /// How far, at least, the operator is from the one whose inverse this is exactly, by a random vector; and how much
     /// longer the solution is than the right-hand side.
-    fn quality(&mut self, inverse: &Inverse) -> Result<(f64, f64)> {
+    fn quality(&mut self, inverse: &ShiftedInverse) -> Result<(f64, f64)> {
         let device = self.h.device();
         let norm = |x: &BlockVector| -> Result<f64> { Ok(device.norms(x)?[0]) };
         let b = self.random(1)?;
@@ -144,11 +144,11 @@ impl InteriorSearch<'_> {
     fn grown(
         &mut self,
         inversion: &Inversion,
-        (inverse, moved): (&Inverse, bool),
+        (inverse, moved): (&ShiftedInverse, bool),
         before: Option<RitzPairs>,
         needed: usize,
         width: usize,
-    ) -> Result<Grown> {
+    ) -> Result<SearchEnd> {
         let known = match &before {
             Some(found) => {
                 let good = self.good(found);
@@ -160,7 +160,7 @@ impl InteriorSearch<'_> {
         let free = self.h.dim() - avoided;
         let needed = needed.min(free);
         if needed == 0 {
-            return Ok(Grown::Lost);
+            return Ok(SearchEnd::Lost);
         }
         let wanted = (needed + 4.max(needed / 4).min(32)).min(free);
         let width = width.min(free);
@@ -170,7 +170,7 @@ impl InteriorSearch<'_> {
         let mut counted = false;
         let early = if narrow { (EARLY * width).min(FIRST * wanted) } else { ENOUGH * width };
         let mut next_look = early.max(if narrow { 0 } else { FIRST * wanted });
-        let mut space = Subspace::new(&inverse.clone().into_operator(), known.clone(), width)?;
+        let mut space = SearchSubspace::new(&inverse.clone().into_operator(), known.clone(), width)?;
         let mut next = self.random(width)?;
         let mut restarts = 0;
         loop {
@@ -190,7 +190,7 @@ impl InteriorSearch<'_> {
             let mut order: Vec<usize> = (0..theta.len()).collect();
             order.sort_by(|&i, &j| theta[j].abs().total_cmp(&theta[i].abs()));
             let columns: Vec<usize> = order.iter().copied().take(wanted).collect();
-            let mut among = Subspace::new(self.h, None, 2)?;
+            let mut among = SearchSubspace::new(self.h, None, 2)?;
             among.extend(space.vectors(&s, &columns)?)?;
             let found = self.nearest(among, wanted)?;
             self.spent += inversion.look(space.dim(), wanted);
@@ -199,11 +199,11 @@ impl InteriorSearch<'_> {
             self.progress.advance_with(shown, &format!("residual {worst:.1e}"))?;
             let over = self.products >= self.limit || space.dim() >= free;
             if worst <= self.tolerance || over {
-                return self.with(known, found).map(Grown::Done);
+                return self.with(known, found).map(SearchEnd::Done);
             }
             if !counted
                 && (narrow || restarts >= PATIENT)
-                && let Some(level) = Level::full(&found, width, needed, inverse.sigma)
+                && let Some(level) = FilledLevel::full(&found, width, needed, inverse.sigma)
             {
                 counted = true;
                 let copies = self.copies(inversion, &level, inverse.sigma)?;
@@ -217,12 +217,12 @@ impl InteriorSearch<'_> {
                     let have =
                         self.good(&nearer).into_iter().filter(|&i| level.holds(nearer.values[i])).count();
                     let left = copies.map(|copies| copies.saturating_sub(have).max(1));
-                    let left = left.map(|left| Copies { left, apart, sigma });
-                    return Ok(Grown::Full(self.with(known, nearer)?, left));
+                    let left = left.map(|left| MissingCopies { left, apart, sigma });
+                    return Ok(SearchEnd::Full(self.with(known, nearer)?, left));
                 }
             }
             if self.spent > self.allowed {
-                return Ok(Grown::Lost);
+                return Ok(SearchEnd::Lost);
             }
             if !full {
                 next = space.last_image()?;
@@ -230,7 +230,7 @@ impl InteriorSearch<'_> {
             }
             restarts += 1;
             if restarts > RESTARTS {
-                return Ok(Grown::Lost);
+                return Ok(SearchEnd::Lost);
             }
             next = match space.remainder()? {
                 Some(rest) if added > 0 => rest,
@@ -247,7 +247,7 @@ impl InteriorSearch<'_> {
         let Some(known) = known else { return Ok(found) };
         let all = self.h.device().side_by_side(&[&known, &found.vectors])?;
         let wanted = all.columns();
-        let mut space = Subspace::new(self.h, None, 2)?;
+        let mut space = SearchSubspace::new(self.h, None, 2)?;
         space.extend(all)?;
         self.nearest(space, wanted)
     }
@@ -308,19 +308,19 @@ impl InteriorSearch<'_> {
 
 /// Copies of a level that have not been found, whether they differ by more than the tolerance, and an energy of factors
 /// with which they are found sooner.
-struct Copies {
+struct MissingCopies {
     left: usize,
     apart: bool,
     sigma: Option<f64>,
 }
 
 /// How a search by factors ended.
-enum Grown {
+enum SearchEnd {
     /// So many levels have converged as were needed, or no more solutions are allowed.
     Done(RitzPairs),
     /// A level has more copies than the block has vectors: how many, if that is known.
     /// Nothing farther away is among the pairs.
-    Full(RitzPairs, Option<Copies>),
+    Full(RitzPairs, Option<MissingCopies>),
     /// Nothing converges, or it takes longer than the whole matrix would.
     Lost,
 }

@@ -13,11 +13,11 @@ mod inverse;
 
 use super::fixed::fixed;
 use super::folded::Folded;
-use super::subspace::{Subspace, hermitian_eigen};
+use super::subspace::{SearchSubspace, hermitian_eigen};
 use super::units::{Units, countable, positive};
 use super::window::require_hermitian;
-use super::{Chebyshev, DampingKernel, Eigen, Ended, Window};
-use crate::backend::{BlockVector, Distribution, Random};
+use super::{Chebyshev, DampingKernel, Eigen, SearchEnded, Window};
+use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::philox::Stream;
@@ -171,8 +171,8 @@ struct InteriorSearch<'a> {
 }
 
 /// How one search with one filter ended.
-enum Outcome {
-    Done(RitzPairs, Ended),
+enum FilterOutcome {
+    Done(RitzPairs, SearchEnded),
     /// Another bound may do better; the search goes on from these vectors.
     Refilter(RitzPairs, f64),
     /// Levels lie farther away than the window said.
@@ -192,7 +192,7 @@ impl InteriorSearch<'_> {
                 return Ok(None);
             }
             if columns >= count {
-                return self.finish(found, count, Ended::Converged).map(Some);
+                return self.finish(found, count, SearchEnded::Converged).map(Some);
             }
         }
         Ok(None)
@@ -241,7 +241,7 @@ impl InteriorSearch<'_> {
         match self.by_factors(&inversion, true)? {
             Some(found) => Ok(found),
             None if whole.is_finite() => self.dense(),
-            None if eigen.ended == Ended::Stalled => Ok(eigen),
+            None if eigen.ended == SearchEnded::Stalled => Ok(eigen),
             None => self.filtered(),
         }
     }
@@ -263,10 +263,10 @@ impl InteriorSearch<'_> {
             .flat_map(|i| nearest.iter().map(move |&j| (i, j)))
             .map(|(i, j)| vectors[i * n + j])
             .collect();
-        let mut space = Subspace::new(h, None, 2)?;
+        let mut space = SearchSubspace::new(h, None, 2)?;
         space.extend(h.device().upload(h.dtype(), h.rows(), count, &chosen)?)?;
         let found = self.nearest(space, count)?;
-        self.finish(found, count, Ended::Converged)
+        self.finish(found, count, SearchEnded::Converged)
     }
 
     /// By factors, of the rows in one order or in another; none where they are not exact enough, or do not pay.
@@ -288,22 +288,22 @@ impl InteriorSearch<'_> {
         loop {
             let filter = Folded::new(self.h, self.options.near, self.far, bound);
             match self.cycle(&filter, start.take())? {
-                Outcome::Wider => self.far *= 1.3,
-                Outcome::Refilter(found, next) => {
+                FilterOutcome::Wider => self.far *= 1.3,
+                FilterOutcome::Refilter(found, next) => {
                     bound = next;
                     start = Some(found.vectors);
                 }
-                Outcome::Done(found, Ended::Converged) => match self.missed(&filter, &found)? {
-                    Look::Nothing => return self.finish(found, count, Ended::Converged),
+                FilterOutcome::Done(found, SearchEnded::Converged) => match self.missed(&filter, &found)? {
+                    Look::Nothing => return self.finish(found, count, SearchEnded::Converged),
                     Look::Unfinished(ended) => return self.finish(found, count, ended),
                     Look::More(_) if self.products >= self.limit => {
-                        return self.finish(found, count, Ended::Limit);
+                        return self.finish(found, count, SearchEnded::Limit);
                     }
                     Look::More(more) => {
                         start = Some(self.h.device().side_by_side(&[&found.vectors, &more])?);
                     }
                 },
-                Outcome::Done(found, ended) => return self.finish(found, count, ended),
+                FilterOutcome::Done(found, ended) => return self.finish(found, count, ended),
             }
         }
     }
@@ -317,7 +317,8 @@ impl InteriorSearch<'_> {
     /// A bound within which about [`InteriorSearch::levels`] levels lie, from a rough density of states.
     fn first_bound(&mut self) -> Result<f64> {
         let h = self.h;
-        let distribution = if h.dtype().is_complex() { Distribution::Phase } else { Distribution::Sign };
+        let distribution =
+            if h.dtype().is_complex() { VectorDistribution::Phase } else { VectorDistribution::Sign };
         let (seed, stream) = (self.options.seed, Stream::Start);
         let random = Random { seed, stream, first_column: self.drawn, distribution };
         let mut v = h.zeros(4)?;
@@ -348,7 +349,7 @@ impl InteriorSearch<'_> {
     }
 
     fn random(&mut self, columns: usize) -> Result<BlockVector> {
-        let (seed, stream, distribution) = (self.options.seed, Stream::Start, Distribution::Gaussian);
+        let (seed, stream, distribution) = (self.options.seed, Stream::Start, VectorDistribution::Gaussian);
         let mut x = self.h.zeros(columns)?;
         let random = Random { seed, stream, first_column: self.drawn, distribution };
         self.h.device().fill_random(&mut x, random)?;
@@ -361,14 +362,14 @@ impl InteriorSearch<'_> {
     /// together with the images is their span invariant under H.
     fn resolved(&mut self, x: BlockVector) -> Result<RitzPairs> {
         let wanted = x.columns();
-        let mut space = Subspace::new(self.h, None, 2)?;
+        let mut space = SearchSubspace::new(self.h, None, 2)?;
         space.extend(x)?;
         space.extend(space.last_image()?)?;
         self.nearest(space, wanted)
     }
 
     /// The nearest Ritz pairs of H in a space, at most so many.
-    fn nearest(&mut self, space: Subspace, wanted: usize) -> Result<RitzPairs> {
+    fn nearest(&mut self, space: SearchSubspace, wanted: usize) -> Result<RitzPairs> {
         let e = self.options.near;
         self.products += space.products;
         let (theta, s) = space.ritz()?;
@@ -388,11 +389,11 @@ impl InteriorSearch<'_> {
     }
 
     /// One search with one filter, from vectors that are given or from random ones.
-    fn cycle(&mut self, filter: &Folded, start: Option<BlockVector>) -> Result<Outcome> {
+    fn cycle(&mut self, filter: &Folded, start: Option<BlockVector>) -> Result<FilterOutcome> {
         let (count, tolerance) = (self.options.count, self.tolerance);
         let near = count + 4.max(count / 4).min(32);
         let most = (4 * self.levels()).max(near + 4 * self.block).min(self.h.dim());
-        let mut space = Subspace::new(&filter.operator(), None, 2)?;
+        let mut space = SearchSubspace::new(&filter.operator(), None, 2)?;
         let given = start.as_ref().map_or(0, BlockVector::columns);
         let mut next = self.random((given + self.block).next_multiple_of(LANES) - given)?;
         if let Some(start) = start {
@@ -413,7 +414,7 @@ impl InteriorSearch<'_> {
             looked = space.dim();
             let (theta, s) = space.ritz()?;
             if filter.is_beyond(theta[0]) {
-                return Ok(Outcome::Wider);
+                return Ok(FilterOutcome::Wider);
             }
             let columns: Vec<usize> = (0..near.min(theta.len())).collect();
             let found = self.resolved(space.vectors(&s, &columns)?)?;
@@ -423,16 +424,16 @@ impl InteriorSearch<'_> {
             self.progress.advance_with(shown, &format!("residual {worst:.1e}"))?;
             if worst <= tolerance {
                 if radius < filter.bound {
-                    return Ok(Outcome::Done(found, Ended::Converged));
+                    return Ok(FilterOutcome::Done(found, SearchEnded::Converged));
                 }
                 if self.products >= self.limit {
-                    return Ok(Outcome::Done(found, Ended::Limit));
+                    return Ok(FilterOutcome::Done(found, SearchEnded::Limit));
                 }
                 let next = self.clipped(self.stretched(radius, 1.5), radius);
-                return Ok(Outcome::Refilter(found, next));
+                return Ok(FilterOutcome::Refilter(found, next));
             }
             if self.products >= self.limit {
-                return Ok(Outcome::Done(found, Ended::Limit));
+                return Ok(FilterOutcome::Done(found, SearchEnded::Limit));
             }
             idle = if worst < 0.7 * best { 0 } else { idle + 1 };
             best = best.min(worst);
@@ -442,19 +443,19 @@ impl InteriorSearch<'_> {
                 let narrower = self.clipped(half, radius);
                 let rounding = self.h.dtype().tolerance(1e-11);
                 if worst <= rounding * self.far || narrower > 0.9 * filter.bound {
-                    return Ok(Outcome::Done(found, Ended::Stalled));
+                    return Ok(FilterOutcome::Done(found, SearchEnded::Stalled));
                 }
-                return Ok(Outcome::Refilter(found, narrower));
+                return Ok(FilterOutcome::Refilter(found, narrower));
             }
             if (full || idle > PATIENCE) && beyond {
                 let wider = self.clipped(self.stretched(radius, 2.0), radius);
                 if wider > 1.01 * filter.bound {
-                    return Ok(Outcome::Refilter(found, wider));
+                    return Ok(FilterOutcome::Refilter(found, wider));
                 }
             }
             let due = self.clipped(self.guess.max(self.stretched(radius, 1.5)), radius);
             if full && due < 0.5 * filter.bound {
-                return Ok(Outcome::Refilter(found, due));
+                return Ok(FilterOutcome::Refilter(found, due));
             }
             let block: Vec<usize> = (0..self.block.min(theta.len())).collect();
             next = space.residuals(&s, &block, &theta)?.0;
@@ -475,7 +476,7 @@ enum Look {
     Nothing,
     /// Vectors of levels that are nearer than the last one asked for.
     More(Box<BlockVector>),
-    Unfinished(Ended),
+    Unfinished(SearchEnded),
 }
 
 impl InteriorSearch<'_> {
@@ -497,7 +498,7 @@ impl InteriorSearch<'_> {
         }
         let slack = 1e-9 * limit.abs();
         let columns = (LANES / 2).min(free);
-        let mut space = Subspace::new(&filter.operator(), Some(known), columns)?;
+        let mut space = SearchSubspace::new(&filter.operator(), Some(known), columns)?;
         let mut next = self.random(columns)?;
         let mut looked = 0;
         loop {
@@ -529,18 +530,18 @@ impl InteriorSearch<'_> {
             let shown = self.products.min(self.options.max_products);
             self.progress.advance_with(shown, "second look")?;
             if self.products >= self.limit {
-                return Ok(Look::Unfinished(Ended::Limit));
+                return Ok(Look::Unfinished(SearchEnded::Limit));
             }
             next = if added == 0 { self.random(columns)? } else { space.last_image()? };
         }
     }
 
-    fn finish(&self, found: RitzPairs, count: usize, ended: Ended) -> Result<Eigen> {
+    fn finish(&self, found: RitzPairs, count: usize, ended: SearchEnded) -> Result<Eigen> {
         let mut chosen: Vec<usize> = (0..count.min(found.values.len())).collect();
         chosen.sort_by(|&i, &j| found.values[i].total_cmp(&found.values[j]));
         let worst = found.worst(count);
         // A space diagonalised completely is exact to rounding, which may still be above the tolerance.
-        let rounding = ended == Ended::Converged && worst > self.tolerance;
+        let rounding = ended == SearchEnded::Converged && worst > self.tolerance;
         let eigen = Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),
             vectors: self.h.device().chosen(&found.vectors, &chosen)?,
@@ -548,7 +549,7 @@ impl InteriorSearch<'_> {
             tolerance: self.tolerance,
             iterations: self.steps,
             products: self.products,
-            ended: if rounding { Ended::Stalled } else { ended },
+            ended: if rounding { SearchEnded::Stalled } else { ended },
         };
         fixed(self.h, eigen, count)
     }

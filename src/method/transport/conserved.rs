@@ -4,8 +4,8 @@
 use faer::Mat;
 
 use super::dense::largest;
-use super::lead::{Kind, Lead};
-use super::reflection::Waves;
+use super::lead::{ChannelKind, Lead};
+use super::reflection::SlabWaves;
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
 
@@ -66,10 +66,10 @@ impl Lead {
         let rows = |group: &[usize]| (0..n).filter(|row| group.contains(&(row % orbitals))).collect();
         self.waves = groups
             .iter()
-            .map(|(_, group)| Waves::new(&h, &v, rows(group), self.unit()))
+            .map(|(_, group)| SlabWaves::new(&h, &v, rows(group), self.unit()))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::numeric("the joints of a lead's cells were not decomposed"))?;
-        self.kinds = groups.iter().map(|(value, _)| Kind::Carrying(*value)).collect();
+        self.kinds = groups.iter().map(|(value, _)| ChannelKind::Carrying(*value)).collect();
         self.turn = Some(turn);
         Ok(self)
     }

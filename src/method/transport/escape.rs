@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use faer::{Mat, Par};
 
-use super::lead::Kind;
+use super::lead::ChannelKind;
 use super::opening::Opening;
 use crate::error::{Error, Result};
 use crate::number::hermitian::eigh;
@@ -85,13 +85,13 @@ impl Escape {
         let gamma = Mat::from_fn(n, n, |i, j| C64::I * (sigma[(i, j)] - sigma[(j, i)].conj()));
         let is_hole = |row: usize| row % orbitals >= electrons;
         let mixed = (0..n).any(|i| (0..n).any(|j| is_hole(i) != is_hole(j) && sigma[(i, j)] != C64::ZERO));
-        let parts: Vec<(Kind, Vec<usize>)> = if electrons == orbitals || mixed {
-            vec![(Kind::Any, (0..n).collect())]
+        let parts: Vec<(ChannelKind, Vec<usize>)> = if electrons == orbitals || mixed {
+            vec![(ChannelKind::Any, (0..n).collect())]
         } else {
             let (holes, rest) = (0..n).partition(|row| is_hole(*row));
-            vec![(Kind::Electrons, rest), (Kind::Holes, holes)]
+            vec![(ChannelKind::Electrons, rest), (ChannelKind::Holes, holes)]
         };
-        let (mut columns, mut kinds): (Vec<Vec<C64>>, Vec<(Kind, usize)>) = (Vec::new(), Vec::new());
+        let (mut columns, mut kinds): (Vec<Vec<C64>>, Vec<(ChannelKind, usize)>) = (Vec::new(), Vec::new());
         for (kind, rows) in parts {
             let own = Mat::from_fn(rows.len(), rows.len(), |i, j| gamma[(rows[i], rows[j])]);
             let (rates, vectors) = eigh(own.as_ref(), Par::Seq)

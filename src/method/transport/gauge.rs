@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use super::lead::Lead;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
-use crate::lattice::{Model, Potential};
+use crate::lattice::{Model, VectorPotential};
 use crate::number::{C64, scalar};
 
 /// Angles that differ by less are the same: places that fit have six digits in common.
@@ -55,7 +55,7 @@ pub(super) fn phases(sample: &Model, lead: &Lead, sites: &[usize]) -> Result<Vec
 }
 
 /// The way from a place by a vector and on to another place.
-fn bent(potential: &Potential<'_>, from: &[f64], by: &[f64], to: &[f64]) -> f64 {
+fn bent(potential: &VectorPotential<'_>, from: &[f64], by: &[f64], to: &[f64]) -> f64 {
     let corner = plus(from, by);
     potential.on_the_way(from, &corner) + potential.on_the_way(&corner, to)
 }
@@ -95,7 +95,7 @@ fn through_alike(sample: &Model, away: &Away<'_>, places: &[Vec<f64>], offset: &
     let across: Vec<Vec<f64>> = places.iter().map(|place| away.across(place)).collect();
     let size = |x: &[f64]| scalar::dot(x, x);
     let Some(farthest) = across.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { return Ok(()) };
-    let through = |potential: Potential<'_>, middle: &[f64], other: &[f64]| {
+    let through = |potential: VectorPotential<'_>, middle: &[f64], other: &[f64]| {
         let (a, b) = (plus(middle, farthest), plus(middle, other));
         potential.on_the_way(middle, &a) + potential.on_the_way(&a, &b) + potential.on_the_way(&b, middle)
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use faer::Mat;
 
-use super::reflection::Waves;
+use super::reflection::SlabWaves;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, Model};
@@ -12,7 +12,7 @@ use crate::number::{C64, memory};
 
 /// Which channels of a lead are told from its others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum ChannelKind {
     /// None: they are all of one kind.
     Any,
     Electrons,
@@ -29,8 +29,8 @@ pub struct Lead {
     v: Mat<C64>,
     /// The same cells as they carry waves: those of electrons and those of holes where no pairing joins them, those of
     /// each value of what is conserved, or all.
-    pub(super) waves: Vec<Waves>,
-    pub(super) kinds: Vec<Kind>,
+    pub(super) waves: Vec<SlabWaves>,
+    pub(super) kinds: Vec<ChannelKind>,
     /// From the rows of the waves to those of a cell, where they are not the same.
     pub(super) turn: Option<Mat<C64>>,
     /// The size of what joins its cells. Levels of a cell far away from all others do not enter.
@@ -146,10 +146,14 @@ impl Lead {
             .filter(|&(i, j, next)| if next { joined(&v, j, i) } else { i < j && joined(&h, i, j) })
             .collect();
         let sectors = sectors(&h, &v, |row| row % orbitals >= electrons);
-        let kinds = if sectors.len() == 2 { vec![Kind::Electrons, Kind::Holes] } else { vec![Kind::Any] };
+        let kinds = if sectors.len() == 2 {
+            vec![ChannelKind::Electrons, ChannelKind::Holes]
+        } else {
+            vec![ChannelKind::Any]
+        };
         let waves = sectors
             .into_iter()
-            .map(|rows| Waves::new(&h, &v, rows, scale))
+            .map(|rows| SlabWaves::new(&h, &v, rows, scale))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::numeric("the joints of a lead's cells were not decomposed"))?;
         let model = bloch.cell().clone();
@@ -190,12 +194,12 @@ impl Lead {
     }
 
     /// The waves of each kind.
-    pub fn waves(&self) -> &[Waves] {
+    pub fn waves(&self) -> &[SlabWaves] {
         &self.waves
     }
 
     /// The kinds of its waves: electrons and holes, where no pairing joins them, values of what is conserved, or one.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[ChannelKind] {
         &self.kinds
     }
 

@@ -26,7 +26,7 @@ pub use lead::Lead;
 use modes::{Beam, Mode, Modes};
 use opening::{BESIDE, Opening, unresolved};
 use passed::{Openings, PassedByEnergy};
-use slices::{Blocks, Slices};
+use slices::{SliceBlocks, Slices};
 
 use crate::backend::matrix::{Csr, Wrap};
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ const UNSETTLED: f64 = 1e-3;
 
 /// A sample with its leads.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct TransportSample {
     h: Csr,
     orbitals: usize,
     leads: Vec<Attached>,
@@ -183,12 +183,12 @@ pub struct Scattering {
     pub outgoing: Table,
 }
 
-impl Sample {
+impl TransportSample {
     /// A model between leads.
     ///
     /// # Errors
     /// No leads, leads with other orbitals, leads that do not fit, no memory.
-    pub fn new(model: &Model, leads: Vec<impl Into<Contact>>) -> Result<Sample> {
+    pub fn new(model: &Model, leads: Vec<impl Into<Contact>>) -> Result<TransportSample> {
         let leads: Vec<Contact> = leads.into_iter().map(Into::into).collect();
         if leads.is_empty() {
             return Err(Error::input("a sample without leads").hint("it takes one lead at least"));
@@ -225,7 +225,7 @@ impl Sample {
         };
         let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
         let slices = Slices::new(&h, &leads.iter().map(|l| &l.rows[..]).collect::<Vec<_>>());
-        Ok(Sample { h, orbitals, leads, slices, known: PassedByEnergy::default() })
+        Ok(TransportSample { h, orbitals, leads, slices, known: PassedByEnergy::default() })
     }
 
     /// How many leads there are.
@@ -269,7 +269,7 @@ impl Sample {
             .map(|(lead, opening)| (&lead.rows[..], opening.extra))
             .collect();
         let (slices, rows) = self.slices.with(&extra, self.h.rows);
-        let mut blocks = Blocks::new(&slices, &self.h, energy);
+        let mut blocks = SliceBlocks::new(&slices, &self.h, energy);
         for (rows, opening) in rows.iter().zip(&*openings) {
             for (i, &row) in rows.iter().enumerate() {
                 for (j, &column) in rows.iter().enumerate() {
@@ -372,7 +372,7 @@ impl Sample {
     /// 1: a row for each row of the sample.
     ///
     /// # Errors
-    /// As [`Sample::density`].
+    /// As [`TransportSample::density`].
     pub fn waves(&self, from: usize, energy: f64, task: &Task) -> Result<Matrix> {
         let states = self.states_inside(energy, from, task)?;
         let modes = self.leads[from].modes(energy, &states.openings[from])?;
@@ -394,7 +394,7 @@ impl Sample {
     /// where both sides have the same.
     ///
     /// # Errors
-    /// A lead that is not there, and as [`Sample::scattering`].
+    /// A lead that is not there, and as [`TransportSample::scattering`].
     pub fn transmission(
         &self,
         (from, sends): (usize, Particle),
@@ -448,7 +448,7 @@ impl Sample {
     /// `sum psi^dagger S psi / (2 pi)` of what they carry, a Hermitian matrix of the orbitals of a site.
     ///
     /// # Errors
-    /// As [`Sample::transmission`], and for a sample with a level at this energy that no lead reaches.
+    /// As [`TransportSample::transmission`], and for a sample with a level at this energy that no lead reaches.
     pub fn density(
         &self,
         from: usize,
@@ -491,7 +491,7 @@ impl Sample {
     /// current of that, half of what leaves the one site and half of what reaches the other where they differ.
     ///
     /// # Errors
-    /// As [`Sample::density`].
+    /// As [`TransportSample::density`].
     pub fn currents(&self, from: usize, energy: f64, carries: Option<&Matrix>, task: &Task) -> Result<Table> {
         let carried = self.carried(carries)?;
         let states = self.states_inside(energy, from, task)?;

@@ -9,9 +9,9 @@ use faer::prelude::Solve;
 use faer::{Mat, Par};
 
 use super::dense::inverse;
-use super::lead::{Kind, Lead};
+use super::lead::{ChannelKind, Lead};
 use super::opening::{Channels, Opening, unresolved};
-use super::reflection::Waves;
+use super::reflection::SlabWaves;
 use crate::error::Result;
 use crate::number::hermitian::eigh;
 use crate::number::{C64, Column, Matrix, Table};
@@ -24,7 +24,7 @@ pub struct Mode {
     /// Along that direction, positive or negative.
     pub velocity: f64,
     /// Of which kind it is, where the lead tells several.
-    pub kind: Kind,
+    pub kind: ChannelKind,
 }
 
 /// The waves of one direction, inward or outward.
@@ -97,7 +97,7 @@ impl Lead {
     }
 
     /// Waves inward and outward of one kind of particles.
-    fn part(&self, energy: f64, waves: &Waves, channels: &Channels) -> Option<[Beam; 2]> {
+    fn part(&self, energy: f64, waves: &SlabWaves, channels: &Channels) -> Option<[Beam; 2]> {
         let scaled = energy / self.unit();
         let [outward, inward] = waves.followed_by(scaled, &channels.u)?;
         let beam = |follow: &Mat<C64>, basis: &Mat<C64>, out: bool| -> Option<Beam> {
@@ -160,7 +160,7 @@ impl Lead {
                         let mode = Mode {
                             momentum: wrapped(along * turn),
                             velocity: moves * speeds[j] * reach as f64 * length,
-                            kind: Kind::Any,
+                            kind: ChannelKind::Any,
                         };
                         let mut from = vec![C64::ZERO; n];
                         group.iter().enumerate().for_each(|(i, &wave)| from[wave] = part[(i, c)]);
@@ -184,7 +184,7 @@ impl Lead {
 impl Modes {
     /// The channels of a self-energy: nothing moves along it, so that momenta and velocities are not numbers.
     pub(super) fn without_waves(opening: &Opening) -> Modes {
-        let of = |(kind, count): &(Kind, usize)| {
+        let of = |(kind, count): &(ChannelKind, usize)| {
             vec![Mode { momentum: f64::NAN, velocity: f64::NAN, kind: *kind }; *count]
         };
         let beam = || Beam {
@@ -219,17 +219,17 @@ impl Modes {
 /// A column, and what is known of some waves.
 pub(super) fn table(name: &str, column: impl Into<Column>, modes: &[Mode]) -> Result<Table> {
     let mut table = Table::new().with_column(name, column)?;
-    if modes.iter().any(|mode| matches!(mode.kind, Kind::Electrons | Kind::Holes)) {
+    if modes.iter().any(|mode| matches!(mode.kind, ChannelKind::Electrons | ChannelKind::Holes)) {
         let name = |mode: &Mode| match mode.kind {
-            Kind::Holes => "hole",
-            Kind::Electrons => "electron",
-            Kind::Any | Kind::Carrying(_) => "any",
+            ChannelKind::Holes => "hole",
+            ChannelKind::Electrons => "electron",
+            ChannelKind::Any | ChannelKind::Carrying(_) => "any",
         };
         table = table
             .with_column("particle", modes.iter().map(|mode| name(mode).into()).collect::<Vec<String>>())?;
     }
-    if modes.iter().any(|mode| matches!(mode.kind, Kind::Carrying(_))) {
-        let value = |mode: &Mode| if let Kind::Carrying(x) = mode.kind { x } else { f64::NAN };
+    if modes.iter().any(|mode| matches!(mode.kind, ChannelKind::Carrying(_))) {
+        let value = |mode: &Mode| if let ChannelKind::Carrying(x) = mode.kind { x } else { f64::NAN };
         table = table.with_column("conserved", modes.iter().map(value).collect::<Vec<f64>>())?;
     }
     let numbers = |f: &dyn Fn(&Mode) -> f64| modes.iter().map(f).collect::<Vec<f64>>();

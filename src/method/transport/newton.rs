@@ -25,14 +25,14 @@ pub struct Behind {
 /// The equation of Newton's steps in the bases of eigenvectors of `from` and `ahead`.
 struct Linear {
     behind: Behind,
-    from: Basis,
-    ahead: Basis,
+    from: Eigenbasis,
+    ahead: Eigenbasis,
     /// By how much a wave pair changes its part of the reflection from cell to cell.
     apart: Mat<C64>,
 }
 
 /// Eigenvectors of a matrix and their factors.
-struct Basis {
+struct Eigenbasis {
     vectors: Mat<C64>,
     /// The inverse of the vectors, where it is their transpose, or how they are solved for.
     solver: PartialPivLu<C64>,
@@ -126,12 +126,12 @@ impl LeadSlab {
     }
 }
 
-impl Basis {
+impl Eigenbasis {
     /// None where the eigenvectors are no basis.
-    fn of(a: &Mat<C64>) -> Option<Basis> {
+    fn of(a: &Mat<C64>) -> Option<Eigenbasis> {
         let d = a.eigen().ok()?;
         let vectors = d.U().to_owned();
-        Some(Basis {
+        Some(Eigenbasis {
             solver: vectors.partial_piv_lu(),
             vectors,
             factors: d.S().column_vector().iter().copied().collect(),
@@ -139,10 +139,10 @@ impl Basis {
     }
 
     /// That of the transposed matrix.
-    fn transposed(&self) -> Basis {
+    fn transposed(&self) -> Eigenbasis {
         let n = self.vectors.nrows();
         let vectors = self.solver.solve(Mat::<C64>::identity(n, n)).transpose().to_owned();
-        Basis { solver: vectors.partial_piv_lu(), vectors, factors: self.factors.clone() }
+        Eigenbasis { solver: vectors.partial_piv_lu(), vectors, factors: self.factors.clone() }
     }
 
     /// A matrix in this basis.
@@ -164,8 +164,8 @@ impl Basis {
 impl Linear {
     /// None where the eigenvectors are no bases.
     fn new(behind: Behind, reversible: bool) -> Option<Linear> {
-        let ahead = Basis::of(&behind.ahead)?;
-        let from = if reversible { ahead.transposed() } else { Basis::of(&behind.from)? };
+        let ahead = Eigenbasis::of(&behind.ahead)?;
+        let from = if reversible { ahead.transposed() } else { Eigenbasis::of(&behind.from)? };
         Some(Linear { apart: apart(&from.factors, &ahead.factors), from, ahead, behind })
     }
 

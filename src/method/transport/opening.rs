@@ -4,8 +4,8 @@
 use faer::Mat;
 
 use super::dense::{inverse, largest};
-use super::lead::{Kind, Lead};
-use super::reflection::{Reflection, Waves};
+use super::lead::{ChannelKind, Lead};
+use super::reflection::{Reflection, SlabWaves};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
 
@@ -21,7 +21,7 @@ pub struct Opening {
     pub out: Mat<C64>,
     pub back: Mat<C64>,
     /// The kinds of its channels, in order, and how many of each there are.
-    pub kinds: Vec<(Kind, usize)>,
+    pub kinds: Vec<(ChannelKind, usize)>,
     /// What the lead's channels are made of, part by part.
     pub parts: Vec<Channels>,
 }
@@ -103,7 +103,7 @@ impl Softened {
 
 impl LeadWaves {
     /// None where it is not known which channels are open.
-    fn new(waves: &Waves, found: &Reflection, unit: f64) -> Option<LeadWaves> {
+    fn new(waves: &SlabWaves, found: &Reflection, unit: f64) -> Option<LeadWaves> {
         let (u, r, n, i) = (&found.u, found.u.nrows(), waves.rows.len(), C64::I);
         // The basis of incoming waves is x, that of outgoing ones y: what does not come back passes.
         let d = u.svd().ok()?;

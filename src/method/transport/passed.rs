@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::lead::Kind;
+use super::lead::ChannelKind;
 use super::opening::Opening;
-use super::{Particle, Sample, States};
+use super::{Particle, States, TransportSample};
 use crate::error::{Error, Result};
 use crate::number::format;
 use crate::task::Task;
@@ -17,7 +17,7 @@ const MOST: usize = 4096;
 /// What is known, by the bits of the energy. Copies of a sample share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PassedByEnergy {
-    all: Arc<Mutex<HashMap<u64, Arc<Passed>>>>,
+    all: Arc<Mutex<HashMap<u64, Arc<ChannelProbabilities>>>>,
     /// The leads at the energy that was asked for last.
     openings: Arc<Mutex<Option<(u64, Openings)>>>,
 }
@@ -27,25 +27,26 @@ pub(super) type Openings = Arc<Vec<Opening>>;
 
 /// Probabilities at one energy.
 #[derive(Debug, Clone)]
-pub(super) struct Passed {
+pub(super) struct ChannelProbabilities {
     /// The kinds of channels that each lead tells apart.
-    told: Vec<Vec<Kind>>,
+    told: Vec<Vec<ChannelKind>>,
     /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out.
     from: Vec<Option<Vec<Vec<Vec<f64>>>>>,
 }
 
 impl Particle {
     /// The kinds that are meant, by their numbers.
-    fn kinds(self, told: &[Kind], lead: usize) -> Result<Vec<usize>> {
-        let of =
-            |kind: &dyn Fn(&Kind) -> bool| (0..told.len()).filter(|k| kind(&told[*k])).collect::<Vec<_>>();
+    fn kinds(self, told: &[ChannelKind], lead: usize) -> Result<Vec<usize>> {
+        let of = |kind: &dyn Fn(&ChannelKind) -> bool| {
+            (0..told.len()).filter(|k| kind(&told[*k])).collect::<Vec<_>>()
+        };
         let found = match self {
             Particle::Any => return Ok((0..told.len()).collect()),
-            Particle::Electron => of(&|kind| *kind == Kind::Electrons),
-            Particle::Hole => of(&|kind| *kind == Kind::Holes),
-            Particle::Carrying(x) => {
-                of(&|kind| matches!(kind, Kind::Carrying(y) if (x - y).abs() <= 1e-6 * x.abs().max(1.0)))
-            }
+            Particle::Electron => of(&|kind| *kind == ChannelKind::Electrons),
+            Particle::Hole => of(&|kind| *kind == ChannelKind::Holes),
+            Particle::Carrying(x) => of(
+                &|kind| matches!(kind, ChannelKind::Carrying(y) if (x - y).abs() <= 1e-6 * x.abs().max(1.0)),
+            ),
         };
         if !found.is_empty() {
             return Ok(found);
@@ -54,7 +55,9 @@ impl Particle {
             return Err(Error::input(format!("lead {lead} does not distinguish electrons and holes"))
                 .hint("a normal lead beside a superconductor has a pairing of zero"));
         };
-        let value = |kind: &Kind| if let Kind::Carrying(x) = kind { Some(format::real(*x, 6)) } else { None };
+        let value = |kind: &ChannelKind| {
+            if let ChannelKind::Carrying(x) = kind { Some(format::real(*x, 6)) } else { None }
+        };
         let values: Vec<String> = told.iter().filter_map(value).collect();
         let error = Error::input(format!("channels of lead {lead} that carry {}", format::real(x, 6)));
         Err(if values.is_empty() {
@@ -65,7 +68,7 @@ impl Particle {
     }
 }
 
-impl Passed {
+impl ChannelProbabilities {
     /// From one lead to another.
     pub fn sum(&self, (from, sends): (usize, Particle), (to, takes): (usize, Particle)) -> Result<f64> {
         let (sent, taken) = (sends.kinds(&self.told[from], from)?, takes.kinds(&self.told[to], to)?);
@@ -80,7 +83,7 @@ impl Passed {
     fn add(&mut self, states: &States, leads: &[usize]) {
         let kinds = |opening: &Opening| -> Vec<Range<usize>> {
             let mut end = 0;
-            let range = |(_, count): &(Kind, usize)| {
+            let range = |(_, count): &(ChannelKind, usize)| {
                 end += count;
                 end - count..end
             };
@@ -101,7 +104,7 @@ impl Passed {
     }
 }
 
-impl Sample {
+impl TransportSample {
     /// Forgets what is known of energies: a self-energy has become another.
     pub fn forget(&self) {
         self.known.all.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -133,8 +136,13 @@ impl Sample {
     /// What passes from a lead at an energy. All leads are solved together where their channels are no more than the
     /// rows of a slice; else the first lead that is asked for alone, the second together with all others.
     /// None where a lead is not resolved.
-    pub(super) fn passed(&self, energy: f64, from: usize, task: &Task) -> Result<Option<Arc<Passed>>> {
-        let known = |new: Option<Arc<Passed>>| {
+    pub(super) fn passed(
+        &self,
+        energy: f64,
+        from: usize,
+        task: &Task,
+    ) -> Result<Option<Arc<ChannelProbabilities>>> {
+        let known = |new: Option<Arc<ChannelProbabilities>>| {
             let mut all = self.known.all.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(new) = new {
                 if all.len() >= MOST {
@@ -150,14 +158,14 @@ impl Sample {
         }
         let Some(openings) = self.openings(energy)? else { return Ok(None) };
         let channels: usize = openings.iter().map(|opening| opening.back.nrows()).sum();
-        let (mut passed, asked): (Passed, Vec<usize>) = match before {
+        let (mut passed, asked): (ChannelProbabilities, Vec<usize>) = match before {
             Some(before) => {
                 let missing = (0..self.leads.len()).filter(|lead| before.from[*lead].is_none()).collect();
-                (Passed::clone(&before), missing)
+                (ChannelProbabilities::clone(&before), missing)
             }
             None => {
                 let all = (0..self.leads.len()).filter(|&lead| lead == from || channels <= self.slices().0);
-                (Passed { told: Vec::new(), from: vec![None; self.leads.len()] }, all.collect())
+                (ChannelProbabilities { told: Vec::new(), from: vec![None; self.leads.len()] }, all.collect())
             }
         };
         let Some(states) = self.states(energy, &asked, task)? else { return Ok(None) };

@@ -18,7 +18,7 @@ use crate::task;
 
 /// The cells of a lead, energies in units of what joins them.
 #[derive(Debug, Clone)]
-pub struct Waves {
+pub struct SlabWaves {
     /// Rows of the lead's cell.
     pub rows: Vec<usize>,
     /// The largest element of the cell's matrix h.
@@ -66,9 +66,9 @@ pub const PASSED: f64 = 1e-17;
 const PASSED_AT_FIRST: f64 = 1e-11;
 /// Elements of a cell's Green's function above which it is asked for orbitals that no wave reaches.
 const UNREACHED: f64 = 1e8;
-impl Waves {
+impl SlabWaves {
     /// Of the cells with the matrix `h`, joined by `v`, on some of their rows.
-    pub fn new(h: &Mat<C64>, v: &Mat<C64>, rows: Vec<usize>, unit: f64) -> Option<Waves> {
+    pub fn new(h: &Mat<C64>, v: &Mat<C64>, rows: Vec<usize>, unit: f64) -> Option<SlabWaves> {
         let n = rows.len();
         let of = |m: &Mat<C64>| Mat::from_fn(n, n, |i, j| m[(rows[i], rows[j])] / unit);
         let (h, v) = (of(h), of(v));
@@ -81,7 +81,7 @@ impl Waves {
         let h_size = largest(h.as_ref());
         let joined = &a * a.adjoint() + &b * b.adjoint();
         let open = Mat::from_fn(n, n, |j, k| h[(j, k)] - C64::I * joined[(j, k)]);
-        Some(Waves { rows, h_size, a, b, open })
+        Some(SlabWaves { rows, h_size, a, b, open })
     }
 
     /// `z - h` of a cell that sends nothing back at its joints.
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     /// A strip of a square lattice in a field, with sites that differ.
-    fn strip(n: usize, flux: f64) -> Waves {
+    fn strip(n: usize, flux: f64) -> SlabWaves {
         let h = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
             0 => C64::new(0.3 * (2.7 * i as f64).sin(), 0.0),
             1 => -C64::ONE,
@@ -294,7 +294,7 @@ mod tests {
         });
         let joint = |i: usize| -C64::cis(std::f64::consts::TAU * flux * i as f64);
         let v = Mat::from_fn(n, n, |i, j| if i == j { joint(i) } else { C64::ZERO });
-        Waves::new(&h, &v, (0..n).collect(), 1.0).unwrap()
+        SlabWaves::new(&h, &v, (0..n).collect(), 1.0).unwrap()
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Slices {
 type Triplet = (usize, usize, C64);
 
 /// `E - H - sigma` as sparse blocks of neighbouring slices.
-pub struct Blocks<'a> {
+pub struct SliceBlocks<'a> {
     slices: &'a Slices,
     own: Vec<Vec<Triplet>>,
     /// Rows in slice k + 1, columns in slice k.
@@ -111,12 +111,16 @@ pub struct Blocks<'a> {
     up: Vec<Vec<Triplet>>,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> SliceBlocks<'a> {
     /// The blocks of `E - H`; self-energies are added later.
-    pub fn new(slices: &'a Slices, h: &Csr, energy: f64) -> Blocks<'a> {
+    pub fn new(slices: &'a Slices, h: &Csr, energy: f64) -> SliceBlocks<'a> {
         let n = slices.rows.len();
-        let mut blocks =
-            Blocks { slices, own: vec![Vec::new(); n], down: vec![Vec::new(); n], up: vec![Vec::new(); n] };
+        let mut blocks = SliceBlocks {
+            slices,
+            own: vec![Vec::new(); n],
+            down: vec![Vec::new(); n],
+            up: vec![Vec::new(); n],
+        };
         for (at, rows) in slices.rows.iter().enumerate() {
             // Rows of leads are not those of the matrix.
             for (i, &row) in rows.iter().enumerate().filter(|(_, row)| **row < h.rows) {

@@ -9,7 +9,7 @@ use crate::number::format::real;
 
 /// A Jastrow factor. Parameters that are `None` are found from the electrons' density and the cell.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Factor {
+pub enum JastrowFactor {
     /// `u(r) = -A/r (1 - exp(-r/F))`, cut off smoothly, F from the cusp condition.
     Rpa {
         /// A; by default the inverse plasma frequency.
@@ -73,8 +73,8 @@ fn cusp(dimension: usize) -> [f64; 2] {
 ///
 /// # Errors
 /// As said.
-pub fn must_meet_cusp_once(factors: &[Factor]) -> Result<()> {
-    let steep: Vec<&str> = factors.iter().filter(|f| f.takes_cusp()).map(Factor::kind).collect();
+pub fn must_meet_cusp_once(factors: &[JastrowFactor]) -> Result<()> {
+    let steep: Vec<&str> = factors.iter().filter(|f| f.takes_cusp()).map(JastrowFactor::kind).collect();
     let [first, second, ..] = steep[..] else { return Ok(()) };
     Err(Error::input(format!(
         "the factors `{first}` and `{second}` both have the slope of the cusp condition, which is met once"
@@ -82,9 +82,9 @@ pub fn must_meet_cusp_once(factors: &[Factor]) -> Result<()> {
     .hint("give all but one a `slope` of their own, zero for one that does not touch the cusp"))
 }
 
-impl Factor {
+impl JastrowFactor {
     /// The factor with all parameters known.
-    pub(super) fn settled(&self, setting: &Setting) -> Result<Factor> {
+    pub(super) fn settled(&self, setting: &Setting) -> Result<JastrowFactor> {
         let mut factor = self.clone();
         let largest = setting.cell.as_ref().map(|cell| cell.wigner_seitz_radius());
         let settle = |cutoff: &mut Option<f64>, needed: bool| -> Result<()> {
@@ -108,7 +108,7 @@ impl Factor {
             }
         };
         match &mut factor {
-            Factor::Rpa { strength, cutoff } => {
+            JastrowFactor::Rpa { strength, cutoff } => {
                 settle(cutoff, true)?;
                 if setting.dimension != 3 {
                     return Err(Error::input("the RPA factor is for three dimensions")
@@ -124,9 +124,11 @@ impl Factor {
                     *strength = Some(1.0 / (4.0 * PI * density).sqrt());
                 }
             }
-            Factor::Polynomial { cutoff, .. } => settle(cutoff, true)?,
-            Factor::Nuclear { cutoff, .. } if cutoff.is_some() || largest.is_some() => settle(cutoff, false)?,
-            Factor::Pade { slope: None, .. } | Factor::Log { slope: None }
+            JastrowFactor::Polynomial { cutoff, .. } => settle(cutoff, true)?,
+            JastrowFactor::Nuclear { cutoff, .. } if cutoff.is_some() || largest.is_some() => {
+                settle(cutoff, false)?
+            }
+            JastrowFactor::Pade { slope: None, .. } | JastrowFactor::Log { slope: None }
                 if setting.dimension == 1 && setting.up < 2 && setting.down < 2 =>
             {
                 return Err(Error::input(format!(
@@ -136,9 +138,9 @@ impl Factor {
             }
             _ => {}
         }
-        if let Factor::Pade { slope: Some(s), .. }
-        | Factor::Polynomial { slope: Some(s), .. }
-        | Factor::Log { slope: Some(s) } = &factor
+        if let JastrowFactor::Pade { slope: Some(s), .. }
+        | JastrowFactor::Polynomial { slope: Some(s), .. }
+        | JastrowFactor::Log { slope: Some(s) } = &factor
             && !s.is_finite()
         {
             return Err(Error::input(format!("a Jastrow factor of slope {s}")).hint("it is a finite number"));
@@ -165,39 +167,41 @@ impl Factor {
             None => [same, opposite],
         };
         Some(match self {
-            Factor::Rpa { strength, cutoff } => {
+            JastrowFactor::Rpa { strength, cutoff } => {
                 let (a, l) = (strength.unwrap_or(1.0), cutoff.unwrap_or(f64::INFINITY));
                 // A / (2 F^2) is the slope.
                 let of = |slope: f64| Radial::rpa(a, (a / (2.0 * slope)).sqrt(), l);
                 [of(same), of(opposite)]
             }
-            Factor::Pade { slope, b } => slopes(slope).map(|a| Radial::Pade { a, b: *b }),
-            Factor::Polynomial { cutoff, slope, opposite: unlike, same: like } => {
+            JastrowFactor::Pade { slope, b } => slopes(slope).map(|a| Radial::Pade { a, b: *b }),
+            JastrowFactor::Polynomial { cutoff, slope, opposite: unlike, same: like } => {
                 let cutoff = cutoff.unwrap_or(f64::INFINITY);
                 let of = |slope, a: &[f64]| Radial::Polynomial { cutoff, slope, coefficients: a.to_vec() };
                 let [same, opposite] = slopes(slope);
                 [of(same, like), of(opposite, unlike)]
             }
-            Factor::Log { slope } => slopes(slope).map(|a| Radial::Log { a }),
-            Factor::Power { power } => [Radial::Power { p: *power }, Radial::Power { p: *power }],
-            Factor::Nuclear { .. } => return None,
+            JastrowFactor::Log { slope } => slopes(slope).map(|a| Radial::Log { a }),
+            JastrowFactor::Power { power } => [Radial::Power { p: *power }, Radial::Power { p: *power }],
+            JastrowFactor::Nuclear { .. } => return None,
         })
     }
 
     /// Whether its slope at contact is that of the cusp condition, which can be met once only.
     fn takes_cusp(&self) -> bool {
         match self {
-            Factor::Rpa { .. } => true,
-            Factor::Pade { slope, .. } | Factor::Polynomial { slope, .. } | Factor::Log { slope } => {
-                slope.is_none()
-            }
-            Factor::Power { .. } | Factor::Nuclear { .. } => false,
+            JastrowFactor::Rpa { .. } => true,
+            JastrowFactor::Pade { slope, .. }
+            | JastrowFactor::Polynomial { slope, .. }
+            | JastrowFactor::Log { slope } => slope.is_none(),
+            JastrowFactor::Power { .. } | JastrowFactor::Nuclear { .. } => false,
         }
     }
 
     /// Centres and the functions of the distances to them.
     pub(super) fn bodies(&self) -> (Vec<[f64; 3]>, Vec<Radial>) {
-        let Factor::Nuclear { centres, charges, b, cutoff } = self else { return (Vec::new(), Vec::new()) };
+        let JastrowFactor::Nuclear { centres, charges, b, cutoff } = self else {
+            return (Vec::new(), Vec::new());
+        };
         let of = |z: &f64| match cutoff {
             None => Radial::Pade { a: -z, b: *b },
             // Levelled off by the cutoff; b is the curvature that the fraction would have.
@@ -209,12 +213,12 @@ impl Factor {
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Factor::Rpa { .. } => "RPA",
-            Factor::Pade { .. } => "Pade",
-            Factor::Polynomial { .. } => "polynomial",
-            Factor::Log { .. } => "logarithm",
-            Factor::Power { .. } => "power",
-            Factor::Nuclear { .. } => "nuclear",
+            JastrowFactor::Rpa { .. } => "RPA",
+            JastrowFactor::Pade { .. } => "Pade",
+            JastrowFactor::Polynomial { .. } => "polynomial",
+            JastrowFactor::Log { .. } => "logarithm",
+            JastrowFactor::Power { .. } => "power",
+            JastrowFactor::Nuclear { .. } => "nuclear",
         }
     }
 
@@ -224,44 +228,44 @@ impl Factor {
             a.iter().enumerate().map(|(k, a)| (format!("{name}[{k}]"), *a)).collect()
         };
         match self {
-            Factor::Rpa { strength, .. } => {
+            JastrowFactor::Rpa { strength, .. } => {
                 strength.map(|a| ("strength".to_string(), a)).into_iter().collect()
             }
-            Factor::Pade { b, .. } | Factor::Nuclear { b, .. } => vec![("b".into(), *b)],
-            Factor::Polynomial { opposite, same, .. } => {
+            JastrowFactor::Pade { b, .. } | JastrowFactor::Nuclear { b, .. } => vec![("b".into(), *b)],
+            JastrowFactor::Polynomial { opposite, same, .. } => {
                 let mut all = numbered("opposite", opposite);
                 all.extend(numbered("same", same));
                 all
             }
-            Factor::Log { .. } => Vec::new(),
-            Factor::Power { power } => vec![("power".into(), *power)],
+            JastrowFactor::Log { .. } => Vec::new(),
+            JastrowFactor::Power { power } => vec![("power".into(), *power)],
         }
     }
 
-    /// Sets the parameters, in the order of [`Factor::parameters`].
+    /// Sets the parameters, in the order of [`JastrowFactor::parameters`].
     pub(super) fn set_parameters(&mut self, values: &[f64]) {
         match self {
-            Factor::Rpa { strength, .. } => *strength = values.first().copied(),
-            Factor::Pade { b, .. } | Factor::Nuclear { b, .. } => *b = values[0],
-            Factor::Polynomial { opposite, same, .. } => {
+            JastrowFactor::Rpa { strength, .. } => *strength = values.first().copied(),
+            JastrowFactor::Pade { b, .. } | JastrowFactor::Nuclear { b, .. } => *b = values[0],
+            JastrowFactor::Polynomial { opposite, same, .. } => {
                 let n = opposite.len();
                 opposite.copy_from_slice(&values[..n]);
                 same.copy_from_slice(&values[n..]);
             }
-            Factor::Log { .. } => {}
-            Factor::Power { power } => *power = values[0],
+            JastrowFactor::Log { .. } => {}
+            JastrowFactor::Power { power } => *power = values[0],
         }
     }
 }
 
-impl fmt::Display for Factor {
+impl fmt::Display for JastrowFactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.kind();
         let cutoff = match self {
-            Factor::Rpa { cutoff, .. }
-            | Factor::Polynomial { cutoff, .. }
-            | Factor::Nuclear { cutoff, .. } => *cutoff,
-            Factor::Pade { .. } | Factor::Log { .. } | Factor::Power { .. } => None,
+            JastrowFactor::Rpa { cutoff, .. }
+            | JastrowFactor::Polynomial { cutoff, .. }
+            | JastrowFactor::Nuclear { cutoff, .. } => *cutoff,
+            JastrowFactor::Pade { .. } | JastrowFactor::Log { .. } | JastrowFactor::Power { .. } => None,
         };
         let mut about: Vec<String> =
             self.parameters().iter().map(|(name, value)| format!("{name} {}", real(*value, 6))).collect();

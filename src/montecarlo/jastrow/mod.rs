@@ -4,7 +4,7 @@
 mod factor;
 mod radial;
 
-pub use factor::{Factor, must_meet_cusp_once};
+pub use factor::{JastrowFactor, must_meet_cusp_once};
 pub use radial::Radial;
 
 use super::SimulationCell;
@@ -38,7 +38,7 @@ impl Setting {
 #[derive(Debug, Clone)]
 pub struct Jastrow {
     setting: Setting,
-    factors: Vec<Factor>,
+    factors: Vec<JastrowFactor>,
     /// Functions between electrons with the same spin, and with opposite spins.
     pairs: Vec<[Radial; 2]>,
     bodies: Vec<(Vec<[f64; 3]>, Vec<Radial>)>,
@@ -58,8 +58,9 @@ impl Jastrow {
     ///
     /// # Errors
     /// When a cutoff does not fit into the cell, or a parameter is out of range.
-    pub fn new(factors: &[Factor], setting: Setting) -> Result<Jastrow> {
-        let factors: Vec<Factor> = factors.iter().map(|f| f.settled(&setting)).collect::<Result<_>>()?;
+    pub fn new(factors: &[JastrowFactor], setting: Setting) -> Result<Jastrow> {
+        let factors: Vec<JastrowFactor> =
+            factors.iter().map(|f| f.settled(&setting)).collect::<Result<_>>()?;
         let (mut pairs, mut bodies) = (Vec::new(), Vec::new());
         for factor in &factors {
             match factor.pair(&setting) {
@@ -71,7 +72,7 @@ impl Jastrow {
     }
 
     /// The factors, with all that was left open filled in.
-    pub fn factors(&self) -> &[Factor] {
+    pub fn factors(&self) -> &[JastrowFactor] {
         &self.factors
     }
 
@@ -101,7 +102,7 @@ impl Jastrow {
     /// The parameters that may be optimised, by name. A name that several factors have gets that of the factor in
     /// front, as in `pade_b` and `nuclear_b`; factors of one kind are numbered, as in `nuclear_1_b`.
     pub fn parameters(&self) -> Vec<(String, f64)> {
-        let own: Vec<Vec<(String, f64)>> = self.factors.iter().map(Factor::parameters).collect();
+        let own: Vec<Vec<(String, f64)>> = self.factors.iter().map(JastrowFactor::parameters).collect();
         let shared = |k: usize, name: &str| {
             own.iter().enumerate().any(|(l, other)| l != k && other.iter().any(|(n, _)| n == name))
         };
@@ -242,14 +243,14 @@ mod tests {
         let cell = SimulationCell::new([[0.0, 3.0, 3.0], [3.0, 0.0, 3.0], [3.0, 3.0, 0.0]]).unwrap();
         let at = [[0.1, 0.2, 0.3], [2.0, 1.0, 0.5], [0.4, 2.5, 1.1], [1.0, 1.2, 2.2]];
         let factors = [
-            Factor::Rpa { strength: None, cutoff: None },
-            Factor::Polynomial {
+            JastrowFactor::Rpa { strength: None, cutoff: None },
+            JastrowFactor::Polynomial {
                 cutoff: None,
                 slope: Some(0.2),
                 opposite: vec![0.1, 0.2],
                 same: vec![0.05, -0.1],
             },
-            Factor::Nuclear {
+            JastrowFactor::Nuclear {
                 centres: vec![[0.0; 3], [1.0, 1.0, 1.0]],
                 charges: vec![2.0, 1.0],
                 b: 0.7,
@@ -257,7 +258,7 @@ mod tests {
             },
         ];
         let periodic = Jastrow::new(&factors, setting(Some(cell))).unwrap();
-        let open = Jastrow::new(&[Factor::Pade { slope: None, b: 0.4 }], setting(None)).unwrap();
+        let open = Jastrow::new(&[JastrowFactor::Pade { slope: None, b: 0.4 }], setting(None)).unwrap();
         for jastrow in [periodic, open] {
             let slopes = jastrow.slopes(&at);
             for i in 0..4 {
@@ -284,16 +285,21 @@ mod tests {
     fn cutoffs_must_fit() {
         let cell = SimulationCell::cubic(4.0).unwrap();
         assert!(
-            Jastrow::new(&[Factor::Rpa { strength: None, cutoff: Some(3.0) }], setting(Some(cell))).is_err()
+            Jastrow::new(&[JastrowFactor::Rpa { strength: None, cutoff: Some(3.0) }], setting(Some(cell)))
+                .is_err()
         );
-        assert!(Jastrow::new(&[Factor::Rpa { strength: None, cutoff: None }], setting(None)).is_err());
+        assert!(Jastrow::new(&[JastrowFactor::Rpa { strength: None, cutoff: None }], setting(None)).is_err());
     }
 
     #[test]
     fn the_cusp_is_met_once() {
-        let pade = Factor::Pade { slope: None, b: 0.4 };
-        let smooth =
-            |slope| Factor::Polynomial { cutoff: Some(4.0), slope, opposite: vec![0.3], same: vec![0.1] };
+        let pade = JastrowFactor::Pade { slope: None, b: 0.4 };
+        let smooth = |slope| JastrowFactor::Polynomial {
+            cutoff: Some(4.0),
+            slope,
+            opposite: vec![0.3],
+            same: vec![0.1],
+        };
         let both = Jastrow::new(&[pade.clone(), smooth(Some(0.0))], setting(None)).unwrap();
         assert!((both.contact().1 - 0.5).abs() < 1e-14, "{:?}", both.contact());
         // As a difference of values: 1/2 for opposite spins, 1/4 for equal ones (electrons 0 and 1).
@@ -313,7 +319,7 @@ mod tests {
 
     #[test]
     fn parameters_return() {
-        let jastrow = Jastrow::new(&[Factor::Pade { slope: None, b: 0.4 }], setting(None)).unwrap();
+        let jastrow = Jastrow::new(&[JastrowFactor::Pade { slope: None, b: 0.4 }], setting(None)).unwrap();
         assert_eq!(jastrow.parameters(), [("b".to_string(), 0.4)]);
         assert_eq!(jastrow.with_parameters(&[0.5]).unwrap().parameters()[0].1, 0.5);
         assert!(jastrow.with_parameters(&[]).is_err() && jastrow.with_parameters(&[-1.0]).is_err());
@@ -321,13 +327,14 @@ mod tests {
 
     #[test]
     fn parameters_of_one_name_are_told_apart() {
-        let pade = |b| Factor::Pade { slope: None, b };
-        let nuclear = |b| Factor::Nuclear { centres: vec![[0.0; 3]], charges: vec![1.0], b, cutoff: None };
-        let names = |factors: &[Factor]| -> Vec<String> {
+        let pade = |b| JastrowFactor::Pade { slope: None, b };
+        let nuclear =
+            |b| JastrowFactor::Nuclear { centres: vec![[0.0; 3]], charges: vec![1.0], b, cutoff: None };
+        let names = |factors: &[JastrowFactor]| -> Vec<String> {
             let jastrow = Jastrow::new(factors, setting(None)).unwrap();
             jastrow.parameters().into_iter().map(|p| p.0).collect()
         };
-        assert_eq!(names(&[pade(0.3), Factor::Power { power: 1.0 }]), ["b", "power"]);
+        assert_eq!(names(&[pade(0.3), JastrowFactor::Power { power: 1.0 }]), ["b", "power"]);
         assert_eq!(names(&[pade(0.3), nuclear(3.0)]), ["pade_b", "nuclear_b"]);
         assert_eq!(names(&[nuclear(1.0), pade(0.3), nuclear(3.0)]), ["nuclear_1_b", "pade_b", "nuclear_2_b"]);
         let jastrow = Jastrow::new(&[pade(0.3), nuclear(3.0)], setting(None)).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::manybody::{Basis, OpSum, Site, Sites, matrix};
+use crate::manybody::{OpSum, SectorBasis, Site, Sites, matrix};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::number::C64;
 use crate::number::philox::{unit, words};
@@ -157,11 +157,11 @@ fn operators(dice: &mut Dice, n: usize) -> OpSum {
 /// A configuration, its number in the exact basis, and its amplitude by definition, signs of the site order included.
 type Listed = (Vec<usize>, Vec<usize>, usize, C64, f64);
 
-fn listed<S: Amplitude>(drawn: &Drawn<S>) -> (Basis, Vec<Listed>) {
+fn listed<S: Amplitude>(drawn: &Drawn<S>) -> (SectorBasis, Vec<Listed>) {
     let (n, (up, down)) = (drawn.state.sites(), drawn.state.electrons());
     let sites = Sites::uniform(Site::named("Electron", None).unwrap(), n).unwrap();
     let sector = vec![("Nup".to_string(), up as f64), ("Ndn".to_string(), down as f64)];
-    let basis = Basis::new(&sites, &sector).unwrap();
+    let basis = SectorBasis::new(&sites, &sector).unwrap();
     let names = ["Emp", "Up", "Dn", "UpDn"];
     let mut all = Vec::new();
     for ups in choices(n, up) {

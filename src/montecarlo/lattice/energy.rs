@@ -3,7 +3,7 @@
 //! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered
 //! to pairs `c^+_a c_b`, which move an electron from b to a without a sign.
 
-use super::state::{Hop, LatticeState, Occupied};
+use super::state::{ElectronHop, LatticeState, OccupiedSites};
 use super::walkers::LatticeWalkers;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, unfit};
@@ -34,7 +34,7 @@ pub struct LocalSum {
 }
 
 /// Signed products of hops.
-type Pairs = Vec<(f64, Vec<(usize, usize)>)>;
+type HopProducts = Vec<(f64, Vec<(usize, usize)>)>;
 
 /// A local operator as a sum of products of `c^+` (true) and `c`, with spin down (true) or up.
 fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
@@ -71,14 +71,14 @@ fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
 }
 
 /// Products of `c^+`, `c` of one spin as sums of products of hops.
-fn pair(sequence: &[Ladder]) -> Option<Pairs> {
+fn pair(sequence: &[Ladder]) -> Option<HopProducts> {
     let Some(last) = sequence.last() else { return Some(vec![(1.0, Vec::new())]) };
     let mut rest = sequence[..sequence.len() - 1].to_vec();
     // The partner is anticommuted to the place beside the last. Each operator that it passes on its own site adds a
     // term without the two.
     let at = rest.iter().rposition(|o| o.create != last.create)?;
     let partner = rest.remove(at);
-    let mut found: Pairs = Vec::new();
+    let mut found: HopProducts = Vec::new();
     let mut sign = 1.0;
     for k in at..rest.len() {
         if rest[k].site == partner.site {
@@ -134,6 +134,37 @@ fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> 
         ))
         .hint("take electrons of spin up alone, or Cup, Cdn, Nup, Ndn, Ntot and their kin, as the Hubbard model does")),
         None => Ok(()),
+    }
+}
+
+impl HopProduct {
+    /// Where the electrons hop, those that end where they began left out; false where the term gives zero.
+    fn acts<S>(&self, occupied: &OccupiedSites<S>, hops: &mut Vec<ElectronHop>) -> bool {
+        hops.clear();
+        for spin in [0, 1] {
+            for &(to, from) in self.hops[spin].iter().rev() {
+                // An electron that has hopped in this term is at its new site.
+                let now = |site: usize| {
+                    let moved = hops.iter().find(|h| h.0 == spin && h.2 == site).map(|h| h.1);
+                    moved.or_else(|| {
+                        occupied.at(spin, site).filter(|e| !hops.iter().any(|h| h.0 == spin && h.1 == *e))
+                    })
+                };
+                let Some(electron) = now(from) else { return false };
+                if to == from {
+                    continue;
+                }
+                if now(to).is_some() {
+                    return false;
+                }
+                match hops.iter_mut().find(|h| h.0 == spin && h.1 == electron) {
+                    Some(hop) => hop.2 = to,
+                    None => hops.push((spin, electron, to)),
+                }
+            }
+        }
+        hops.retain(|&(spin, electron, to)| occupied.places[spin][electron] as usize != to);
+        true
     }
 }
 
@@ -245,38 +276,36 @@ impl LocalSum {
     }
 
     /// `(H Psi)(x) / Psi(x)`.
-    pub fn local<S: Amplitude>(&self, state: &LatticeState<S>, occupied: &Occupied<S>) -> C64 {
+    pub fn local<S: Amplitude>(&self, state: &LatticeState<S>, occupied: &OccupiedSites<S>) -> C64 {
         let mut sum = C64::ZERO;
-        let mut hops: Vec<Hop> = Vec::new();
-        'terms: for term in &self.terms {
-            hops.clear();
-            for spin in [0, 1] {
-                for &(to, from) in term.hops[spin].iter().rev() {
-                    // An electron that has hopped in this term is at its new site.
-                    let now = |site: usize| {
-                        let moved = hops.iter().find(|h| h.0 == spin && h.2 == site).map(|h| h.1);
-                        moved.or_else(|| {
-                            occupied.at(spin, site).filter(|e| !hops.iter().any(|h| h.0 == spin && h.1 == *e))
-                        })
-                    };
-                    let Some(electron) = now(from) else { continue 'terms };
-                    if to == from {
-                        continue;
-                    }
-                    if now(to).is_some() {
-                        continue 'terms;
-                    }
-                    match hops.iter_mut().find(|h| h.0 == spin && h.1 == electron) {
-                        Some(hop) => hop.2 = to,
-                        None => hops.push((spin, electron, to)),
-                    }
-                }
+        let mut hops: Vec<ElectronHop> = Vec::new();
+        for term in &self.terms {
+            if !term.acts(occupied, &mut hops) {
+                continue;
             }
-            hops.retain(|&(spin, electron, to)| occupied.places[spin][electron] as usize != to);
             let ratio = if hops.is_empty() { C64::ONE } else { state.ratio(occupied, &hops).to_c64() };
             sum += term.coefficient * ratio;
         }
         sum
+    }
+
+    /// The hops of every term that moves electrons from where they are.
+    pub(super) fn moves<S>(&self, occupied: &OccupiedSites<S>) -> Vec<Vec<ElectronHop>> {
+        let mut hops: Vec<ElectronHop> = Vec::new();
+        let moving =
+            |term: &HopProduct| (term.acts(occupied, &mut hops) && !hops.is_empty()).then(|| hops.clone());
+        self.terms.iter().filter_map(moving).collect()
+    }
+
+    /// The largest coefficient of a term.
+    pub(super) fn largest(&self) -> f64 {
+        self.terms.iter().map(|term| term.coefficient.norm()).fold(0.0, f64::max)
+    }
+
+    /// Refuses walkers of other sites.
+    pub(super) fn on_sites_of<S: Amplitude>(&self, walkers: &LatticeWalkers<S>) -> Result<()> {
+        let sites = walkers.psi().sites();
+        if sites == self.sites { Ok(()) } else { Err(unfit(self.sites, WAVE_FUNCTION, sites)) }
     }
 
     /// The local values of all walkers, whose inverse matrices are computed anew first.
@@ -284,9 +313,7 @@ impl LocalSum {
     /// # Errors
     /// When the lattice is not that of the wave function, or a walker sits where it vanishes.
     pub fn local_values<S: Amplitude>(&self, walkers: &mut LatticeWalkers<S>) -> Result<Vec<C64>> {
-        if walkers.psi().sites() != self.sites {
-            return Err(unfit(self.sites, WAVE_FUNCTION, walkers.psi().sites()));
-        }
+        self.on_sites_of(walkers)?;
         walkers.refresh()?;
         let state = walkers.psi().clone();
         let parts = walkers.each(|_, w| {

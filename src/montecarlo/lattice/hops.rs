@@ -1,13 +1,13 @@
 //! The effect of hops of any number of electrons on a wave function: determinants of the size of the number of hops. So
 //! zeros of the wave function between two configurations do not matter.
 
-use super::state::{EMPTY, Hop, LatticeState, Occupied, Reference};
+use super::state::{EMPTY, ElectronHop, LatticeState, OccupiedSites, Reference};
 use crate::montecarlo::amplitude::Amplitude;
-use crate::montecarlo::determinant::Change;
+use crate::montecarlo::determinant::RowColumnChange;
 
 impl<S: Amplitude> LatticeState<S> {
     /// `Psi(after the hops) / Psi`. An electron hops at most once.
-    pub fn ratio(&self, occupied: &Occupied<S>, hops: &[Hop]) -> S {
+    pub fn ratio(&self, occupied: &OccupiedSites<S>, hops: &[ElectronHop]) -> S {
         let factor = self.factor(occupied, hops);
         if factor == 0.0 {
             return S::default();
@@ -35,9 +35,9 @@ impl<S: Amplitude> LatticeState<S> {
     }
 
     /// The rows of a spin's determinant after its hops.
-    fn rows(&self, spin: usize, data: &[S], hops: &[Hop]) -> Change<S> {
+    fn rows(&self, spin: usize, data: &[S], hops: &[ElectronHop]) -> RowColumnChange<S> {
         let n = if spin == 0 { self.up } else { self.down };
-        let mut change = Change::default();
+        let mut change = RowColumnChange::default();
         for &(_, electron, to) in hops.iter().filter(|h| h.0 == spin) {
             change.rows.push(electron);
             change.in_rows.extend_from_slice(&data[to * n..(to + 1) * n]);
@@ -46,8 +46,13 @@ impl<S: Amplitude> LatticeState<S> {
     }
 
     /// The rows and columns of the pairs' determinant after the hops.
-    fn rows_and_columns(&self, f: &[S], occupied: &Occupied<S>, hops: &[Hop]) -> Change<S> {
-        let mut change = Change::default();
+    fn rows_and_columns(
+        &self,
+        f: &[S],
+        occupied: &OccupiedSites<S>,
+        hops: &[ElectronHop],
+    ) -> RowColumnChange<S> {
+        let mut change = RowColumnChange::default();
         for &(spin, electron, to) in hops {
             let (which, values) = match spin {
                 0 => (&mut change.rows, &mut change.in_rows),
@@ -62,7 +67,7 @@ impl<S: Amplitude> LatticeState<S> {
     }
 
     /// Makes the hops; false, with nothing changed, where the wave function vanishes after them.
-    pub fn accept(&self, occupied: &mut Occupied<S>, hops: &[Hop]) -> bool {
+    pub fn accept(&self, occupied: &mut OccupiedSites<S>, hops: &[ElectronHop]) -> bool {
         let taken = match &self.reference {
             Reference::Pairs { f } => {
                 let change = self.rows_and_columns(f, occupied, hops);
@@ -70,7 +75,7 @@ impl<S: Amplitude> LatticeState<S> {
             }
             Reference::Sea { up, down } => {
                 let data = [up, down];
-                let take = |occupied: &mut Occupied<S>, spin: usize, hops: &[Hop]| {
+                let take = |occupied: &mut OccupiedSites<S>, spin: usize, hops: &[ElectronHop]| {
                     let mut own = hops.iter().filter(|h| h.0 == spin);
                     match (own.next(), own.next()) {
                         (None, _) => true,
@@ -86,10 +91,10 @@ impl<S: Amplitude> LatticeState<S> {
                 let both = first && take(occupied, 1, hops);
                 if first && !both {
                     // The wave function does not vanish at the way back: the walker was there.
-                    let back = |&(spin, electron, _): &Hop| {
+                    let back = |&(spin, electron, _): &ElectronHop| {
                         (spin, electron, occupied.places[spin][electron] as usize)
                     };
-                    let back: Vec<Hop> = hops.iter().map(back).collect();
+                    let back: Vec<ElectronHop> = hops.iter().map(back).collect();
                     take(occupied, 0, &back);
                 }
                 both
@@ -102,7 +107,7 @@ impl<S: Amplitude> LatticeState<S> {
     }
 
     /// The factor by which projector and Jastrow factors change.
-    fn factor(&self, occupied: &Occupied<S>, hops: &[Hop]) -> f64 {
+    fn factor(&self, occupied: &OccupiedSites<S>, hops: &[ElectronHop]) -> f64 {
         // The occupation of each touched site after the hops, by spin.
         let mut touched: Vec<(usize, [bool; 2])> = Vec::with_capacity(2 * hops.len());
         let hold = |site: usize| [0, 1].map(|spin| occupied.holder[spin][site] != EMPTY);

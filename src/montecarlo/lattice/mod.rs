@@ -8,8 +8,10 @@ mod hops;
 mod state;
 #[cfg(test)]
 mod tests;
+mod unsampled;
 mod walkers;
 
 pub use energy::LocalSum;
-pub use state::{Hop, LatticeState, Occupied, Reference};
+pub use state::{ElectronHop, LatticeState, OccupiedSites, Reference};
+pub use unsampled::Unsampled;
 pub use walkers::LatticeWalkers;

@@ -44,7 +44,7 @@ pub(super) const EMPTY: u32 = u32::MAX;
 
 /// The electrons of one walker.
 #[derive(Debug, Clone)]
-pub struct Occupied<S> {
+pub struct OccupiedSites<S> {
     /// Site of every electron, by spin.
     pub places: [Vec<u32>; 2],
     /// Electron on every site, by spin.
@@ -53,9 +53,9 @@ pub struct Occupied<S> {
 }
 
 /// A hop: spin (0 up, 1 down), the electron's number within the spin, the site it goes to.
-pub type Hop = (usize, usize, usize);
+pub type ElectronHop = (usize, usize, usize);
 
-impl<S> Occupied<S> {
+impl<S> OccupiedSites<S> {
     /// The electron of a spin on a site.
     pub fn at(&self, spin: usize, site: usize) -> Option<usize> {
         let holder = self.holder[spin][site];
@@ -71,7 +71,7 @@ impl<S> Occupied<S> {
             - f64::from(u8::from(self.holder[1][site] != EMPTY)))
     }
 
-    pub(super) fn relocate(&mut self, hops: &[Hop]) {
+    pub(super) fn relocate(&mut self, hops: &[ElectronHop]) {
         for &(spin, electron, _) in hops {
             let from = self.places[spin][electron] as usize;
             self.holder[spin][from] = EMPTY;
@@ -242,7 +242,7 @@ impl<S: Amplitude> LatticeState<S> {
         )
     }
 
-    pub(super) fn row(&self, spin: usize, site: usize, occupied: &Occupied<S>) -> Vec<S> {
+    pub(super) fn row(&self, spin: usize, site: usize, occupied: &OccupiedSites<S>) -> Vec<S> {
         match &self.reference {
             Reference::Sea { up, down } => {
                 let (data, n) = if spin == 0 { (up, self.up) } else { (down, self.down) };
@@ -263,9 +263,9 @@ impl<S: Amplitude> LatticeState<S> {
     ///
     /// # Errors
     /// When the wave function vanishes there, to working precision.
-    pub fn occupied(&self, up: &[usize], down: &[usize]) -> Result<Occupied<S>> {
+    pub fn occupied(&self, up: &[usize], down: &[usize]) -> Result<OccupiedSites<S>> {
         let list = |sites: &[usize]| sites.iter().map(|s| *s as u32).collect::<Vec<u32>>();
-        let mut occupied = Occupied {
+        let mut occupied = OccupiedSites {
             places: [list(up), list(down)],
             holder: [vec![EMPTY; self.sites], vec![EMPTY; self.sites]],
             determinants: Vec::new(),
@@ -308,7 +308,7 @@ impl<S: Amplitude> LatticeState<S> {
     }
 
     /// `ln |Psi|` and the phase of Psi.
-    pub fn log(&self, occupied: &Occupied<S>) -> (f64, S) {
+    pub fn log(&self, occupied: &OccupiedSites<S>) -> (f64, S) {
         let mut log = 0.0;
         let doubly = occupied.doubly_occupied();
         if doubly > 0 {
@@ -332,7 +332,7 @@ impl<S: Amplitude> LatticeState<S> {
     ///
     /// # Errors
     /// When the walker sits where the wave function vanishes.
-    pub fn refresh(&self, occupied: &mut Occupied<S>) -> Result<f64> {
+    pub fn refresh(&self, occupied: &mut OccupiedSites<S>) -> Result<f64> {
         let mut off = 0.0;
         for determinant in &mut occupied.determinants {
             off = f64::max(off, determinant.refresh()?);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::manybody::{Basis, OpSum, Site, Sites, matrix};
+use crate::manybody::{OpSum, SectorBasis, Site, Sites, matrix};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::statistics::blocked;
 use crate::number::{C64, Matrix, Series};
@@ -172,7 +172,7 @@ fn against_exact<S: Amplitude>(state: &LatticeState<S>, sum: &OpSum) {
     let (up, down) = state.electrons();
     let sites = Sites::uniform(Site::named("Electron", None).unwrap(), n).unwrap();
     let sector = vec![("Nup".to_string(), up as f64), ("Ndn".to_string(), down as f64)];
-    let basis = Basis::new(&sites, &sector).unwrap();
+    let basis = SectorBasis::new(&sites, &sector).unwrap();
     let csr = matrix(sum, &basis, false, &Task::default()).unwrap();
     let local = LocalSum::new(sum, n).unwrap();
     let names = ["Emp", "Up", "Dn", "UpDn"];

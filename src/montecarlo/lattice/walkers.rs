@@ -2,13 +2,13 @@
 //! there, it tries to exchange the two. Where one shares the electron's own site and the two may be bound, it tries
 //! to move both. Now and then it tries moves of several electrons at once, which connect all configurations.
 
-use super::state::{Hop, LatticeState, Occupied, Reference};
+use super::state::{ElectronHop, LatticeState, OccupiedSites, Reference};
 use crate::backend::walkers::Swept;
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::determinant::matrices;
 use crate::montecarlo::ensemble::{Ensemble, Resident, System};
-use crate::montecarlo::scheme::Draws;
+use crate::montecarlo::scheme::SweepDraws;
 use crate::number::philox::{Stream, unit, words};
 use crate::task::Interrupt;
 
@@ -31,7 +31,7 @@ impl<S: Amplitude> Resident<LatticeState<S>> for Nowhere {
 impl<S: Amplitude> System for LatticeState<S> {
     /// Sites of the electrons of both spins.
     type Places = [Vec<u32>; 2];
-    type State = Occupied<S>;
+    type State = OccupiedSites<S>;
     type Start = ();
     type Sweep = ();
     type Resident = Nowhere;
@@ -70,23 +70,29 @@ impl<S: Amplitude> System for LatticeState<S> {
         random_places(self, seed, walker, attempt)
     }
 
-    fn state(&self, [up, down]: [Vec<u32>; 2]) -> Result<Occupied<S>> {
+    fn state(&self, [up, down]: [Vec<u32>; 2]) -> Result<OccupiedSites<S>> {
         self.occupied(&wide(&up), &wide(&down))
     }
 
-    fn good_start(&self, _: &Occupied<S>) -> Result<()> {
+    fn good_start(&self, _: &OccupiedSites<S>) -> Result<()> {
         Ok(())
     }
 
-    fn places(state: &Occupied<S>) -> &[Vec<u32>; 2] {
+    fn places(state: &OccupiedSites<S>) -> &[Vec<u32>; 2] {
         &state.places
     }
 
-    fn refresh(&self, state: &mut Occupied<S>) -> Result<f64> {
+    fn refresh(&self, state: &mut OccupiedSites<S>) -> Result<f64> {
         LatticeState::refresh(self, state)
     }
 
-    fn sweep(&self, state: &mut Occupied<S>, _: &(), draws: &Draws, _: &Interrupt) -> Result<usize> {
+    fn sweep(
+        &self,
+        state: &mut OccupiedSites<S>,
+        _: &(),
+        draws: &SweepDraws,
+        _: &Interrupt,
+    ) -> Result<usize> {
         Ok(sweep_of(self, state, draws))
     }
 
@@ -101,13 +107,13 @@ fn wide(sites: &[u32]) -> Vec<usize> {
 
 /// Numbers in (0, 1) for trials beyond those of single electrons.
 struct TrialDraws<'a> {
-    draws: &'a Draws,
+    draws: &'a SweepDraws,
     next: usize,
 }
 
 impl TrialDraws<'_> {
     fn unit(&mut self) -> f64 {
-        let w = self.draws.words(Draws::MOST + self.next / 4, self.next as u64 % 4);
+        let w = self.draws.words(SweepDraws::MOST + self.next / 4, self.next as u64 % 4);
         self.next += 1;
         unit(w[0], w[1])
     }
@@ -121,15 +127,19 @@ impl TrialDraws<'_> {
 /// Makes the hops with Metropolis' probability.
 fn decided<S: Amplitude>(
     state: &LatticeState<S>,
-    walker: &mut Occupied<S>,
-    hops: &[Hop],
+    walker: &mut OccupiedSites<S>,
+    hops: &[ElectronHop],
     number: f64,
 ) -> bool {
     number < state.ratio(walker, hops).square() && state.accept(walker, hops)
 }
 
 /// A sweep of one walker; returns the number of moves accepted.
-fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
+fn sweep_of<S: Amplitude>(
+    state: &LatticeState<S>,
+    walker: &mut OccupiedSites<S>,
+    draws: &SweepDraws,
+) -> usize {
     let (up, down) = state.electrons();
     let paired = state.sparse;
     let mut moved = 0;
@@ -144,8 +154,8 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
         }
         // The coin selects the same kind of move for both directions, as detailed balance needs: an exchange of two
         // electrons, or a hop of both electrons of a site, where they may be bound.
-        let hops: [Hop; 2];
-        let hops: &[Hop] = match (walker.at(1 - spin, from), walker.at(1 - spin, to)) {
+        let hops: [ElectronHop; 2];
+        let hops: &[ElectronHop] = match (walker.at(1 - spin, from), walker.at(1 - spin, to)) {
             (None, Some(other)) if coin => {
                 hops = [(spin, electron, to), (1 - spin, other, from)];
                 &hops
@@ -180,9 +190,9 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
 /// likely as the one before.
 fn several<S: Amplitude>(
     state: &LatticeState<S>,
-    walker: &Occupied<S>,
+    walker: &OccupiedSites<S>,
     numbers: &mut TrialDraws,
-) -> Vec<Hop> {
+) -> Vec<ElectronHop> {
     let (up, down) = state.electrons();
     let lifted = (1 + (-numbers.unit().log2()).ceil() as usize).clamp(2, up + down);
     let mut chosen: Vec<usize> = Vec::with_capacity(lifted);

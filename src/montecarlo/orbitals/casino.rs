@@ -20,11 +20,11 @@ pub struct Blips {
 }
 
 /// The lines of a file, with their numbers.
-struct Reader<'a> {
+struct CasinoReader<'a> {
     lines: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CasinoReader<'a> {
     fn next(&mut self) -> Result<(usize, &'a str)> {
         let (n, line) = self.lines.next().ok_or_else(|| Error::file("the file ends too early"))?;
         Ok((n + 1, line.trim()))
@@ -88,7 +88,7 @@ pub fn is_file(head: &str) -> bool {
 /// # Errors
 /// What is not such a file, with the line; a k point that is not there; orbitals that differ between spins.
 pub fn read(text: &str, single: bool, k_point: Option<usize>) -> Result<Blips> {
-    let mut r = Reader { lines: text.lines().enumerate().peekable() };
+    let mut r = CasinoReader { lines: text.lines().enumerate().peekable() };
     r.after("Primitive lattice vectors")?;
     let cell = SimulationCell::new([r.numbers()?, r.numbers()?, r.numbers()?])?;
     r.after("Blip grid")?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::montecarlo::{Ion, Potential};
+use crate::montecarlo::{CrystalPotential, Ion};
 
 /// On a grid fine enough for all products of waves the mean over its points is the integral over the cell: the states
 /// must be orthonormal there, and the Hamiltonian diagonal among them.
@@ -39,7 +39,7 @@ fn skew(repeat: [usize; 3]) -> Crystal {
     let cell = SimulationCell::new([[5.0, 0.0, 0.0], [1.0, 4.0, 0.5], [-0.5, 1.0, 6.0]]).unwrap();
     let ion = |charge, position| Ion { species: "X".into(), charge, position };
     let ions = [ion(1.0, [0.1, 0.2, 0.3]), ion(3.0, [2.0, 1.5, 3.0])];
-    let potential = Potential::from_fourier(&cell, 4.0, |g| {
+    let potential = CrystalPotential::from_fourier(&cell, 4.0, |g| {
         let phase = |r: [f64; 3]| C64::cis(-(g[0] * r[0] + g[1] * r[1] + g[2] * r[2]));
         let weight = -(-square(g)).exp();
         Ok((phase(ions[0].position) + phase(ions[1].position) * 3.0) * weight * 0.2)

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// A function at a centre: a Cartesian monomial times a sum of Gaussians.
 #[derive(Debug, Clone)]
-struct Function {
+struct ContractedGaussian {
     centre: [f64; 3],
     power: [u8; 3],
     /// Exponent and factor of each primitive, norms included.
@@ -80,7 +80,7 @@ impl Shell {
         })
     }
 
-    fn functions(&self) -> Result<Vec<Function>> {
+    fn functions(&self) -> Result<Vec<ContractedGaussian>> {
         let powers: &[[u8; 3]] = match self.momentum {
             0 => &[[0, 0, 0]],
             1 => &[[1, 0, 0], [0, 1, 0], [0, 0, 1]],
@@ -117,7 +117,7 @@ impl Shell {
                 (2.0 * a / PI).powf(0.75) * (4.0 * a).powf(self.momentum as f64 / 2.0) / double.sqrt()
             };
             let primitives = self.exponents.iter().zip(&self.coefficients).map(|(&a, &c)| (a, c * norm(a)));
-            Function { centre: self.centre, power: *power, primitives: primitives.collect() }
+            ContractedGaussian { centre: self.centre, power: *power, primitives: primitives.collect() }
         };
         Ok(powers.iter().map(one).collect())
     }
@@ -126,7 +126,7 @@ impl Shell {
 /// Linear combinations of the functions of some shells.
 #[derive(Debug, Clone)]
 pub struct Gaussians {
-    functions: Vec<Function>,
+    functions: Vec<ContractedGaussian>,
     /// `count x functions`.
     coefficients: Vec<f64>,
     count: usize,

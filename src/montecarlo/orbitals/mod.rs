@@ -11,7 +11,7 @@ use super::SimulationCell;
 use crate::number::Scalar;
 pub use fourier::Fourier;
 pub use gaussian::{Gaussians, Shell};
-pub use set::{Basis, OrbitalSet, OrbitalSource};
+pub use set::{OrbitalBasis, OrbitalSet, OrbitalSource};
 pub use spline::{SplineLayout, SplineOrbitals};
 
 /// One-particle orbitals `psi_l(r)`, l = 0 .. count - 1, in one to three dimensions (unused coordinates are zero).

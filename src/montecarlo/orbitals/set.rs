@@ -7,29 +7,29 @@ use crate::number::C64;
 
 /// Orbitals as walkers take them.
 #[derive(Clone)]
-pub enum Basis {
+pub enum OrbitalBasis {
     Real(Arc<dyn Orbitals<f64>>),
     Complex(Arc<dyn Orbitals<C64>>),
 }
 
-impl Basis {
+impl OrbitalBasis {
     pub fn count(&self) -> usize {
         match self {
-            Basis::Real(o) => o.count(),
-            Basis::Complex(o) => o.count(),
+            OrbitalBasis::Real(o) => o.count(),
+            OrbitalBasis::Complex(o) => o.count(),
         }
     }
 
     /// A label for results.
     pub fn describe(&self) -> String {
         match self {
-            Basis::Real(o) => o.describe(),
-            Basis::Complex(o) => o.describe(),
+            OrbitalBasis::Real(o) => o.describe(),
+            OrbitalBasis::Complex(o) => o.describe(),
         }
     }
 
     pub fn is_complex(&self) -> bool {
-        matches!(self, Basis::Complex(_))
+        matches!(self, OrbitalBasis::Complex(_))
     }
 }
 
@@ -78,13 +78,13 @@ impl OrbitalSet {
     }
 
     /// These orbitals as walkers take them.
-    pub fn basis(&self) -> Basis {
+    pub fn basis(&self) -> OrbitalBasis {
         match &self.source {
-            OrbitalSource::Waves(o) if o.is_complex() => Basis::Complex(o.clone()),
-            OrbitalSource::Waves(o) => Basis::Real(o.clone()),
-            OrbitalSource::Splines(o) if o.is_complex() => Basis::Complex(o.clone()),
-            OrbitalSource::Splines(o) => Basis::Real(o.clone()),
-            OrbitalSource::Other(o) => Basis::Real(o.clone()),
+            OrbitalSource::Waves(o) if o.is_complex() => OrbitalBasis::Complex(o.clone()),
+            OrbitalSource::Waves(o) => OrbitalBasis::Real(o.clone()),
+            OrbitalSource::Splines(o) if o.is_complex() => OrbitalBasis::Complex(o.clone()),
+            OrbitalSource::Splines(o) => OrbitalBasis::Real(o.clone()),
+            OrbitalSource::Other(o) => OrbitalBasis::Real(o.clone()),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Draws, Trial, odds};
+use super::{SweepDraws, TrialPoints, odds};
 use crate::error::Result;
 use crate::montecarlo::amplitude::{Amplitude, add_transposed_times};
 use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
@@ -83,8 +83,8 @@ pub fn eliminate<S: Amplitude>(m: &mut [S], n: usize, i: usize, end: usize) {
 pub fn look_ahead<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,
-    trial: &Trial,
-    draws: &Draws,
+    trial: &TrialPoints,
+    draws: &SweepDraws,
     interrupt: &Interrupt,
 ) -> Result<usize> {
     let mut rows = Vec::new();

@@ -12,7 +12,7 @@ const GROUPS: usize = 1 << 21;
 
 /// The random numbers of one walker in one sweep.
 #[derive(Debug, Clone, Copy)]
-pub struct Draws {
+pub struct SweepDraws {
     /// Key of the random numbers.
     pub seed: u64,
     /// Number of the walker among all.
@@ -21,7 +21,7 @@ pub struct Draws {
     pub sweep: u64,
 }
 
-impl Draws {
+impl SweepDraws {
     /// Electrons that the recipe can tell apart, those of groups included.
     pub const MOST: usize = GROUPS;
 
@@ -58,7 +58,7 @@ impl Draws {
     pub fn order(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for k in (1..n).rev() {
-            let w = self.words(Draws::MOST + k, 3);
+            let w = self.words(SweepDraws::MOST + k, 3);
             order.swap(k, (unit(w[0], w[1]) * (k + 1) as f64) as usize);
         }
         order

@@ -2,19 +2,19 @@
 //! second stage accepts or rejects all that passed. The reverse move keeps the trial points of those that did not
 //! pass, which makes detailed balance exact (Christen, Fox, J. Comput. Graph. Stat. 14 (2005) 795).
 
-use super::{Draws, Screen, Trial, odds};
+use super::{ScreenRule, SweepDraws, TrialPoints, odds};
 use crate::error::Result;
 use crate::montecarlo::amplitude::{Amplitude, determinant, dot};
 use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
 use crate::task::Interrupt;
 
-impl Screen {
+impl ScreenRule {
     /// The probability with which a member whose ratio is r passes the first stage.
     pub fn pass(self, r: f64) -> f64 {
         match self {
-            Screen::Metropolis => r.min(1.0),
-            Screen::Barker if r.is_infinite() => 1.0,
-            Screen::Barker => r / (1.0 + r),
+            ScreenRule::Metropolis => r.min(1.0),
+            ScreenRule::Barker if r.is_infinite() => 1.0,
+            ScreenRule::Barker => r / (1.0 + r),
         }
     }
 }
@@ -22,7 +22,7 @@ impl Screen {
 /// The probability to accept all that passed the first stage. For every member of the group: whether it `passed`, its
 /// ratio `forward` from the old configuration, and its ratio `back` from the new one (moved back if it passed, moved
 /// forward if it did not). `odds` is the ratio of all that passed, with the ratio of the proposals.
-pub fn second_stage(screen: Screen, odds: f64, passed: &[bool], forward: &[f64], back: &[f64]) -> f64 {
+pub fn second_stage(screen: ScreenRule, odds: f64, passed: &[bool], forward: &[f64], back: &[f64]) -> f64 {
     let mut alpha = odds;
     for ((&passed, &r), &r_back) in passed.iter().zip(forward).zip(back) {
         alpha *= if passed {
@@ -92,10 +92,10 @@ impl<'a, S: Amplitude> GroupMatrices<'a, S> {
 pub fn delayed_acceptance<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,
-    trial: &Trial,
-    draws: &Draws,
+    trial: &TrialPoints,
+    draws: &SweepDraws,
     group: usize,
-    screen: Screen,
+    screen: ScreenRule,
     interrupt: &Interrupt,
 ) -> Result<usize> {
     let n = trial.points.len();

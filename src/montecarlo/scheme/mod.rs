@@ -12,10 +12,10 @@ mod simple;
 use std::fmt;
 
 pub use ahead::eliminate;
-pub use draws::Draws;
+pub use draws::SweepDraws;
 pub use group::second_stage;
 
-pub use crate::backend::walkers::{Proposal, Scheme, Screen, Sweep};
+pub use crate::backend::walkers::{Proposal, Scheme, ScreenRule, Sweep};
 
 use super::Derivatives;
 use super::amplitude::Amplitude;
@@ -81,7 +81,7 @@ impl Sweep {
 }
 
 /// The trial points of a sweep and `ln q(x|y) - ln q(y|x)` of each.
-pub(super) struct Trial {
+pub(super) struct TrialPoints {
     pub points: Vec<[f64; 3]>,
     pub bias: Vec<f64>,
 }
@@ -91,8 +91,8 @@ pub(super) fn trial<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &Configuration<S>,
     sweep: &Sweep,
-    draws: &Draws,
-) -> Trial {
+    draws: &SweepDraws,
+) -> TrialPoints {
     let dimension = psi.orbitals().dimension();
     let displaced = |i: usize, from: [f64; 3]| {
         let d = draws.displacement(i, dimension, sweep.proposal);
@@ -101,7 +101,7 @@ pub(super) fn trial<S: Amplitude>(
     let n = walker.positions.len();
     if !sweep.drift {
         let points = (0..n).map(|i| displaced(i, walker.positions[i])).collect();
-        return Trial { points, bias: vec![0.0; n] };
+        return TrialPoints { points, bias: vec![0.0; n] };
     }
     let variance = sweep.step * sweep.step;
     let before = drifts(psi, &walker.positions, variance);
@@ -117,7 +117,7 @@ pub(super) fn trial<S: Amplitude>(
         let (x, y) = (walker.positions[i], points[i]);
         (away(y, x, before[i]) - away(x, y, after[i])) / (2.0 * variance)
     });
-    Trial { bias: bias.collect(), points }
+    TrialPoints { bias: bias.collect(), points }
 }
 
 /// `v(r) = grad ln sqrt(rho)` of the one-body density `rho = sum_l |psi_l|^2`, shortened where it is long (Umrigar,
@@ -165,7 +165,7 @@ pub(super) fn run<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,
     sweep: &Sweep,
-    draws: &Draws,
+    draws: &SweepDraws,
     interrupt: &Interrupt,
 ) -> Result<usize> {
     let trial = trial(psi, walker, sweep, draws);

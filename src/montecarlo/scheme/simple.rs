@@ -1,7 +1,7 @@
 //! The schemes that Uejima and Maezono 2012 compares: particle by particle,
 //! configuration by configuration, quasi-simultaneous.
 
-use super::{Draws, Trial, odds};
+use super::{SweepDraws, TrialPoints, odds};
 use crate::backend::walkers::on_node;
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
@@ -12,8 +12,8 @@ use crate::task::Interrupt;
 pub fn particle_by_particle<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,
-    trial: &Trial,
-    draws: &Draws,
+    trial: &TrialPoints,
+    draws: &SweepDraws,
     interrupt: &Interrupt,
 ) -> Result<usize> {
     let (mut row, mut ratios, mut accepted) = (Vec::new(), Vec::new(), 0);
@@ -34,8 +34,8 @@ pub fn particle_by_particle<S: Amplitude>(
 pub fn configuration<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,
-    trial: &Trial,
-    draws: &Draws,
+    trial: &TrialPoints,
+    draws: &SweepDraws,
 ) -> Result<usize> {
     let Some(moved) = psi.configuration_or_node(trial.points.clone())? else { return Ok(0) };
     let change = psi.log(&moved).0 - psi.log(walker).0;
@@ -50,8 +50,8 @@ pub fn configuration<S: Amplitude>(
 pub fn quasi_simultaneous<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,
-    trial: &Trial,
-    draws: &Draws,
+    trial: &TrialPoints,
+    draws: &SweepDraws,
 ) -> Result<usize> {
     let (n, mut rows) = (trial.points.len(), Vec::new());
     psi.values(&trial.points, &mut rows);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::amplitude::{Amplitude, no_orbital};
 use super::determinant::Determinant;
-use super::jastrow::{Factor, Jastrow, Setting};
+use super::jastrow::{Jastrow, JastrowFactor, Setting};
 use super::{Derivatives, Orbitals};
-use crate::backend::walkers::Products;
+use crate::backend::walkers::DeterminantProducts;
 use crate::error::{Error, Result};
 use crate::task;
 
@@ -18,7 +18,7 @@ const TOGETHER: usize = 256;
 
 /// The orbitals that the electrons of one spin fill.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Filling {
+pub struct SpinFilling {
     /// Whether the electrons have spin down.
     pub down: bool,
     /// Which orbitals, one an electron.
@@ -27,7 +27,7 @@ pub struct Filling {
 
 /// A term of the sum: a product of two determinants.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Product<S> {
+pub struct DeterminantProduct<S> {
     pub coefficient: S,
     /// Orbitals of the electrons with spin up.
     pub up: Vec<usize>,
@@ -43,7 +43,7 @@ pub struct SlaterJastrow<S> {
     decisions: Option<Arc<dyn Orbitals<S>>>,
     up: usize,
     down: usize,
-    fillings: Vec<Filling>,
+    fillings: Vec<SpinFilling>,
     /// Coefficient, filling of spin up and of spin down.
     products: Vec<(S, Option<usize>, Option<usize>)>,
     jastrow: Arc<Jastrow>,
@@ -67,7 +67,11 @@ impl<S: Amplitude> SlaterJastrow<S> {
     /// # Errors
     /// When there are too few orbitals, or no electrons.
     pub fn new(orbitals: Arc<dyn Orbitals<S>>, up: usize, down: usize) -> Result<SlaterJastrow<S>> {
-        let product = Product { coefficient: S::real(1.0), up: (0..up).collect(), down: (0..down).collect() };
+        let product = DeterminantProduct {
+            coefficient: S::real(1.0),
+            up: (0..up).collect(),
+            down: (0..down).collect(),
+        };
         Self::with_products(orbitals, vec![product])
     }
 
@@ -78,7 +82,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
     /// or the products differ in their electrons.
     pub fn with_products(
         orbitals: Arc<dyn Orbitals<S>>,
-        products: Vec<Product<S>>,
+        products: Vec<DeterminantProduct<S>>,
     ) -> Result<SlaterJastrow<S>> {
         let Some(first) = products.first() else {
             return Err(Error::input("a wave function without determinants").hint("give at least one"));
@@ -88,7 +92,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
             return Err(Error::input("a wave function without electrons").hint("give `up`, `down` or both"));
         }
         let count = orbitals.count();
-        let mut fillings: Vec<Filling> = Vec::new();
+        let mut fillings: Vec<SpinFilling> = Vec::new();
         let mut terms = Vec::new();
         for product in &products {
             if product.up.len() != up || product.down.len() != down {
@@ -121,7 +125,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
                         Error::input("a determinant fills an orbital twice").hint("it vanishes everywhere")
                     );
                 }
-                let filling = Filling { down, orbitals: list.to_vec() };
+                let filling = SpinFilling { down, orbitals: list.to_vec() };
                 Ok(Some(fillings.iter().position(|f| *f == filling).unwrap_or_else(|| {
                     fillings.push(filling);
                     fillings.len() - 1
@@ -140,7 +144,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
     ///
     /// # Errors
     /// Those of [`Jastrow::new`].
-    pub fn with_jastrow(&self, factors: &[Factor]) -> Result<SlaterJastrow<S>> {
+    pub fn with_jastrow(&self, factors: &[JastrowFactor]) -> Result<SlaterJastrow<S>> {
         let jastrow = Jastrow::new(factors, self.setting())?;
         Ok(SlaterJastrow { jastrow: Arc::new(jastrow), ..self.clone() })
     }
@@ -243,7 +247,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
     }
 
     /// Which orbitals the determinants of either spin fill, and the products of these: for a backend.
-    pub fn expansion(&self) -> ([Vec<Vec<usize>>; 2], Products) {
+    pub fn expansion(&self) -> ([Vec<Vec<usize>>; 2], DeterminantProducts) {
         let of = |down| self.fillings(down).map(|f| self.fillings[f].orbitals.clone()).collect();
         let place = |f: usize| self.fillings(self.fillings[f].down).position(|g| g == f);
         let one = |p: &(S, Option<usize>, Option<usize>)| {

@@ -19,7 +19,7 @@ use faer::sparse::linalg::{SupernodalThreshold, SymbolicSupernodalParams};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 
-use super::element::Entry;
+use super::element::SeriesElement;
 use super::{C64, Series};
 use crate::error::{Error, Result};
 
@@ -30,31 +30,31 @@ const MANY: usize = 1 << 18;
 pub struct SparseHermitian {
     start: Vec<usize>,
     row: Vec<usize>,
-    values: Values,
+    values: HermitianValues,
 }
 
-enum Values {
+enum HermitianValues {
     Real(Vec<f64>),
     Complex(Vec<C64>),
 }
 
 /// Where the numbers of factors stand.
-pub struct Plan {
+pub struct FactorPlan {
     symbolic: SymbolicCholesky<usize>,
 }
 
 /// Factors of a matrix minus a number.
-pub struct Factors {
-    plan: Arc<Plan>,
-    parts: Parts,
+pub struct SparseFactors {
+    plan: Arc<FactorPlan>,
+    parts: AnyFactors,
 }
 
-enum Parts {
-    Real(Part<f64>),
-    Complex(Part<C64>),
+enum AnyFactors {
+    Real(FactorsOf<f64>),
+    Complex(FactorsOf<C64>),
 }
 
-struct Part<T> {
+struct FactorsOf<T> {
     values: Vec<T>,
     /// What stands below the diagonal in blocks of two rows; zero elsewhere.
     below: Vec<T>,
@@ -103,7 +103,7 @@ impl SparseHermitian {
             }
             start.push(row.len());
         }
-        let values = if complex { Values::Complex(full) } else { Values::Real(real) };
+        let values = if complex { HermitianValues::Complex(full) } else { HermitianValues::Real(real) };
         Ok(SparseHermitian { start, row, values })
     }
 
@@ -125,8 +125,8 @@ impl SparseHermitian {
     ///
     /// # Errors
     /// No memory.
-    pub fn plan(&self) -> Result<Plan> {
-        Ok(Plan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Amd)? })
+    pub fn plan(&self) -> Result<FactorPlan> {
+        Ok(FactorPlan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Amd)? })
     }
 
     /// The same with coupled rows in pairs that stand together, so that both are pivots at once: factors are good where
@@ -134,7 +134,7 @@ impl SparseHermitian {
     ///
     /// # Errors
     /// No memory.
-    pub fn plan_of_pairs(&self) -> Result<Plan> {
+    pub fn plan_of_pairs(&self) -> Result<FactorPlan> {
         let groups = pairs::groups(&self.start, &self.row);
         let mut of = vec![0; self.dim()];
         for (k, group) in groups.iter().enumerate() {
@@ -150,25 +150,27 @@ impl SparseHermitian {
         let mut inverse = vec![0; forward.len()];
         forward.iter().enumerate().for_each(|(new, &old)| inverse[old] = new);
         let perm = PermRef::new_checked(&forward, &inverse, self.dim());
-        Ok(Plan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Custom(perm))? })
+        Ok(FactorPlan { symbolic: symbolic(self.pattern(), SymmetricOrdering::Custom(perm))? })
     }
 
     /// Factors of the matrix minus `shift`; none where a pivot vanishes.
-    pub fn factors(&self, plan: &Arc<Plan>, shift: f64) -> Option<Factors> {
+    pub fn factors(&self, plan: &Arc<FactorPlan>, shift: f64) -> Option<SparseFactors> {
         let parts = match &self.values {
-            Values::Real(values) => Parts::Real(self.part(values, plan, shift)?),
-            Values::Complex(values) => Parts::Complex(self.part(values, plan, C64::new(shift, 0.0))?),
+            HermitianValues::Real(values) => AnyFactors::Real(self.part(values, plan, shift)?),
+            HermitianValues::Complex(values) => {
+                AnyFactors::Complex(self.part(values, plan, C64::new(shift, 0.0))?)
+            }
         };
-        Some(Factors { plan: plan.clone(), parts })
+        Some(SparseFactors { plan: plan.clone(), parts })
     }
 
-    fn part<T: Entry>(&self, values: &[T], plan: &Plan, shift: T) -> Option<Part<T>> {
+    fn part<T: SeriesElement>(&self, values: &[T], plan: &FactorPlan, shift: T) -> Option<FactorsOf<T>> {
         let n = self.dim();
         let mut shifted = values.to_vec();
         self.start[..n].iter().for_each(|&diagonal| shifted[diagonal] -= shift);
         let symbolic = &plan.symbolic;
         let zeros = |n| vec![T::zero_impl(); n];
-        let mut part = Part {
+        let mut part = FactorsOf {
             values: zeros(symbolic.len_val()),
             below: zeros(n),
             forward: vec![0; n],
@@ -191,7 +193,7 @@ impl SparseHermitian {
     }
 }
 
-impl Plan {
+impl FactorPlan {
     fn par(&self) -> Par {
         if self.fill() < MANY { Par::Seq } else { faer::get_global_parallelism() }
     }
@@ -218,15 +220,15 @@ impl Plan {
     }
 }
 
-impl Factors {
+impl SparseFactors {
     /// Overwrites columns b, row-major, with the solutions of `(H - sigma) x = b`.
     ///
     /// # Errors
     /// Complex numbers where the factors are real, or a length that does not fit.
     pub fn solve(&self, b: &mut Series, columns: usize) -> Result<()> {
         match (&self.parts, b) {
-            (Parts::Real(part), Series::Real(b)) => part.solve(&self.plan, b, columns),
-            (Parts::Complex(part), Series::Complex(b)) => part.solve(&self.plan, b, columns),
+            (AnyFactors::Real(part), Series::Real(b)) => part.solve(&self.plan, b, columns),
+            (AnyFactors::Complex(part), Series::Complex(b)) => part.solve(&self.plan, b, columns),
             _ => Err(Error::internal("numbers of another kind than the factors have")),
         }
     }
@@ -234,14 +236,14 @@ impl Factors {
     /// How many eigenvalues lie below sigma.
     pub fn below(&self) -> usize {
         match &self.parts {
-            Parts::Real(part) => part.negative(&self.plan),
-            Parts::Complex(part) => part.negative(&self.plan),
+            AnyFactors::Real(part) => part.negative(&self.plan),
+            AnyFactors::Complex(part) => part.negative(&self.plan),
         }
     }
 }
 
-impl<T: Entry> Part<T> {
-    fn solve(&self, plan: &Plan, b: &mut [T], columns: usize) -> Result<()> {
+impl<T: SeriesElement> FactorsOf<T> {
+    fn solve(&self, plan: &FactorPlan, b: &mut [T], columns: usize) -> Result<()> {
         let n = self.below.len();
         if b.len() != n * columns {
             return Err(Error::internal("columns of another length than the factors have"));
@@ -259,7 +261,7 @@ impl<T: Entry> Part<T> {
     }
 
     /// Negative eigenvalues of the blocks of B.
-    fn negative(&self, plan: &Plan) -> usize {
+    fn negative(&self, plan: &FactorPlan) -> usize {
         let symbolic = match plan.symbolic.raw() {
             SymbolicCholeskyRaw::Supernodal(symbolic) => symbolic,
             SymbolicCholeskyRaw::Simplicial(symbolic) => {

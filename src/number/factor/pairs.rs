@@ -2,13 +2,13 @@
 //! which leaves few rows alone.
 
 /// Neighbours of each row of a matrix, of which the lower triangle is given by columns.
-struct Neighbours {
+struct RowNeighbours {
     start: Vec<usize>,
     row: Vec<usize>,
 }
 
-impl Neighbours {
-    fn new(start: &[usize], row: &[usize]) -> Neighbours {
+impl RowNeighbours {
+    fn new(start: &[usize], row: &[usize]) -> RowNeighbours {
         let n = start.len() - 1;
         let mut count = vec![0; n + 1];
         let each = || (0..n).flat_map(|j| row[start[j]..start[j + 1]].iter().map(move |&i| (i, j)));
@@ -25,7 +25,7 @@ impl Neighbours {
                 next[here] += 1;
             }
         }
-        Neighbours { start: first, row: of }
+        RowNeighbours { start: first, row: of }
     }
 
     fn of(&self, row: usize) -> &[usize] {
@@ -35,7 +35,7 @@ impl Neighbours {
 
 /// The rows in groups: pairs, behind some of them rows that have no partner; rows without neighbours are alone.
 pub(super) fn groups(start: &[usize], row: &[usize]) -> Vec<Vec<usize>> {
-    let near = Neighbours::new(start, row);
+    let near = RowNeighbours::new(start, row);
     let n = start.len() - 1;
     let mut free: Vec<usize> = (0..n).map(|k| near.of(k).len()).collect();
     let mut group = vec![usize::MAX; n];

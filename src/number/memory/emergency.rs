@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SIZE: usize = 4 << 20;
 
 #[repr(align(4096))]
-struct Bytes(UnsafeCell<[u8; SIZE]>);
+struct Reserve(UnsafeCell<[u8; SIZE]>);
 
 // SAFETY: only blocks that `take` hands out are touched, each by its owner.
-unsafe impl Sync for Bytes {}
+unsafe impl Sync for Reserve {}
 
-static BYTES: Bytes = Bytes(UnsafeCell::new([0; SIZE]));
+static BYTES: Reserve = Reserve(UnsafeCell::new([0; SIZE]));
 
 /// How many blocks are out, in the upper half, and where the next one may begin.
 static STATE: AtomicU64 = AtomicU64::new(0);

@@ -20,10 +20,10 @@ pub(super) static LIVE: AtomicI64 = AtomicI64::new(0);
 /// What the user lets this process take.
 static WANTED: AtomicU64 = AtomicU64::new(u64::MAX);
 
-static LIMITS: OnceLock<Limits> = OnceLock::new();
+static LIMITS: OnceLock<MemoryLimits> = OnceLock::new();
 
 /// The limits that hold for the whole run.
-struct Limits {
+struct MemoryLimits {
     groups: Vec<ControlGroup>,
     /// The least of them, the machine's memory, and the addresses.
     all: u64,
@@ -41,7 +41,7 @@ struct ControlGroup {
 /// Bytes that can be allocated now; what was allocated and not yet written to counts as taken. Where the system does
 /// not say, 2^40.
 pub fn available() -> u64 {
-    free_within(LIMITS.get_or_init(Limits::find), 0)
+    free_within(LIMITS.get_or_init(MemoryLimits::find), 0)
 }
 
 /// Lets this process take so many bytes, at most.
@@ -51,7 +51,7 @@ pub fn restrict(bytes: u64) {
 
 /// The part of memory that is never given away: a 32nd of all, within bounds.
 pub(super) fn reserve() -> u64 {
-    LIMITS.get_or_init(Limits::find).reserve()
+    LIMITS.get_or_init(MemoryLimits::find).reserve()
 }
 
 /// [`available`], when so many addresses more are taken, and [`reserve`], for the allocator; nothing before the first
@@ -64,7 +64,7 @@ fn live() -> u64 {
     LIVE.load(Ordering::Relaxed).max(0) as u64
 }
 
-fn free_within(limits: &Limits, more: u64) -> u64 {
+fn free_within(limits: &MemoryLimits, more: u64) -> u64 {
     let mut room = [0; 8192];
     let machine = kilobytes(text(Path::new("/proc/meminfo"), &mut room), "MemAvailable:").unwrap_or(UNKNOWN);
     let groups = limits.groups.iter().filter_map(|group| {
@@ -131,13 +131,13 @@ fn address_space() -> u64 {
     u64::MAX
 }
 
-impl Limits {
-    fn find() -> Limits {
+impl MemoryLimits {
+    fn find() -> MemoryLimits {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let groups = groups(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
         let machine = kilobytes(&read("/proc/meminfo"), "MemTotal:").unwrap_or(UNKNOWN);
         let all = groups.iter().map(|group| group.limit).fold(machine.min(address_space()), u64::min);
-        Limits { groups, all }
+        MemoryLimits { groups, all }
     }
 
     fn reserve(&self) -> u64 {

@@ -67,7 +67,7 @@ pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
 /// An error unless `bytes` can be allocated; `what` is the thing that needs them, for the message.
 ///
 /// # Errors
-/// [`crate::error::Kind::Memory`] when more is asked for than is available.
+/// [`crate::error::ErrorKind::Memory`] when more is asked for than is available.
 pub fn ensure(bytes: u128, what: &str) -> Result<()> {
     let free = available();
     if bytes.saturating_add(limits::reserve().into()) > u128::from(free) {

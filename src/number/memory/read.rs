@@ -54,7 +54,7 @@ pub fn open(path: &Path) -> IoResult<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
     use crate::task::Interrupt;
 
     #[test]
@@ -65,7 +65,7 @@ mod tests {
         let stopped = Interrupt::default();
         stopped.raise();
         let error = stopped.during(|| Error::of_io(&read(&path).unwrap_err()));
-        assert_eq!(error.kind(), Kind::Interrupted);
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read(&path).unwrap_err().kind(), std::io::ErrorKind::NotFound);
         #[cfg(target_os = "linux")]

@@ -23,9 +23,9 @@ pub(super) struct Archive {
 }
 
 /// A reader that stops at Ctrl-C.
-struct Polled<R>(R);
+struct PolledReader<R>(R);
 
-impl<R: Read> Read for Polled<R> {
+impl<R: Read> Read for PolledReader<R> {
     fn read(&mut self, out: &mut [u8]) -> IoResult<usize> {
         task::poll().map_err(IoError::other)?;
         self.0.read(out)
@@ -88,7 +88,7 @@ impl Archive {
             Err(e) => return Err(broken(format!("`{name}`: {e}"))),
         };
         let size = entry.size();
-        let mut reader = BufReader::with_capacity(1 << 16, Polled(entry));
+        let mut reader = BufReader::with_capacity(1 << 16, PolledReader(entry));
         let result = read(&mut reader, size);
         // The checksum is compared after the last byte. If it is wrong, that is the error to report, whatever a
         // parser found.

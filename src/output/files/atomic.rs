@@ -7,7 +7,7 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::{confine, ranks, task};
 
 /// What formats write to.
@@ -18,7 +18,7 @@ impl<T: Write + Seek> Sink for T {}
 fn failed(path: &Path, error: std::io::Error) -> Error {
     let full = error.kind() == std::io::ErrorKind::StorageFull;
     let why = Error::of_io(&error);
-    if why.kind() == Kind::Interrupted {
+    if why.kind() == ErrorKind::Interrupted {
         return why;
     }
     let report = why.context(format!("cannot write `{}`", path.display()));
@@ -85,7 +85,7 @@ fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<(
     let (beside, file) = part(&target).map_err(failed)?;
     let open = OpenFile::new(&beside);
     let written = (|| {
-        let mut out = BufWriter::new(Polled(file));
+        let mut out = BufWriter::new(PolledWriter(file));
         fill(&mut out)?;
         // The disk may turn out to be full as late as this, so errors must be known before the file is renamed. Where
         // much else waits to be written it takes minutes, and nobody has to wait for that after Ctrl-C.
@@ -102,9 +102,9 @@ fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<(
 }
 
 /// A file whose writes stop at Ctrl-C.
-struct Polled(File);
+struct PolledWriter(File);
 
-impl Write for Polled {
+impl Write for PolledWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         task::poll().map_err(std::io::Error::other)?;
         self.0.write(bytes)
@@ -115,7 +115,7 @@ impl Write for Polled {
     }
 }
 
-impl Seek for Polled {
+impl Seek for PolledWriter {
     fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
         self.0.seek(to)
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 use hdf5_pure::{AttrValue, CompoundTypeBuilder, DType, Dataset, Datatype, File, FileBuilder, Group};
 use serde_json::{Map, Value};
 
-use super::named::{Named, arranged, split};
-use super::{Contents, Data, check};
+use super::named::{NamedArray, arranged, split};
+use super::{Contents, FileData, check};
 use crate::error::{Error, Result};
 use crate::number::{C64, Column, Series, memory};
 use crate::output::Manifest;
@@ -51,7 +51,7 @@ fn bytes(data: &Series) -> Vec<u8> {
 }
 
 /// The check of what a file holds, which does not depend on how it is laid out.
-fn sum(about: &str, arrays: &[Named]) -> String {
+fn sum(about: &str, arrays: &[NamedArray]) -> String {
     let mut all = crc32fast::Hasher::new();
     all.update(about.as_bytes());
     for array in arrays {
@@ -72,13 +72,13 @@ fn sum(about: &str, arrays: &[Named]) -> String {
 ///
 /// # Errors
 /// Columns whose names mean groups, and what writing files takes.
-pub(super) fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+pub(super) fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let (about, arrays) = split(data, manifest);
     let size: u128 = arrays.iter().map(|array| 16 * array.data.len() as u128).sum();
     memory::ensure(2 * size, "the datasets of an HDF5 file")?;
     let about = Value::Object(about).to_string();
     let mut file = FileBuilder::new();
-    for Named { name, shape, data } in &arrays {
+    for NamedArray { name, shape, data } in &arrays {
         if name.is_empty() || name.contains('/') || name == "." || name == ABOUT {
             return Err(Error::input(format!("a dataset cannot be called `{name}`"))
                 .hint("rename the column, or save as `.npz`"));
@@ -177,7 +177,7 @@ fn walk(group: &Group, path: &str, depth: usize, names: &mut Vec<String>) -> Res
     Ok(())
 }
 
-fn array(set: &Dataset, name: String) -> Result<Named> {
+fn array(set: &Dataset, name: String) -> Result<NamedArray> {
     let shape = set.shape().map_err(broken)?;
     let count = shape
         .iter()
@@ -205,7 +205,7 @@ fn array(set: &Dataset, name: String) -> Result<Named> {
     if data.len() as u64 != count {
         return Err(broken(format!("{} elements for {count}", data.len())));
     }
-    Ok(Named { name, shape, data })
+    Ok(NamedArray { name, shape, data })
 }
 
 fn pairs(set: &Dataset) -> Result<Vec<C64>> {

@@ -4,39 +4,39 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Data, Written, json as numbers, parts};
+use super::{FileData, WrittenColumn, json as numbers, parts};
 use crate::error::Result;
 use crate::output::{Manifest, page};
 
-impl Data {
+impl FileData {
     /// A table or a matrix as HTML, for notebooks; none for what a line of text shows as well.
     pub fn html(&self) -> Option<String> {
         match self {
-            Data::Table(table) => Some(page::table(table)),
-            Data::Matrix(matrix) => Some(page::matrix(matrix)),
-            Data::Series(_) => None,
+            FileData::Table(table) => Some(page::table(table)),
+            FileData::Matrix(matrix) => Some(page::matrix(matrix)),
+            FileData::Series(_) => None,
         }
     }
 }
 
-pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let page = page_of(data, manifest)?;
     super::write_bytes(path, page.as_bytes())
 }
 
-fn page_of(data: &Data, manifest: Option<&Manifest>) -> Result<String> {
+fn page_of(data: &FileData, manifest: Option<&Manifest>) -> Result<String> {
     let table = data.to_table()?;
-    let columns: Vec<(String, Written)> =
+    let columns: Vec<(String, WrittenColumn)> =
         table.columns().flat_map(|(name, column)| parts(name, column)).collect();
-    let of = |column: &Written| match column {
-        Written::Numbers(data) => data.iter().map(|&x| numbers::number(x)).collect::<Value>(),
-        Written::Texts(data) => json!(data),
+    let of = |column: &WrittenColumn| match column {
+        WrittenColumn::Numbers(data) => data.iter().map(|&x| numbers::number(x)).collect::<Value>(),
+        WrittenColumn::Texts(data) => json!(data),
     };
     let title = table.title().unwrap_or_default();
     let spec = json!({
         "title": title,
         "names": columns.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-        "texts": columns.iter().map(|(_, data)| matches!(data, Written::Texts(_))).collect::<Vec<_>>(),
+        "texts": columns.iter().map(|(_, data)| matches!(data, WrittenColumn::Texts(_))).collect::<Vec<_>>(),
         "columns": columns.iter().map(|(_, data)| of(data)).collect::<Vec<_>>(),
     });
     let still = page::table(&table);

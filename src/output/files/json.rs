@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Data, check};
+use super::{FileData, check};
 use crate::error::{Error, Result};
 use crate::number::{C64, Column, Matrix, Series, Table, memory};
 use crate::output::Manifest;
@@ -30,13 +30,13 @@ fn series(data: &Series) -> Value {
 }
 
 /// The data as a JSON value, for files and for results on standard output.
-pub(crate) fn to_json(data: &Data) -> Value {
+pub(crate) fn to_json(data: &FileData) -> Value {
     match data {
-        Data::Series(x) => json!({"kind": "series", "values": series(x)}),
-        Data::Matrix(m) => {
+        FileData::Series(x) => json!({"kind": "series", "values": series(x)}),
+        FileData::Matrix(m) => {
             json!({"kind": "matrix", "shape": [m.rows(), m.cols()], "values": series(m.data())})
         }
-        Data::Table(t) => {
+        FileData::Table(t) => {
             let mut object = Map::new();
             object.insert("kind".into(), json!("table"));
             if let Some(title) = t.title() {
@@ -67,7 +67,7 @@ pub(crate) fn to_json(data: &Data) -> Value {
     }
 }
 
-impl Data {
+impl FileData {
     /// The data as a JSON value, as [`super::save`] writes it.
     pub fn to_json(&self) -> Value {
         to_json(self)
@@ -75,7 +75,7 @@ impl Data {
 }
 
 /// Writes the data, and the manifest under the key `manifest`.
-pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let mut value = to_json(data);
     if let (Value::Object(object), Some(manifest)) = (&mut value, manifest) {
         object.insert("manifest".into(), manifest.to_json());
@@ -155,17 +155,19 @@ pub fn kind(path: &Path) -> Option<String> {
 }
 
 /// Reads what [`save`] wrote; also a bare array of numbers, or an object of arrays.
-pub fn load(path: &Path) -> Result<Data> {
+pub fn load(path: &Path) -> Result<FileData> {
     let (value, _) = check::unseal(&memory::read(path).map_err(|e| Error::of_io(&e))?)?;
-    let Value::Object(object) = &value else { return Ok(Data::Series(parse_series(&value, "the array")?)) };
+    let Value::Object(object) = &value else {
+        return Ok(FileData::Series(parse_series(&value, "the array")?));
+    };
     match object.get("kind").and_then(Value::as_str) {
         Some("series") => {
-            Ok(Data::Series(parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?))
+            Ok(FileData::Series(parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?))
         }
         Some("matrix") => {
             let (rows, cols) = object.get("shape").and_then(sizes).ok_or_else(|| wrong("`shape`"))?;
             let data = parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?;
-            Ok(Data::Matrix(Matrix::new(rows, cols, data)?))
+            Ok(FileData::Matrix(Matrix::new(rows, cols, data)?))
         }
         _ => {
             let columns = object.get("columns").and_then(Value::as_object).unwrap_or(object);
@@ -182,7 +184,7 @@ pub fn load(path: &Path) -> Result<Data> {
                 let data = parse_column(column, &what, listed, object.contains_key("kind"))?;
                 table = table.with_column(name, data)?;
             }
-            Ok(Data::Table(dress(table, object)?))
+            Ok(FileData::Table(dress(table, object)?))
         }
     }
 }

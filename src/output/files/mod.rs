@@ -21,7 +21,7 @@ mod vectors;
 use std::fmt;
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result, nearest};
+use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::number::{C64, Column, Matrix, Number, Series, Table};
 use crate::output::Manifest;
 use crate::task;
@@ -31,13 +31,13 @@ pub use check::{seal, unseal};
 pub use hold::{HeldFile, hold};
 pub use json::kind as kind_of_json;
 pub use market::save_operator;
-pub use orbitals::{Loaded, holds_orbitals, load_orbitals, save_orbitals};
-pub use states::{ArrayNumbers, Named, load_state, save_state};
+pub use orbitals::{LoadedOrbitals, holds_orbitals, load_orbitals, save_orbitals};
+pub use states::{ArrayNumbers, StateArray, load_state, save_state};
 pub use vectors::{SavedVectors, load_vectors, save_vectors};
 
 /// What a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub enum FileData {
     /// Named columns.
     Table(Table),
     /// One row of numbers.
@@ -49,7 +49,7 @@ pub enum Data {
 /// All that a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Contents {
-    One(Data),
+    One(FileData),
     /// Arrays of several shapes, by name.
     Several(Vec<(String, Member)>),
 }
@@ -58,68 +58,68 @@ pub enum Contents {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Member {
     Number(Number),
-    Data(Data),
+    Data(FileData),
     Texts(Vec<String>),
 }
 
-impl From<Table> for Data {
+impl From<Table> for FileData {
     fn from(table: Table) -> Self {
-        Data::Table(table)
+        FileData::Table(table)
     }
 }
 
-impl From<Series> for Data {
+impl From<Series> for FileData {
     fn from(series: Series) -> Self {
-        Data::Series(series)
+        FileData::Series(series)
     }
 }
 
-impl From<Matrix> for Data {
+impl From<Matrix> for FileData {
     fn from(matrix: Matrix) -> Self {
-        Data::Matrix(matrix)
+        FileData::Matrix(matrix)
     }
 }
 
-impl fmt::Display for Data {
+impl fmt::Display for FileData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Data::Table(x) => x.fmt(f),
-            Data::Series(x) => x.fmt(f),
-            Data::Matrix(x) => x.fmt(f),
+            FileData::Table(x) => x.fmt(f),
+            FileData::Series(x) => x.fmt(f),
+            FileData::Matrix(x) => x.fmt(f),
         }
     }
 }
 
-impl Data {
+impl FileData {
     fn kind(&self) -> &'static str {
         match self {
-            Data::Table(_) => "table",
-            Data::Series(_) => "series",
-            Data::Matrix(_) => "matrix",
+            FileData::Table(_) => "table",
+            FileData::Series(_) => "series",
+            FileData::Matrix(_) => "matrix",
         }
     }
 
     /// The data as columns: those of a table, one named `value`, or a matrix's, numbered.
     pub fn to_table(&self) -> Result<Table> {
         match self {
-            Data::Table(table) => Ok(table.clone()),
-            Data::Series(series) => Table::from_columns([("value", series.clone())]),
-            Data::Matrix(matrix) => {
+            FileData::Table(table) => Ok(table.clone()),
+            FileData::Series(series) => Table::from_columns([("value", series.clone())]),
+            FileData::Matrix(matrix) => {
                 let columns = (0..matrix.cols() as i64).map(|j| Ok((j.to_string(), matrix.column(j)?)));
                 Table::from_columns(columns.collect::<Result<Vec<_>>>()?)
             }
         }
     }
 
-    /// The inverse of [`Data::to_table`], where a file says what its columns were.
-    fn from_table(table: Table, kind: &str) -> Result<Data> {
+    /// The inverse of [`FileData::to_table`], where a file says what its columns were.
+    fn from_table(table: Table, kind: &str) -> Result<FileData> {
         match kind {
             "series" => match table.columns().next() {
-                Some((name, column)) => Ok(Data::Series(column.numbers(name)?.clone())),
-                None => Ok(Data::Series(Series::Real(Vec::new()))),
+                Some((name, column)) => Ok(FileData::Series(column.numbers(name)?.clone())),
+                None => Ok(FileData::Series(Series::Real(Vec::new()))),
             },
-            "matrix" => Ok(Data::Matrix(Matrix::from_rows(&numbers(&table)?)?.transpose())),
-            _ => Ok(Data::Table(table)),
+            "matrix" => Ok(FileData::Matrix(Matrix::from_rows(&numbers(&table)?)?.transpose())),
+            _ => Ok(FileData::Table(table)),
         }
     }
 }
@@ -184,7 +184,7 @@ pub fn need_format(path: &Path) -> Result<()> {
 /// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`,
 /// `.h5`, and `.html` for people.
 /// The file appears whole or not at all; an older file of that name survives a failure.
-pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {
+pub fn save(data: &FileData, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {
     let path = path.as_ref();
     let extension = extension(path, Some(PAGE))?;
     match extension.as_str() {
@@ -203,7 +203,7 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
 ///
 /// # Errors
 /// Also where it holds arrays of several shapes.
-pub fn load(path: impl AsRef<Path>) -> Result<Data> {
+pub fn load(path: impl AsRef<Path>) -> Result<FileData> {
     let path = path.as_ref();
     match load_all(path)? {
         Contents::One(data) => Ok(data),
@@ -237,7 +237,7 @@ pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
         one.map(Contents::One)
     });
     loaded.map_err(|e| {
-        if e.kind() == Kind::Interrupted {
+        if e.kind() == ErrorKind::Interrupted {
             return e;
         }
         let e = e.context(format_args!("cannot read `{}`", path.display()));
@@ -258,40 +258,40 @@ fn numbers(table: &Table) -> Result<Vec<Series>> {
 
 /// A column as it stands in files of texts: real numbers or texts.
 #[derive(Debug, Clone, PartialEq)]
-enum Written {
+enum WrittenColumn {
     Numbers(Vec<f64>),
     Texts(Vec<String>),
 }
 
-impl Written {
+impl WrittenColumn {
     fn column(self) -> Column {
         match self {
-            Written::Numbers(data) => data.into(),
-            Written::Texts(data) => data.into(),
+            WrittenColumn::Numbers(data) => data.into(),
+            WrittenColumn::Texts(data) => data.into(),
         }
     }
 
     /// Real and imaginary parts as one column; nothing of texts.
-    fn complex(&self, im: &Written) -> Option<Vec<C64>> {
-        let (Written::Numbers(re), Written::Numbers(im)) = (self, im) else { return None };
+    fn complex(&self, im: &WrittenColumn) -> Option<Vec<C64>> {
+        let (WrittenColumn::Numbers(re), WrittenColumn::Numbers(im)) = (self, im) else { return None };
         Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect())
     }
 }
 
 /// The column `name` split into its real and imaginary part, for formats without complex numbers.
-fn parts(name: &str, data: &Column) -> Vec<(String, Written)> {
+fn parts(name: &str, data: &Column) -> Vec<(String, WrittenColumn)> {
     match data {
-        Column::Texts(data) => vec![(name.to_string(), Written::Texts(data.clone()))],
-        Column::Numbers(Series::Real(data)) => vec![(name.to_string(), Written::Numbers(data.clone()))],
+        Column::Texts(data) => vec![(name.to_string(), WrittenColumn::Texts(data.clone()))],
+        Column::Numbers(Series::Real(data)) => vec![(name.to_string(), WrittenColumn::Numbers(data.clone()))],
         Column::Numbers(Series::Complex(data)) => vec![
-            (format!("{name}.re"), Written::Numbers(data.iter().map(|z| z.re).collect())),
-            (format!("{name}.im"), Written::Numbers(data.iter().map(|z| z.im).collect())),
+            (format!("{name}.re"), WrittenColumn::Numbers(data.iter().map(|z| z.re).collect())),
+            (format!("{name}.im"), WrittenColumn::Numbers(data.iter().map(|z| z.im).collect())),
         ],
     }
 }
 
 /// The inverse of [`parts`]: neighbours `x.re`, `x.im` become the complex column `x`.
-fn joined(columns: Vec<(String, Written)>) -> Result<Table> {
+fn joined(columns: Vec<(String, WrittenColumn)>) -> Result<Table> {
     let mut table = Table::new();
     let mut columns = columns.into_iter().peekable();
     while let Some((name, data)) = columns.next() {

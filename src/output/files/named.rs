@@ -3,27 +3,27 @@
 use serde_json::{Map, Value, json};
 
 use super::json::dress;
-use super::{Contents, Data, Member};
+use super::{Contents, FileData, Member};
 use crate::error::{Error, Result};
 use crate::number::{Column, Matrix, Series, Table};
 use crate::output::Manifest;
 
 /// An array with its name.
-pub(super) struct Named {
+pub(super) struct NamedArray {
     pub name: String,
     pub shape: Vec<u64>,
     pub data: Column,
 }
 
 /// The arrays of some data, and what a file says about them.
-pub(super) fn split(data: &Data, manifest: Option<&Manifest>) -> (Map<String, Value>, Vec<Named>) {
+pub(super) fn split(data: &FileData, manifest: Option<&Manifest>) -> (Map<String, Value>, Vec<NamedArray>) {
     let mut about = Map::new();
     about.insert("kind".into(), json!(data.kind()));
-    let one = |name: &str, shape: Vec<u64>, data: Column| vec![Named { name: name.into(), shape, data }];
+    let one = |name: &str, shape: Vec<u64>, data: Column| vec![NamedArray { name: name.into(), shape, data }];
     let arrays = match data {
-        Data::Series(series) => one("series", vec![series.len() as u64], series.clone().into()),
-        Data::Matrix(m) => one("matrix", vec![m.rows() as u64, m.cols() as u64], m.data().clone().into()),
-        Data::Table(table) => {
+        FileData::Series(series) => one("series", vec![series.len() as u64], series.clone().into()),
+        FileData::Matrix(m) => one("matrix", vec![m.rows() as u64, m.cols() as u64], m.data().clone().into()),
+        FileData::Table(table) => {
             about.insert("names".into(), table.names().collect());
             if let Some(title) = table.title() {
                 about.insert("title".into(), json!(title));
@@ -32,7 +32,7 @@ pub(super) fn split(data: &Data, manifest: Option<&Manifest>) -> (Map<String, Va
                 about.insert("grid".into(), json!([nx, ny]));
             }
             about.insert("report".into(), Value::Object(table.report().clone()));
-            let column = |(name, data): (&str, &Column)| Named {
+            let column = |(name, data): (&str, &Column)| NamedArray {
                 name: name.to_string(),
                 shape: vec![data.len() as u64],
                 data: data.clone(),
@@ -47,10 +47,10 @@ pub(super) fn split(data: &Data, manifest: Option<&Manifest>) -> (Map<String, Va
 }
 
 /// Numbers of a shape: a series, or a matrix.
-pub(super) fn shaped(shape: &[u64], data: Series) -> Result<Data> {
+pub(super) fn shaped(shape: &[u64], data: Series) -> Result<FileData> {
     match shape {
-        [] | [_] => Ok(Data::Series(data)),
-        [rows, cols] => Ok(Data::Matrix(Matrix::new(*rows as usize, *cols as usize, data)?)),
+        [] | [_] => Ok(FileData::Series(data)),
+        [rows, cols] => Ok(FileData::Matrix(Matrix::new(*rows as usize, *cols as usize, data)?)),
         _ => Err(Error::file(format!("an array of {} dimensions; one or two can be read", shape.len()))
             .hint("in NumPy, `x.reshape(x.shape[0], -1)` has two of them")),
     }
@@ -75,11 +75,11 @@ fn part(shape: &[u64], data: Column) -> Result<Member> {
 ///
 /// # Errors
 /// Arrays that are not what the file says about them, or of three dimensions.
-pub(super) fn arranged(arrays: Vec<Named>, about: &Map<String, Value>) -> Result<Contents> {
+pub(super) fn arranged(arrays: Vec<NamedArray>, about: &Map<String, Value>) -> Result<Contents> {
     let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
     if let "series" | "matrix" = kind {
         return match <[_; 1]>::try_from(arrays) {
-            Ok([Named { name, shape, data }]) => {
+            Ok([NamedArray { name, shape, data }]) => {
                 Ok(Contents::One(shaped(&shape, data.numbers(&name)?.clone())?))
             }
             Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
@@ -88,18 +88,17 @@ pub(super) fn arranged(arrays: Vec<Named>, about: &Map<String, Value>) -> Result
     let rows = arrays.first().map_or(0, |first| first.data.len());
     let columns = arrays.iter().all(|array| array.shape.len() == 1 && array.data.len() == rows);
     if kind.is_empty() && !columns {
-        let each = arrays.into_iter().map(|Named { name, shape, data }| {
+        let each = arrays.into_iter().map(|NamedArray { name, shape, data }| {
             let part = part(&shape, data).map_err(|e| e.context(format_args!("array `{name}`")))?;
             Ok((name, part))
         });
         return each.collect::<Result<_>>().map(Contents::Several);
     }
-    let table =
-        arrays.into_iter().try_fold(Table::new(), |table, Named { name, shape, data }| {
-            match shape.len() {
-                0 | 1 => table.with_column(name, data),
-                n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
-            }
-        })?;
-    Ok(Contents::One(Data::Table(dress(table, about)?)))
+    let table = arrays.into_iter().try_fold(Table::new(), |table, NamedArray { name, shape, data }| {
+        match shape.len() {
+            0 | 1 => table.with_column(name, data),
+            n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
+        }
+    })?;
+    Ok(Contents::One(FileData::Table(dress(table, about)?)))
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::archive::Archive;
 use super::array::{array, read_array, texts};
-use super::named::{Named, arranged, shaped, split};
+use super::named::{NamedArray, arranged, shaped, split};
 use super::pack::pack;
-use super::{Contents, Data, check, numbers};
+use super::{Contents, FileData, check, numbers};
 use crate::error::{Error, Result};
 use crate::number::{Column, Matrix, Series, memory};
 use crate::output::Manifest;
@@ -33,11 +33,11 @@ fn write_array(out: impl Write, shape: &[u64], data: &Series) -> std::io::Result
 }
 
 /// Writes one array: a series, a matrix, or a real table as a matrix of its columns.
-pub fn save_npy(data: &Data, path: &Path) -> Result<()> {
+pub fn save_npy(data: &FileData, path: &Path) -> Result<()> {
     let (shape, numbers) = match data {
-        Data::Series(series) => (vec![series.len() as u64], series.clone()),
-        Data::Matrix(m) => (vec![m.rows() as u64, m.cols() as u64], m.data().clone()),
-        Data::Table(table) => {
+        FileData::Series(series) => (vec![series.len() as u64], series.clone()),
+        FileData::Matrix(m) => (vec![m.rows() as u64, m.cols() as u64], m.data().clone()),
+        FileData::Table(table) => {
             let columns = numbers(table).map_err(|e| {
                 e.hint("one array holds numbers alone: save as `.npz`, or without that column")
             })?;
@@ -62,7 +62,7 @@ pub(super) fn write_npy(
 }
 
 /// Writes an archive of arrays.
-pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+pub fn save_npz(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let (about, arrays) = split(data, manifest);
     let most = arrays.iter().map(|array| array.data.len()).max().unwrap_or(0);
     super::write_atomically(path, |out| {
@@ -76,7 +76,7 @@ pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result
 }
 
 /// Reads one array: a series or a matrix by its dimensions.
-pub fn load_npy(path: &Path) -> Result<Data> {
+pub fn load_npy(path: &Path) -> Result<FileData> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let mut rest = bytes.as_slice();
     let (shape, data) = read_array(&mut rest, bytes.len() as u64)?;
@@ -105,7 +105,7 @@ pub fn load_npz(path: &Path) -> Result<Contents> {
         let (shape, data) = archive.column(&name)?.ok_or_else(|| {
             Error::file(format!("its manifest names an array `{name}`, which is not there"))
         })?;
-        arrays.push(Named { name, shape, data });
+        arrays.push(NamedArray { name, shape, data });
     }
     arranged(arrays, &about)
 }

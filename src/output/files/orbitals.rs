@@ -59,7 +59,7 @@ where
 }
 
 /// Orbitals as read: what the table holds, the table, and energies if the file has them.
-pub type Loaded = (SplineLayout, SplineTable, Option<Vec<f64>>);
+pub type LoadedOrbitals = (SplineLayout, SplineTable, Option<Vec<f64>>);
 
 /// Whether an archive holds orbitals.
 pub fn holds_orbitals(path: &Path) -> bool {
@@ -74,7 +74,7 @@ pub fn holds_orbitals(path: &Path) -> bool {
 ///
 /// # Errors
 /// What is no such archive, with the array that is missing or does not fit.
-pub fn load_orbitals(path: &Path, single: Option<bool>) -> Result<Loaded> {
+pub fn load_orbitals(path: &Path, single: Option<bool>) -> Result<LoadedOrbitals> {
     let mut archive = Archive::open(path)?;
     let about = archive.about().clone();
     let mut read = |name: &str| archive.array(name);

@@ -24,7 +24,7 @@ pub enum ArrayNumbers {
 }
 
 /// An array: its name, shape and numbers. Those named `.._block..` are the state's own, in their order.
-pub type Named = (String, Vec<u64>, ArrayNumbers);
+pub type StateArray = (String, Vec<u64>, ArrayNumbers);
 
 fn own(name: &str) -> bool {
     name.contains("_block")
@@ -34,7 +34,12 @@ fn own(name: &str) -> bool {
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn save_state(arrays: &[Named], header: &Value, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+pub fn save_state(
+    arrays: &[StateArray],
+    header: &Value,
+    path: &Path,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
     let mut about = json!({ "kind": KIND, "state": header });
     if let Some(manifest) = manifest {
         about["manifest"] = manifest.to_json();

@@ -56,7 +56,7 @@ fn names_of_aligned_text_that_become_one_are_told_apart() {
         table = table.with_column(name, column).unwrap();
     }
     save(&table.clone().into(), &path, None).unwrap();
-    assert_eq!(load(&path).unwrap(), Data::Table(table));
+    assert_eq!(load(&path).unwrap(), FileData::Table(table));
     let text = std::fs::read_to_string(&path).unwrap();
     let words: Vec<&str> = text.lines().next().unwrap().split_whitespace().skip(1).collect();
     assert_eq!(words, ["a_b", "a_b_2", "a_b_3", "a_b_2_2"]);
@@ -70,7 +70,7 @@ proptest! {
         for extension in ["csv", "tsv", "txt", "dat", "json", "npz"] {
             let path = folder.join(format!("t.{extension}"));
             save(&table.clone().into(), &path, Some(&Manifest::new())).unwrap();
-            prop_assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{}", extension);
+            prop_assert_eq!(load(&path).unwrap(), FileData::Table(table.clone()), "{}", extension);
         }
     }
 
@@ -81,7 +81,7 @@ proptest! {
         for extension in ["csv", "tsv", "txt", "json"] {
             let path = folder.join(format!("n.{extension}"));
             save(&table.clone().into(), &path, None).unwrap();
-            prop_assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{}", extension);
+            prop_assert_eq!(load(&path).unwrap(), FileData::Table(table.clone()), "{}", extension);
         }
     }
 
@@ -92,9 +92,9 @@ proptest! {
         for extension in WRITTEN {
             let path = folder.join(format!("s.{extension}"));
             save(&data.clone().into(), &path, None).unwrap();
-            prop_assert_eq!(load(&path).unwrap(), Data::Series(data.clone()), "{}", extension);
+            prop_assert_eq!(load(&path).unwrap(), FileData::Series(data.clone()), "{}", extension);
             save(&matrix.clone().into(), &path, None).unwrap();
-            prop_assert_eq!(load(&path).unwrap(), Data::Matrix(matrix.clone()), "{}", extension);
+            prop_assert_eq!(load(&path).unwrap(), FileData::Matrix(matrix.clone()), "{}", extension);
         }
     }
 
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-fn loaded(name: &str, text: &str) -> Result<Data> {
+fn loaded(name: &str, text: &str) -> Result<FileData> {
     let path = folder("texts").join(name);
     std::fs::write(&path, text).unwrap();
     load(&path)
@@ -146,7 +146,7 @@ fn grids_survive() {
     for extension in ["csv", "json", "npz", "txt"] {
         let path = folder("grids").join(format!("g.{extension}"));
         save(&table.clone().into(), &path, None).unwrap();
-        assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{extension}");
+        assert_eq!(load(&path).unwrap(), FileData::Table(table.clone()), "{extension}");
     }
 }
 
@@ -157,13 +157,15 @@ fn texts_survive_and_others_are_read() {
     for extension in ["csv", "tsv", "json", "npz"] {
         let path = folder("names").join(format!("n.{extension}"));
         save(&table.clone().into(), &path, None).unwrap();
-        assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{extension}");
+        assert_eq!(load(&path).unwrap(), FileData::Table(table.clone()), "{extension}");
     }
     // Of another program the first row tells what a column holds.
-    let Data::Table(read) = loaded("words.csv", "name,x\ncsr,1\n2,3\n").unwrap() else { panic!("a table") };
+    let FileData::Table(read) = loaded("words.csv", "name,x\ncsr,1\n2,3\n").unwrap() else {
+        panic!("a table")
+    };
     assert_eq!(read.get("name"), Some(&Column::Texts(vec!["csr".into(), "2".into()])));
     assert_eq!(read.column("x").unwrap(), &Series::from(vec![1.0, 3.0]));
-    let Data::Table(read) = loaded("words.json", r#"{"name": ["csr"], "x": [1]}"#).unwrap() else {
+    let FileData::Table(read) = loaded("words.json", r#"{"name": ["csr"], "x": [1]}"#).unwrap() else {
         panic!("a table")
     };
     assert_eq!(read.get("name"), Some(&Column::Texts(vec!["csr".into()])));
@@ -174,11 +176,11 @@ fn texts_survive_and_others_are_read() {
 #[test]
 fn other_programs_files_are_read() {
     let expected = Table::from_columns([("column0", vec![1.0, 3.0]), ("column1", vec![2.0, 4.0])]).unwrap();
-    assert_eq!(loaded("plain.csv", "1,2\n3,4\n").unwrap(), Data::Table(expected.clone()));
-    assert_eq!(loaded("plain.txt", "1 2 # one\n\n3 4\n").unwrap(), Data::Table(expected));
-    assert!(matches!(loaded("list.json", "[1, 2.5]").unwrap(), Data::Series(_)));
+    assert_eq!(loaded("plain.csv", "1,2\n3,4\n").unwrap(), FileData::Table(expected.clone()));
+    assert_eq!(loaded("plain.txt", "1 2 # one\n\n3 4\n").unwrap(), FileData::Table(expected));
+    assert!(matches!(loaded("list.json", "[1, 2.5]").unwrap(), FileData::Series(_)));
     assert!(
-        matches!(loaded("map.json", r#"{"x": [1], "y": [2]}"#).unwrap(), Data::Table(t) if t.rows() == 1)
+        matches!(loaded("map.json", r#"{"x": [1], "y": [2]}"#).unwrap(), FileData::Table(t) if t.rows() == 1)
     );
 }
 
@@ -199,7 +201,7 @@ fn errors_name_the_place() {
 
 #[test]
 fn unknown_extensions_list_the_known() {
-    let data = Data::Series(Series::Real(vec![1.0]));
+    let data = FileData::Series(Series::Real(vec![1.0]));
     let error = save(&data, "a.cvs", None).unwrap_err();
     assert!(error.to_string().contains(".csv, .tsv, .txt"), "{error}");
     assert_eq!(error.hint_text(), Some("did you mean `.csv`?"));
@@ -221,7 +223,7 @@ fn a_lying_header_is_refused_before_memory_is_asked_for() {
 #[test]
 fn the_manifest_is_in_every_file() {
     let manifest = Manifest { seed: Some(7), ..Manifest::new() };
-    let data = Data::Table(Table::from_columns([("x", vec![1.0])]).unwrap());
+    let data = FileData::Table(Table::from_columns([("x", vec![1.0])]).unwrap());
     for extension in ["csv", "json", "npz", "txt"] {
         let path = folder("manifest").join(format!("m.{extension}"));
         save(&data, &path, Some(&manifest)).unwrap();
@@ -239,7 +241,7 @@ fn names_in_comments_cost_no_row() {
         let path = folder.join(name);
         std::fs::write(&path, text).unwrap();
         match load(&path).unwrap() {
-            Data::Table(table) => table,
+            FileData::Table(table) => table,
             other => panic!("{other}"),
         }
     };
@@ -274,7 +276,7 @@ fn other_programs_read_names_and_rows() {
         let path = folder.join(format!("p.{extension}"));
         save(&table.clone().into(), &path, Some(&Manifest::new())).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-        let Data::Table(read) = load(&path).unwrap() else { panic!("a table") };
+        let FileData::Table(read) = load(&path).unwrap() else { panic!("a table") };
         assert_eq!((read.title(), read.report().get("moments")), (Some("A title"), Some(&8.into())));
         // Lines that another program ends otherwise are the same lines.
         std::fs::write(&path, text.replace('\n', "\r\n")).unwrap();
@@ -285,7 +287,7 @@ fn other_programs_read_names_and_rows() {
         assert!(error.to_string().contains("-metadata.json`, which describes it"), "{error}");
         assert!(error.hint_text().unwrap().contains("remove its description"));
         std::fs::remove_file(format!("{}-metadata.json", path.display())).unwrap();
-        let Data::Table(read) = load(&path).unwrap() else { panic!("a table") };
+        let FileData::Table(read) = load(&path).unwrap() else { panic!("a table") };
         assert_eq!(
             (read.column("E / t").unwrap().get(0), read.title()),
             (Some(crate::number::Number::Real(0.6)), None)
@@ -304,7 +306,7 @@ fn names_that_are_numbers_are_names() {
     let column = Matrix::new(3, 1, vec![1.0, 2.0, 3.0]).unwrap();
     let one = Table::from_columns([("1", vec![2.0, 3.0])]).unwrap();
     let two = Table::from_columns([("1", vec![2.0]), ("\u{feff}2", vec![3.0])]).unwrap();
-    for data in [Data::Matrix(column), one.clone().into(), two.into(), one.slice(0, 0).unwrap().into()] {
+    for data in [FileData::Matrix(column), one.clone().into(), two.into(), one.slice(0, 0).unwrap().into()] {
         for extension in ["csv", "tsv", "txt"] {
             let path = folder.join(format!("n.{extension}"));
             save(&data, &path, None).unwrap();
@@ -318,7 +320,7 @@ fn files_of_earlier_versions_are_read() {
     let head = "# program: umklapp\n# kind: table\n# check: crc32 in the last line\n# title: A title\n";
     for (name, rows) in [("old.csv", "x,y\n1.0,2.0\n"), ("old.txt", "#    x    y\n   1.0  2.0\n")] {
         let whole = format!("{head}{rows}");
-        let Data::Table(read) =
+        let FileData::Table(read) =
             loaded(name, &format!("{whole}# crc32: {}\n", check::of(whole.as_bytes()))).unwrap()
         else {
             panic!("a table")

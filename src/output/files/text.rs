@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::check::Summed;
-use super::{Data, Written, beside, check, joined, parts};
+use super::{FileData, WrittenColumn, beside, check, joined, parts};
 use crate::error::{Error, Result};
 use crate::number::{Column, Table, memory};
 use crate::output::Manifest;
@@ -31,7 +31,7 @@ impl Separated {
 }
 
 /// What is said of a table besides its numbers.
-fn about(data: &Data, table: &Table) -> Map<String, Value> {
+fn about(data: &FileData, table: &Table) -> Map<String, Value> {
     let mut about = Map::new();
     about.insert("kind".into(), json!(data.kind()));
     if let Some(title) = table.title() {
@@ -55,7 +55,7 @@ fn about(data: &Data, table: &Table) -> Map<String, Value> {
 }
 
 /// The comment lines of aligned text, with the words of the line of names under which texts stand.
-fn head(data: &Data, table: &Table, texts: &[&str], manifest: Option<&Manifest>) -> Vec<String> {
+fn head(data: &FileData, table: &Table, texts: &[&str], manifest: Option<&Manifest>) -> Vec<String> {
     let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
     lines.push(CHECKED.into());
     let mut about = about(data, table);
@@ -80,16 +80,17 @@ fn plain(name: &str) -> bool {
 }
 
 /// Writes the data as text. Numbers keep all their digits.
-pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Separated) -> Result<()> {
+pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: Separated) -> Result<()> {
     let table = data.to_table()?;
-    let columns: Vec<(String, Written)> =
+    let columns: Vec<(String, WrittenColumn)> =
         table.columns().flat_map(|(name, data)| parts(name, data)).collect();
     if layout == Separated::Aligned {
         return super::write_atomically(path, |out| {
             let mut out = Summed::new(out);
             let words = words(columns.iter().map(|(name, _)| name.as_str()));
             let names: Vec<String> = words.iter().map(|word| format!("{word:>24}")).collect();
-            let held = words.iter().zip(&columns).filter(|(_, (_, data))| matches!(data, Written::Texts(_)));
+            let held =
+                words.iter().zip(&columns).filter(|(_, (_, data))| matches!(data, WrittenColumn::Texts(_)));
             let texts: Vec<&str> = held.map(|(word, _)| word.as_str()).collect();
             writeln!(out, "# {}", names.join(" ").trim_start())?;
             for line in head(data, &table, &texts, manifest) {
@@ -145,11 +146,11 @@ fn of_csv(error: csv::Error) -> std::io::Error {
 }
 
 /// What stands in row `i` of a column.
-fn cell(data: &Written, i: usize) -> String {
+fn cell(data: &WrittenColumn, i: usize) -> String {
     match data {
         // `{:?}` is the shortest text that reads back as the same number.
-        Written::Numbers(data) => format!("{:?}", data[i]),
-        Written::Texts(data) => data[i].clone(),
+        WrittenColumn::Numbers(data) => format!("{:?}", data[i]),
+        WrittenColumn::Texts(data) => data[i].clone(),
     }
 }
 
@@ -221,7 +222,7 @@ fn stands_for(word: &str, name: &str) -> bool {
 
 /// What the comment lines of a file say.
 #[derive(Default)]
-struct Head {
+struct CommentHeader {
     kind: String,
     /// The names of a table's columns, where the line of names cannot say them.
     columns: Option<Vec<String>>,
@@ -233,9 +234,9 @@ struct Head {
     last: String,
 }
 
-impl Head {
-    fn of(text: &str) -> Head {
-        let mut head = Head::default();
+impl CommentHeader {
+    fn of(text: &str) -> CommentHeader {
+        let mut head = CommentHeader::default();
         let lines = || text.lines().map_while(|line| line.trim_start().strip_prefix('#')).map(str::trim);
         let first = lines().any(|line| line == CHECKED);
         for (number, line) in lines().enumerate() {
@@ -263,14 +264,14 @@ impl Head {
     }
 
     /// What stands beside the file.
-    fn beside(about: &Map<String, Value>) -> Head {
+    fn beside(about: &Map<String, Value>) -> CommentHeader {
         let text = |key: &str| about.get(key).and_then(Value::as_str).map(str::to_string);
         let list = |key: &str| -> Option<Vec<String>> {
             let names = about.get(key)?.as_array()?.iter();
             Some(names.filter_map(|name| name.as_str().map(str::to_string)).collect())
         };
         let side = |k: usize| about.get("grid")?.get(k)?.as_u64().and_then(|n| usize::try_from(n).ok());
-        Head {
+        CommentHeader {
             kind: text("kind").unwrap_or_default(),
             columns: list("columns"),
             texts: list("texts").unwrap_or_default(),
@@ -283,13 +284,13 @@ impl Head {
 }
 
 /// Reads text: with or without a line of names, by this program or another.
-pub fn load(path: &Path, layout: Separated) -> Result<Data> {
+pub fn load(path: &Path, layout: Separated) -> Result<FileData> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let text = String::from_utf8(bytes.clone()).map_err(|_| Error::file("it is not text (UTF-8)"))?;
     // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
     let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
     let told = if layout == Separated::Aligned { None } else { beside::load(path, &bytes)? };
-    let mut head = told.map_or_else(|| Head::of(text), |about| Head::beside(&about));
+    let mut head = told.map_or_else(|| CommentHeader::of(text), |about| CommentHeader::beside(&about));
     if layout == Separated::Aligned {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
@@ -314,10 +315,10 @@ pub fn load(path: &Path, layout: Separated) -> Result<Data> {
     if let Some((nx, ny)) = head.grid {
         table = table.clone().with_grid(nx, ny).unwrap_or(table);
     }
-    Data::from_table(table, &head.kind)
+    FileData::from_table(table, &head.kind)
 }
 
-type Columns = (Vec<String>, Vec<Written>);
+type TextColumns = (Vec<String>, Vec<WrittenColumn>);
 
 fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
     let cell = cell.trim();
@@ -327,18 +328,18 @@ fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
     })
 }
 
-impl Head {
+impl CommentHeader {
     /// Empty columns for the first row of a file: texts where the head says so,
     /// of another program's where there is no number.
-    fn kinds<'a>(&self, names: &[String], row: impl Iterator<Item = &'a str>) -> Vec<Written> {
+    fn kinds<'a>(&self, names: &[String], row: impl Iterator<Item = &'a str>) -> Vec<WrittenColumn> {
         let ours = !self.kind.is_empty();
         let kind = |(j, cell): (usize, &str)| {
             let listed = names.get(j).is_some_and(|name| self.is_text(name));
             let cell = cell.trim();
             if listed || !ours && !cell.is_empty() && cell.parse::<f64>().is_err() {
-                Written::Texts(Vec::new())
+                WrittenColumn::Texts(Vec::new())
             } else {
-                Written::Numbers(Vec::new())
+                WrittenColumn::Numbers(Vec::new())
             }
         };
         row.enumerate().map(kind).collect()
@@ -351,16 +352,16 @@ impl Head {
 }
 
 /// Adds a cell of a line to its column.
-fn add(to: &mut Written, cell: &str, line: u64, column: usize) -> Result<()> {
+fn add(to: &mut WrittenColumn, cell: &str, line: u64, column: usize) -> Result<()> {
     match to {
-        Written::Numbers(data) => data.push(number(cell, line, column)?),
-        Written::Texts(data) => data.push(cell.to_string()),
+        WrittenColumn::Numbers(data) => data.push(number(cell, line, column)?),
+        WrittenColumn::Texts(data) => data.push(cell.to_string()),
     }
     Ok(())
 }
 
 /// A table of these columns, each of one column of a file or of a real and an imaginary one.
-fn named(names: &[String], columns: Vec<(String, Written)>) -> Result<Table> {
+fn named(names: &[String], columns: Vec<(String, WrittenColumn)>) -> Result<Table> {
     let differ = || Error::file("its columns are not those that its head names");
     let mut table = Table::new();
     let mut columns = columns.into_iter();
@@ -383,7 +384,7 @@ fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("column{i}")).collect()
 }
 
-fn separated(text: &str, layout: Separated, head: &Head) -> Result<Columns> {
+fn separated(text: &str, layout: Separated, head: &CommentHeader) -> Result<TextColumns> {
     // Only files of this program name their kind.
     let ours = !head.kind.is_empty();
     let mut reader = csv::ReaderBuilder::new()
@@ -393,7 +394,7 @@ fn separated(text: &str, layout: Separated, head: &Head) -> Result<Columns> {
         .flexible(true)
         .from_reader(text.as_bytes());
     let mut names: Vec<String> = Vec::new();
-    let mut columns: Option<Vec<Written>> = None;
+    let mut columns: Option<Vec<WrittenColumn>> = None;
     let mut width = 0;
     for (i, record) in reader.records().enumerate() {
         let record = record.map_err(|e| Error::file(e.to_string()))?;
@@ -430,9 +431,9 @@ fn separated(text: &str, layout: Separated, head: &Head) -> Result<Columns> {
     Ok((names, columns))
 }
 
-fn aligned(text: &str, head: &Head, whole: bool) -> Result<Columns> {
+fn aligned(text: &str, head: &CommentHeader, whole: bool) -> Result<TextColumns> {
     let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
-    let mut columns: Vec<Written> = Vec::new();
+    let mut columns: Vec<WrittenColumn> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let cells: Vec<&str> = line.split_whitespace().collect();

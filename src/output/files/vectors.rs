@@ -14,8 +14,8 @@ use super::npz::write_npy;
 use super::pack::pack;
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
-use crate::error::{Error, Kind, Result};
-use crate::method::{Eigen, Ended};
+use crate::error::{Error, ErrorKind, Result};
+use crate::method::{Eigen, SearchEnded};
 use crate::number::{C64, DType, Series};
 use crate::output::Manifest;
 use crate::task;
@@ -36,7 +36,7 @@ struct EigenData {
     residuals: Vec<f64>,
     iterations: usize,
     products: usize,
-    ended: Ended,
+    ended: SearchEnded,
 }
 
 impl SavedVectors {
@@ -127,7 +127,7 @@ pub fn save_vectors(vectors: &SavedVectors, path: &Path, manifest: Option<&Manif
     if let Some(known) = &vectors.pairs {
         about.insert("iterations".into(), json!(known.iterations));
         about.insert("products".into(), json!(known.products));
-        about.insert("converged".into(), json!(known.ended == Ended::Converged));
+        about.insert("converged".into(), json!(known.ended == SearchEnded::Converged));
         about.insert("ended".into(), json!(known.ended.name()));
     }
     if let Some(manifest) = manifest {
@@ -183,7 +183,7 @@ pub fn load_vectors(path: &Path) -> Result<Option<SavedVectors>> {
     let path = path.to_path_buf();
     task::apart(move || {
         read(&path).map_err(|e| {
-            if e.kind() == Kind::Interrupted {
+            if e.kind() == ErrorKind::Interrupted {
                 return e;
             }
             let e = e.context(format_args!("cannot read `{}`", path.display()));
@@ -255,11 +255,11 @@ fn read(path: &Path) -> Result<Option<SavedVectors>> {
 }
 
 /// Why the search for saved pairs ended; older files say only whether it converged.
-fn ended(about: &Map<String, Value>) -> Ended {
-    let named = about.get("ended").and_then(Value::as_str).and_then(Ended::named);
+fn ended(about: &Map<String, Value>) -> SearchEnded {
+    let named = about.get("ended").and_then(Value::as_str).and_then(SearchEnded::named);
     match about.get("converged").and_then(Value::as_bool) {
-        Some(false) => named.unwrap_or(Ended::Limit),
-        _ => Ended::Converged,
+        Some(false) => named.unwrap_or(SearchEnded::Limit),
+        _ => SearchEnded::Converged,
     }
 }
 

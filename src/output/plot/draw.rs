@@ -10,7 +10,7 @@ use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render
 use super::label::{self, raised, rise};
 use super::map::{edges, heatmap};
 use super::reach::{fits, times_ten};
-use super::{Content, Curve, Plot, Style};
+use super::{Content, Curve, CurveStyle, Plot};
 use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
 
@@ -177,7 +177,7 @@ impl Plot {
         };
         let (mut left, mut right) = (Vec::new(), Vec::new());
         left.extend(self.bars(curves)?.map(Drawn::Bar));
-        for (i, curve) in curves.iter().enumerate().filter(|(_, curve)| curve.style != Style::Bars) {
+        for (i, curve) in curves.iter().enumerate().filter(|(_, curve)| curve.style != CurveStyle::Bars) {
             for (k, piece) in self.pieces(curve).iter().enumerate() {
                 let named = self.has_legend() && k == 0;
                 let side = if curve.right { &mut right } else { &mut left };
@@ -190,8 +190,11 @@ impl Plot {
             ));
         }
         if left.is_empty() {
-            let logarithmic = if self.log_x || self.log_y { " on logarithmic axes" } else { "" };
-            return Err(Error::input(format!("there is no finite point to plot{logarithmic}")));
+            let (axes, why) = match self.log_x || self.log_y {
+                true => (" on logarithmic axes", "these show what is above 0"),
+                false => ("", "what is NaN or infinite is not drawn"),
+            };
+            return Err(Error::input(format!("there is no finite point to plot{axes}")).hint(why));
         }
         Ok((left, right))
     }
@@ -206,7 +209,7 @@ impl Plot {
     /// The bars of all curves that are drawn so, side by side at every text.
     fn bars(&self, curves: &[Curve]) -> Result<Option<BarPlot>> {
         let of: Vec<(usize, &Curve)> =
-            curves.iter().enumerate().filter(|(_, curve)| curve.style == Style::Bars).collect();
+            curves.iter().enumerate().filter(|(_, curve)| curve.style == CurveStyle::Bars).collect();
         if of.is_empty() {
             return Ok(None);
         }
@@ -362,7 +365,7 @@ impl Plot {
                 let finite = curves.iter().flat_map(|c| &c.x).copied().filter(|&x| fits(x, self.log_x));
                 let (low, high) =
                     finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
-                let marks = curves.iter().any(|c| c.style != Style::Lines);
+                let marks = curves.iter().any(|c| c.style != CurveStyle::Lines);
                 let (span, part) = (high - low, if marks { 0.03 } else { 0.0 });
                 // A logarithmic axis grows by the same part of its length. A short one ends at ticks: it might
                 // have only one otherwise.
@@ -411,10 +414,10 @@ impl Plot {
     pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
         match self.to_borders(curve) {
             None => self.stretches(curve),
-            Some(longer) if curve.style == Style::Lines => self.stretches(&longer),
+            Some(longer) if curve.style == CurveStyle::Lines => self.stretches(&longer),
             Some(longer) => {
-                let line = Curve { style: Style::Lines, error: None, ..longer };
-                let marks = Curve { style: Style::Points, ..curve.clone() };
+                let line = Curve { style: CurveStyle::Lines, error: None, ..longer };
+                let marks = Curve { style: CurveStyle::Points, ..curve.clone() };
                 self.stretches(&marks).into_iter().chain(self.stretches(&line)).collect()
             }
         }
@@ -423,7 +426,7 @@ impl Plot {
     /// A line with the points where it meets the ends of the abscissa's range between two others;
     /// nothing where it does not.
     fn to_borders(&self, curve: &Curve) -> Option<Curve> {
-        let (low, high) = self.x_range.filter(|_| curve.style != Style::Points)?;
+        let (low, high) = self.x_range.filter(|_| curve.style != CurveStyle::Points)?;
         let scaled = |x: f64, logarithmic: bool| if logarithmic { x.ln() } else { x };
         let place = |x: f64| scaled(x, self.log_x);
         let sound = |i: usize| fits(curve.x[i], self.log_x) && fits(curve.y[i], self.log_of(curve));
@@ -481,18 +484,21 @@ impl Plot {
             fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_of(curve))
         };
         let all: Vec<usize> = (0..curve.x.len().min(curve.y.len())).collect();
-        if curve.style == Style::Points {
+        if curve.style == CurveStyle::Points {
             let kept: Vec<usize> = all.into_iter().filter(|&i| shown(i)).collect();
             return if kept.is_empty() { Vec::new() } else { vec![picked(curve, &kept)] };
         }
         all.split(|&i| !shown(i))
             .filter(|stretch| !stretch.is_empty())
             .map(|stretch| {
-                let thin =
-                    if curve.style == Style::Lines { thinned(stretch, &curve.y) } else { stretch.to_vec() };
+                let thin = if curve.style == CurveStyle::Lines {
+                    thinned(stretch, &curve.y)
+                } else {
+                    stretch.to_vec()
+                };
                 let piece = picked(curve, &thin);
                 // A single point makes no line and is drawn as a mark.
-                if thin.len() == 1 { Curve { style: Style::Points, ..piece } } else { piece }
+                if thin.len() == 1 { Curve { style: CurveStyle::Points, ..piece } } else { piece }
             })
             .collect()
     }
@@ -507,11 +513,11 @@ impl Plot {
         // On a logarithmic axis an error bar as large as its value would be infinitely long.
         let below = |y: f64, e: f64| if self.log_of(curve) { e.min(0.9 * y) } else { e };
         let mut plots = Vec::new();
-        if curve.style != Style::Points {
+        if curve.style != CurveStyle::Points {
             let mut line =
                 LinePlot::new().with_data(points.clone()).with_color(colour).with_stroke_width(1.6);
             // Where an error is not known, the band has a gap.
-            if let (Some(error), Style::Lines) = (&curve.error, curve.style) {
+            if let (Some(error), CurveStyle::Lines) = (&curve.error, curve.style) {
                 let all: Vec<usize> = (0..error.len()).collect();
                 for known in all.split(|&i| !error[i].is_finite()).filter(|known| known.len() > 1) {
                     let of =
@@ -527,12 +533,12 @@ impl Plot {
                     }
                 }
             }
-            if named && curve.style == Style::Lines {
+            if named && curve.style == CurveStyle::Lines {
                 line = line.with_legend(&curve.name);
             }
             plots.push(Drawn::Line(line));
         }
-        if curve.style != Style::Lines {
+        if curve.style != CurveStyle::Lines {
             let known = |i: usize| curve.error.as_ref().is_none_or(|error| error[i].is_finite());
             let (with, without): (Vec<usize>, Vec<usize>) = (0..points.len()).partition(|&i| known(i));
             for (k, some) in [with, without].into_iter().filter(|some| !some.is_empty()).enumerate() {

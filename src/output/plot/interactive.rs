@@ -6,7 +6,7 @@ use serde_json::{Map as Object, Value, json};
 
 use super::map::{NOTHING, averaged, edges};
 use super::reach::fits;
-use super::{Content, Curve, Map, Plot, Style, label};
+use super::{Content, Curve, CurveStyle, Map, Plot, label};
 use crate::error::{Error, Result};
 use crate::output::page;
 
@@ -93,10 +93,10 @@ fn numbers(data: &[f64]) -> Value {
 
 fn described(curve: &Curve, colour: &str) -> Value {
     let style = match curve.style {
-        Style::Lines => "lines",
-        Style::Points => "points",
-        Style::Both => "both",
-        Style::Bars => "bars",
+        CurveStyle::Lines => "lines",
+        CurveStyle::Points => "points",
+        CurveStyle::Both => "both",
+        CurveStyle::Bars => "bars",
     };
     let error: Option<Vec<f64>> = curve.error.as_ref().map(|error| error.iter().map(|e| e.abs()).collect());
     json!({
@@ -149,7 +149,7 @@ mod tests {
             ("b", vec![5.0, 6.0, 7.0]),
         ]);
         let mut plot = Plot::from_table(&table.unwrap().with_title("</script>")).unwrap();
-        plot.change("b", |curve| (curve.right, curve.style) = (true, Style::Points)).unwrap();
+        plot.change("b", |curve| (curve.right, curve.style) = (true, CurveStyle::Points)).unwrap();
         let found = panel(&plot);
         let curves = found["curves"].as_array().unwrap();
         assert_eq!(curves.len(), 2);

@@ -68,7 +68,7 @@ pub(super) struct Fragment {
     pub scale: f64,
 }
 
-struct Reader<'a> {
+struct LabelReader<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
     /// Within `$..$`, or in a group that is raised or lowered: there `_` and `^` take the next letter.
@@ -82,12 +82,12 @@ pub(super) fn marked(text: &str) -> String {
     let text: String = text.chars().filter(|c| !matches!(*c, UP | DOWN | END)).collect();
     let count = text.matches('$').count() - text.matches("\\$").count();
     let dollars = count > 0 && count.is_multiple_of(2);
-    let mut reader = Reader { rest: text.chars().peekable(), out: String::new(), maths: false, dollars };
+    let mut reader = LabelReader { rest: text.chars().peekable(), out: String::new(), maths: false, dollars };
     reader.read(false, 0);
     reader.out
 }
 
-impl Reader<'_> {
+impl LabelReader<'_> {
     /// Reads to the end, or to the brace that ends a group.
     fn read(&mut self, group: bool, depth: usize) {
         // Whether what stands before is a sign or a group, which `_` and `^` belong to.

@@ -56,7 +56,9 @@ pub(super) fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
     let mut data = averaged(map, logarithmic, CELLS)?;
     let finite = data.iter().flatten().copied().filter(|z| z.is_finite()).fold(f64::INFINITY, f64::min);
     if !finite.is_finite() {
-        return Err(Error::input("there is no finite point to plot"));
+        return Err(
+            Error::input("there is no finite point to plot").hint("what is NaN or infinite is not drawn")
+        );
     }
     // The library finds the ends of its scale among what is no NaN.
     data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = f64::NAN);

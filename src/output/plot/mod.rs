@@ -23,7 +23,7 @@ pub use terminal::terminal_size;
 
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Style {
+pub enum CurveStyle {
     /// A line through the points; errors as a band around it.
     #[default]
     Lines,
@@ -47,7 +47,7 @@ pub struct Curve {
     /// Standard errors of the ordinates, as many.
     pub error: Option<Vec<f64>>,
     /// How it is drawn.
-    pub style: Style,
+    pub style: CurveStyle,
     /// Whether the axis on the right counts.
     pub right: bool,
 }
@@ -202,7 +202,8 @@ impl Plot {
             }
         }
         if curves.is_empty() {
-            return Err(Error::input(format!("the table has only the column `{first}`; a plot needs two")));
+            return Err(Error::input(format!("the table has only the column `{first}`; a plot needs two"))
+                .hint("the first column holds what the others are drawn against"));
         }
         let mut plot = Plot::new(Content::Curves(curves));
         plot.xlabel = first.to_string();
@@ -255,7 +256,11 @@ impl Plot {
 
     /// The elements in colours, row 0 at the bottom; of complex ones the modulus.
     pub fn from_matrix(matrix: &Matrix) -> Plot {
-        let abs = if matrix.is_complex() { matrix.map(crate::number::Function::Abs) } else { matrix.clone() };
+        let abs = if matrix.is_complex() {
+            matrix.map(crate::number::ElementaryFunction::Abs)
+        } else {
+            matrix.clone()
+        };
         let z = abs.transpose().data().re();
         let index = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<f64>>();
         let z = z.as_real("a map").map(<[f64]>::to_vec).unwrap_or_default();
@@ -267,10 +272,10 @@ impl Plot {
     }
 
     /// Draws all curves in this style. Bars stand at texts: numbers of the abscissa become some.
-    pub fn style(mut self, style: Style) -> Plot {
+    pub fn style(mut self, style: CurveStyle) -> Plot {
         let Content::Curves(curves) = &mut self.content else { return self };
         curves.iter_mut().for_each(|curve| curve.style = style);
-        if style == Style::Bars && self.categories.is_empty() {
+        if style == CurveStyle::Bars && self.categories.is_empty() {
             self.categories =
                 curves.first().map_or(Vec::new(), |c| c.x.iter().map(|&x| draw::tick(x, 6)).collect());
             for curve in curves {
@@ -360,7 +365,7 @@ fn real_curves(name: &str, x: &[f64], data: &Series) -> Vec<Curve> {
         x: x.to_vec(),
         y,
         error: None,
-        style: Style::default(),
+        style: CurveStyle::default(),
         right: false,
     };
     match data {

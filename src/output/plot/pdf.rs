@@ -43,7 +43,7 @@ struct Letters {
 /// Their names on the page.
 const FONTS: [&[u8]; 3] = [b"F0", b"F1", b"F2"];
 
-struct Page<'a> {
+struct PdfPage<'a> {
     content: Content,
     /// Opacities that were used, in thousandths.
     opacities: Vec<u16>,
@@ -66,7 +66,7 @@ enum PathSegment {
 /// # Errors
 /// Shapes that this program's plots do not have.
 pub(super) fn document(scene: &Scene, serif: bool) -> Result<Vec<u8>> {
-    let mut page = Page { content: Content::new(), opacities: Vec::new(), serif, scene };
+    let mut page = PdfPage { content: Content::new(), opacities: Vec::new(), serif, scene };
     // Scenes count downwards from the upper left corner, in pixels.
     let upside_down = [POINT, 0.0, 0.0, -POINT, 0.0, scene.height * POINT];
     page.content.transform(upside_down.map(number));
@@ -105,7 +105,7 @@ fn rgb(colour: &Color) -> Option<(u8, u8, u8)> {
     }
 }
 
-impl Page<'_> {
+impl PdfPage<'_> {
     fn fill_colour(&mut self, colour: (u8, u8, u8)) {
         let [r, g, b] = parts(colour);
         self.content.set_fill_rgb(r, g, b);

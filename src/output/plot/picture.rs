@@ -32,7 +32,7 @@ const WIDEST: f64 = 0.22;
 
 /// Where the axes are: their frame in pixels, and their ranges.
 #[derive(Clone, Copy)]
-struct Frame {
+struct AxesFrame {
     left: f64,
     top: f64,
     width: f64,
@@ -41,11 +41,11 @@ struct Frame {
     y: (f64, f64),
 }
 
-impl Frame {
-    fn of(scene: &Scene, x: (f64, f64), y: (f64, f64)) -> Option<Frame> {
+impl AxesFrame {
+    fn of(scene: &Scene, x: (f64, f64), y: (f64, f64)) -> Option<AxesFrame> {
         scene.elements.iter().find_map(|e| match *e {
             Primitive::ClipStart { x: left, y: top, width, height, .. } => {
-                Some(Frame { left, top, width, height, x, y })
+                Some(AxesFrame { left, top, width, height, x, y })
             }
             _ => None,
         })
@@ -91,7 +91,9 @@ impl Picture {
     /// What the library draws: the names of kinds of sites, or the bar of colours.
     pub(super) fn plots(&self) -> Result<Vec<Drawn>> {
         if self.sites.is_empty() {
-            return Err(Error::input("there is no site to plot"));
+            return Err(
+                Error::input("there is no site to plot").hint("all sites of the lattice were removed")
+            );
         }
         if let Some(values) = &self.values {
             let (low, high) = ends(values);
@@ -115,7 +117,7 @@ impl Picture {
     }
 
     /// All that stands inside the axes.
-    fn elements(&self, frame: &Frame) -> Vec<Primitive> {
+    fn elements(&self, frame: &AxesFrame) -> Vec<Primitive> {
         let bond = self.length() * frame.scale();
         let mut all = Vec::new();
         for (a, b, strength) in &self.bonds {
@@ -172,12 +174,13 @@ impl Plot {
     /// A picture's scene, whose axes have the same scale.
     pub(super) fn pictured(&self, picture: &Picture, size: (f64, f64)) -> Result<Scene> {
         let (x, y) = (self.x_range.unwrap_or(picture.range(0)), self.y_range.unwrap_or(picture.range(1)));
-        let drawn = |x: (f64, f64), y: (f64, f64)| -> Result<(Scene, Frame)> {
+        let drawn = |x: (f64, f64), y: (f64, f64)| -> Result<(Scene, AxesFrame)> {
             let plot = Plot { x_range: Some(x), y_range: Some(y), ..self.clone() };
             let plots = picture.plots()?;
             let layout = plot.layout(&plots, &[], size).with_show_grid(false);
             let scene = drawn_together(plots, Vec::new(), layout);
-            let frame = Frame::of(&scene, x, y).ok_or_else(|| Error::internal("a plot without a frame"))?;
+            let frame =
+                AxesFrame::of(&scene, x, y).ok_or_else(|| Error::internal("a plot without a frame"))?;
             Ok((scene, frame))
         };
         // The numbers of the axes take room: the frame is known when they are drawn, then the scale,
@@ -349,7 +352,7 @@ mod tests {
     fn arrows_point_where_the_current_flows() {
         let picture = Picture { arrows: vec![([0.0, 0.0], [0.0, 1.0], -2.0)], ..triangle() };
         let frame =
-            Frame { left: 0.0, top: 0.0, width: 100.0, height: 100.0, x: (0.0, 10.0), y: (0.0, 10.0) };
+            AxesFrame { left: 0.0, top: 0.0, width: 100.0, height: 100.0, x: (0.0, 10.0), y: (0.0, 10.0) };
         let is_path = |e: &Primitive| match e {
             Primitive::Path(path) => Some(path.d.clone()),
             _ => None,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::number::{C64, Function};
+use crate::number::{C64, ElementaryFunction};
 
 fn dos() -> Table {
     let x = Series::linspace(-6.5, 6.5, 1024).unwrap();
@@ -33,9 +33,9 @@ fn curves() -> Table {
     let x = Series::linspace(0.1, 12.0, 60).unwrap();
     Table::from_columns([
         ("t", x.clone()),
-        ("sine", x.map(Function::Sin)),
-        ("cosine", x.map(Function::Cos)),
-        ("a longer name", x.map(Function::Tanh)),
+        ("sine", x.map(ElementaryFunction::Sin)),
+        ("cosine", x.map(ElementaryFunction::Cos)),
+        ("a longer name", x.map(ElementaryFunction::Tanh)),
     ])
     .unwrap()
 }
@@ -49,7 +49,7 @@ fn pictures() {
         ("dos", Plot::from_table(&dos()).unwrap()),
         ("map", Plot::from_table(&spectral()).unwrap()),
         ("curves", Plot::from_table(&curves()).unwrap()),
-        ("points", Plot::from_table(&dos().slice(0, 40).unwrap()).unwrap().style(Style::Points)),
+        ("points", Plot::from_table(&dos().slice(0, 40).unwrap()).unwrap().style(CurveStyle::Points)),
         ("matrix", Plot::from_matrix(&Matrix::identity(6).unwrap())),
         ("series", Plot::from_series(&Series::from(vec![C64::I, C64::ONE, C64::new(0.3, 0.4)]))),
     ];
@@ -145,8 +145,8 @@ fn texts_stand_on_the_axis_and_bars_beside_marks() {
     let table = Table::from_columns([("format", names)]).unwrap();
     let table = table.with_column("ours", vec![1.0, 2.0, f64::NAN]).unwrap();
     let table = table.with_column("paper", vec![2.0, 3.0, 4.0]).unwrap();
-    let mut plot = Plot::from_table(&table).unwrap().style(Style::Bars);
-    plot.change("paper", |curve| curve.style = Style::Points).unwrap();
+    let mut plot = Plot::from_table(&table).unwrap().style(CurveStyle::Bars);
+    plot.change("paper", |curve| curve.style = CurveStyle::Points).unwrap();
     assert_eq!(plot.change("papre", |_| ()).unwrap_err().hint_text(), Some("did you mean `paper`?"));
     let svg = plot.svg().unwrap();
     assert!(["csr", "ell", "# dense"].iter().all(|name| svg.contains(&format!(">{name}<"))), "{svg}");
@@ -155,7 +155,8 @@ fn texts_stand_on_the_axis_and_bars_beside_marks() {
     plot.log_y = true;
     assert!(plot.svg().unwrap_err().to_string().contains("bars on a logarithmic axis"));
     // Numbers of an abscissa become texts below bars.
-    let bars = Plot::from_xy(&vec![8.0, 16.0].into(), &vec![1.0, 2.0].into()).unwrap().style(Style::Bars);
+    let bars =
+        Plot::from_xy(&vec![8.0, 16.0].into(), &vec![1.0, 2.0].into()).unwrap().style(CurveStyle::Bars);
     assert_eq!(bars.categories, ["8", "16"]);
 }
 
@@ -257,9 +258,9 @@ fn numbers_of_all_sizes_are_drawn() {
     };
     // The same shape in all units: the marks stand at the same places.
     let shape = [1.0, 4.0, 2.5, 2.0];
-    let expected = ordinates(&points(&shape).unwrap().style(Style::Points));
+    let expected = ordinates(&points(&shape).unwrap().style(CurveStyle::Points));
     for unit in [1e-19, 1e-300, 1e12, 1e300, 4e307] {
-        let found = ordinates(&points(&shape.map(|y| y * unit)).unwrap().style(Style::Points));
+        let found = ordinates(&points(&shape.map(|y| y * unit)).unwrap().style(CurveStyle::Points));
         assert_eq!(found.len(), 4, "{unit}");
         let scale = (found[0] - found[1]) / (expected[0] - expected[1]);
         for k in 0..4 {
@@ -272,7 +273,7 @@ fn numbers_of_all_sizes_are_drawn() {
     }
     // On a logarithmic axis decades are as long wherever they are.
     for low in [1e-3, 1e-12, 1e-200] {
-        let mut plot = points(&[low, 1e3 * low, 1e6 * low]).unwrap().style(Style::Points);
+        let mut plot = points(&[low, 1e3 * low, 1e6 * low]).unwrap().style(CurveStyle::Points);
         plot.log_y = true;
         let y = ordinates(&plot);
         assert!(y[0] - y[2] > 250.0 && (y[0] - 2.0 * y[1] + y[2]).abs() < 0.02, "{low}: {y:?}");
@@ -302,7 +303,7 @@ fn a_map_shows_what_is_no_number() {
 
 #[test]
 fn lines_end_at_the_borders_that_they_go_on_behind() {
-    let curve = |x: &[f64], y: &[f64], style: Style| Curve {
+    let curve = |x: &[f64], y: &[f64], style: CurveStyle| Curve {
         name: "y".into(),
         x: x.to_vec(),
         y: y.to_vec(),
@@ -315,23 +316,23 @@ fn lines_end_at_the_borders_that_they_go_on_behind() {
         (plot.x_range, plot.log_x, plot.log_y) = (Some(range), log, log);
         plot.pieces(&curve)
     };
-    let bent = |style: Style| curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, 6.0], style);
-    let pieces = within(bent(Style::Lines), (0.5, 2.25), false);
+    let bent = |style: CurveStyle| curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, 6.0], style);
+    let pieces = within(bent(CurveStyle::Lines), (0.5, 2.25), false);
     assert_eq!((&pieces[0].x, &pieces[0].y), (&vec![1.0, 2.0, 2.25], &vec![1.0, 2.0, 3.0]));
     assert!((pieces[0].error.as_ref().unwrap()[2] - 0.3).abs() < 1e-15, "the band ends there, too");
     // Between two points both borders.
-    let pieces = within(bent(Style::Lines), (2.25, 2.5), false);
+    let pieces = within(bent(CurveStyle::Lines), (2.25, 2.5), false);
     assert_eq!((pieces.len(), &pieces[0].x, &pieces[0].y), (1, &vec![2.25, 2.5], &vec![3.0, 4.0]));
     // No mark stands where there is no point.
-    let pieces = within(bent(Style::Both), (0.5, 2.25), false);
-    assert_eq!((pieces[0].style, &pieces[0].x), (Style::Points, &vec![1.0, 2.0]));
-    assert_eq!((pieces[1].style, &pieces[1].x), (Style::Lines, &vec![1.0, 2.0, 2.25]));
-    assert_eq!(within(bent(Style::Points), (0.5, 2.25), false)[0].x, [1.0, 2.0]);
+    let pieces = within(bent(CurveStyle::Both), (0.5, 2.25), false);
+    assert_eq!((pieces[0].style, &pieces[0].x), (CurveStyle::Points, &vec![1.0, 2.0]));
+    assert_eq!((pieces[1].style, &pieces[1].x), (CurveStyle::Lines, &vec![1.0, 2.0, 2.25]));
+    assert_eq!(within(bent(CurveStyle::Points), (0.5, 2.25), false)[0].x, [1.0, 2.0]);
     // On logarithmic axes powers are straight; gaps stay, and falling abscissae are cut as well.
-    let pieces = within(curve(&[16.0, 4.0, 1.0], &[256.0, 16.0, 1.0], Style::Lines), (2.0, 8.0), true);
+    let pieces = within(curve(&[16.0, 4.0, 1.0], &[256.0, 16.0, 1.0], CurveStyle::Lines), (2.0, 8.0), true);
     assert_eq!(pieces[0].x, [8.0, 4.0, 2.0]);
     assert!(pieces[0].y.iter().zip([64.0, 16.0, 4.0]).all(|(y, exact)| (y / exact - 1.0).abs() < 1e-14));
-    let gap = curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN], Style::Lines);
+    let gap = curve(&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN], CurveStyle::Lines);
     assert_eq!(within(gap, (0.5, 2.5), false)[0].x, [1.0, 2.0]);
 }
 
@@ -343,7 +344,7 @@ fn errors_that_are_not_known_leave_a_gap() {
         let x: Vec<f64> = (0..6).map(f64::from).collect();
         let columns = [("x", x), ("y", y.to_vec()), ("error", errors.to_vec())];
         let plot = Plot::from_table(&Table::from_columns(columns).unwrap()).unwrap();
-        let marks = plot.clone().style(Style::Points).svg().unwrap();
+        let marks = plot.clone().style(CurveStyle::Points).svg().unwrap();
         // Ends of bars are lines of one height, inside the frame that clips them.
         let inside = marks.split("<g clip-path").nth(1).and_then(|s| s.split("</g>").next()).unwrap();
         (plot.svg().unwrap().matches("<path").count(), inside.matches("<line").count())

@@ -14,7 +14,7 @@ use crate::method::{self, Expansion, Moments, Provenance, Window};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -102,7 +102,7 @@ mod chebyshev_functions {
     /// assert(w.lower == -1.0 && w.center == 1.0 && w.half_width == 2.0, "the middle and the way to an end");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn window(lower: Real, upper: Real) -> Fallible<Window> {
+    pub fn window(lower: Float, upper: Float) -> Fallible<Window> {
         Ok(Window::from_limits(lower, upper)?)
     }
 
@@ -284,7 +284,7 @@ mod chebyshev_functions {
 
     /// The series at an energy, which must lie in its window.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn expansion_at(series: &mut Rc<Expansion>, energy: Real) -> Fallible<Dynamic> {
+    pub fn expansion_at(series: &mut Rc<Expansion>, energy: Float) -> Fallible<Dynamic> {
         series.inside(energy)?;
         let z = series.at(energy);
         Ok(if series.is_real() { z.re.into() } else { Dynamic::from(z) })

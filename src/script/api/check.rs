@@ -13,7 +13,7 @@ use crate::number::C64;
 use crate::ranks;
 use crate::script::declared::{shown, unknown_key};
 use crate::script::device::backend_name;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::registry;
 use crate::script::{Fallible, Options, session};
 use crate::task;
@@ -77,7 +77,7 @@ mod check_functions {
     /// sleep(0.01);
     /// ```
     #[rhai_fn(name = "sleep", return_raw)]
-    pub fn sleep(seconds: Real) -> Fallible<()> {
+    pub fn sleep(seconds: Float) -> Fallible<()> {
         const NAP: Duration = Duration::from_millis(20);
         // More than a Duration can hold counts as for ever, too.
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
@@ -109,7 +109,7 @@ mod check_functions {
     /// assert_close(sqrt(2) * sqrt(2), 2.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn assert_close(value: Dynamic, expected: Dynamic, tolerance: Real) -> Fallible<()> {
+    pub fn assert_close(value: Dynamic, expected: Dynamic, tolerance: Float) -> Fallible<()> {
         let (Some(x), Some(y)) = (as_complex(&value), as_complex(&expected)) else {
             return Err(Error::input(format!(
                 "`assert_close` compares numbers, not {} and {}",
@@ -347,7 +347,7 @@ mod check_functions {
         map.insert("sums".into(), (sums as INT).into());
         let parts = device.parts();
         if !parts.is_empty() {
-            let part = |part: crate::backend::Part| {
+            let part = |part: crate::backend::BackendPart| {
                 let mut map = Map::new();
                 map.insert("name".into(), part.device.name().into());
                 map.insert("device".into(), part.device.describe().into());

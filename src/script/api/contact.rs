@@ -10,7 +10,7 @@ use super::chebyshev::as_complex;
 use super::sparse::indices;
 use super::values::type_of;
 use crate::error::{Error, Result};
-use crate::method::{Escape, Sample, SelfEnergyAt};
+use crate::method::{Escape, SelfEnergyAt, TransportSample};
 use crate::number::{Matrix, Series};
 use crate::script::Fallible;
 use crate::script::callback::Callback;
@@ -25,26 +25,26 @@ pub(super) struct ScriptContact {
 
 /// A script's function that gives a self-energy, and what it gave at the energies for which one sample asked.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct ContactFunction {
     f: FnPtr,
-    known: Known,
+    known: KnownEnergies,
 }
 
 /// Self-energies by the bits of the energy.
-type Known = Arc<Mutex<HashMap<u64, Matrix>>>;
+type KnownEnergies = Arc<Mutex<HashMap<u64, Matrix>>>;
 
 impl ScriptContact {
     /// The lead for one sample.
-    pub fn for_sample(&self) -> Result<(Escape, Option<Told>)> {
+    pub fn for_sample(&self) -> Result<(Escape, Option<ContactFunction>)> {
         let Some(f) = self.of_energy.clone() else { return Ok((self.escape.clone(), None)) };
-        let known = Known::default();
+        let known = KnownEnergies::default();
         let told = known.clone();
         let at: SelfEnergyAt = Arc::new(move |energy| {
             let all = told.lock().unwrap_or_else(PoisonError::into_inner);
             let sigma = all.get(&energy.to_bits()).cloned();
             sigma.ok_or_else(|| Error::internal("a self-energy that was not asked for"))
         });
-        Ok((Escape::new(self.escape.sites().to_vec(), at)?, Some(Told { f, known })))
+        Ok((Escape::new(self.escape.sites().to_vec(), at)?, Some(ContactFunction { f, known })))
     }
 }
 
@@ -72,11 +72,11 @@ const MOST: usize = 4096;
 /// another by now, if a variable that they use is.
 pub(super) fn tell(
     ctx: &NativeCallContext,
-    sample: &Sample,
-    told: &[Told],
+    sample: &TransportSample,
+    told: &[ContactFunction],
     energies: &[f64],
 ) -> Fallible<()> {
-    for Told { f, known } in told {
+    for ContactFunction { f, known } in told {
         let calls = Callback::new(ctx);
         let at = |energy: &f64| Ok((energy.to_bits(), matrix_of(&calls.call(f, (*energy,))?)?));
         let all: Result<HashMap<u64, Matrix>> = energies.iter().map(at).collect();

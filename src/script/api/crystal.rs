@@ -6,7 +6,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 use super::lattice::{ints, reals};
 use super::values::{as_number, real, type_of};
 use crate::error::{Error, Result};
-use crate::montecarlo::{Crystal, Ewald, Ion, Potential, SimulationCell};
+use crate::montecarlo::{Crystal, CrystalPotential, Ewald, Ion, SimulationCell};
 use crate::number::{C64, Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
@@ -196,7 +196,7 @@ mod crystal_module {
         let reach = o.float("reach")?;
         let callback = Callback::new(&ctx);
         let potential = match &o.function("form_factor") {
-            None => Ok(Potential::zero(&cell)),
+            None => Ok(CrystalPotential::zero(&cell)),
             Some(form) => potential_of(&callback, form, &cell, &ions, reach),
         };
         callback.finish(potential.and_then(|v| Crystal::new("crystal", cell, repeat, &ions, electrons, v)))
@@ -210,8 +210,8 @@ fn potential_of(
     cell: &SimulationCell,
     ions: &[Ion],
     reach: f64,
-) -> Result<Potential> {
-    Potential::from_fourier(cell, reach * reach, |g| {
+) -> Result<CrystalPotential> {
+    CrystalPotential::from_fourier(cell, reach * reach, |g| {
         let length = (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]).sqrt();
         let mut sum = C64::default();
         for ion in ions {

@@ -7,7 +7,7 @@ use super::lattice::{ints, reals, sublattice_of};
 use super::model::{ScriptModel, block_of, shift_of};
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
-use crate::lattice::{Defect, Lattice, Model, Place, Places, Site};
+use crate::lattice::{Defect, DefectPlaces, DefectSite, Lattice, LatticeSite, Model};
 use crate::script::declared::unknown_key;
 use crate::script::{Fallible, Options, session};
 
@@ -19,16 +19,16 @@ pub(super) fn register(engine: &mut Engine) {
 const PARTS: [&str; 5] = ["remove", "add", "move", "onsite", "hop"];
 
 /// A site of a defect: a sublattice of its own cell, or `[step, sublattice]`.
-fn place_of(value: &Dynamic, model: &Model) -> Result<Place> {
+fn place_of(value: &Dynamic, model: &Model) -> Result<DefectSite> {
     let lattice = model.lattice();
     let Some(pair) = value.clone().try_cast::<Array>() else {
-        return Ok(Place { shift: vec![0; lattice.dimension()], site: sublattice_of(lattice, value)? });
+        return Ok(DefectSite { shift: vec![0; lattice.dimension()], site: sublattice_of(lattice, value)? });
     };
     let [step, site] = &pair[..] else {
         return Err(Error::input(format!("a site of a defect given by {} values", pair.len()))
             .hint("it is a sublattice, or a displacement in cells and a sublattice: `[[1, 0], \"A\"]`"));
     };
-    Ok(Place { shift: shift_of(step)?, site: sublattice_of(lattice, site)? })
+    Ok(DefectSite { shift: shift_of(step)?, site: sublattice_of(lattice, site)? })
 }
 
 /// A part of a defect: an array of `what`, `N` values each.
@@ -62,7 +62,7 @@ fn map_of(value: &Dynamic) -> Result<Map> {
 struct Sublattices<'a> {
     lattice: &'a Lattice,
     /// Each with the sublattice that its sites come from, if they move.
-    more: Vec<(Site, Option<usize>)>,
+    more: Vec<(LatticeSite, Option<usize>)>,
 }
 
 impl Sublattices<'_> {
@@ -70,7 +70,7 @@ impl Sublattices<'_> {
     fn named(&mut self, name: &str, position: &[f64], like: Option<usize>) -> Result<usize> {
         let all = self.lattice.basis().iter().chain(self.more.iter().map(|(site, _)| site));
         let Some((number, site)) = all.enumerate().find(|(_, site)| site.name == name) else {
-            let site = Site { name: name.into(), position: position.to_vec() };
+            let site = LatticeSite { name: name.into(), position: position.to_vec() };
             self.more.push((site, like));
             return Ok(self.lattice.basis().len() + self.more.len() - 1);
         };
@@ -121,7 +121,7 @@ fn made_by(map: &Map, model: &Model, sublattices: &mut Sublattices<'_>) -> Resul
         })?;
         let position = vector_of(&position, model, "the position of a site that a defect adds")?;
         let site = sublattices.named(&name, &position, None)?;
-        defect.add.push(Place { shift: here.clone(), site });
+        defect.add.push(DefectSite { shift: here.clone(), site });
     }
     for [site, by] in entries::<2>(map, "move", "`[site, displacement]`")? {
         let from = place_of(&site, model)?;
@@ -130,7 +130,7 @@ fn made_by(map: &Map, model: &Model, sublattices: &mut Sublattices<'_>) -> Resul
             return Err(Error::input("a defect moves a site twice").hint("add the displacements up"));
         }
         let site = sublattices.moved(from.site, &by)?;
-        let to = Place { shift: from.shift.clone(), site };
+        let to = DefectSite { shift: from.shift.clone(), site };
         defect.moves.push((from, to));
     }
     Ok(defect)
@@ -151,7 +151,7 @@ fn defect_of(map: &Map, made: Defect, model: &Model) -> Result<Defect> {
     }
     // Terms of a moved site refer to its new place.
     let moves = defect.moves.clone();
-    let now = |place: Place| match moves.iter().find(|(from, _)| *from == place) {
+    let now = |place: DefectSite| match moves.iter().find(|(from, _)| *from == place) {
         Some((_, to)) => to.clone(),
         None => place,
     };
@@ -166,7 +166,7 @@ fn defect_of(map: &Map, made: Defect, model: &Model) -> Result<Defect> {
 }
 
 /// Where defects go: cells, how many, or a fraction of the cells.
-fn places_of(value: &Dynamic) -> Result<Places> {
+fn places_of(value: &Dynamic) -> Result<DefectPlaces> {
     if let Some(cells) = value.clone().try_cast::<Array>() {
         let at = |x: &Dynamic| match (x.as_int(), x.clone().try_cast::<Array>()) {
             (Ok(x), _) => Ok(vec![x]),
@@ -174,14 +174,14 @@ fn places_of(value: &Dynamic) -> Result<Places> {
             _ => Err(Error::input("the cell of a defect is an array of whole numbers, one per direction")
                 .hint("write cells like `[[0, 3], [4, 4]]`")),
         };
-        return cells.iter().map(at).collect::<Result<_>>().map(Places::Cells);
+        return cells.iter().map(at).collect::<Result<_>>().map(DefectPlaces::Cells);
     }
     match value.as_int() {
         Ok(n) => usize::try_from(n)
-            .map(Places::Count)
+            .map(DefectPlaces::Count)
             .map_err(|_| Error::input(format!("{n} defects")).hint("a whole number is how many there are")),
         Err(_) => real(value, "the fraction of cells with defects")
-            .map(Places::Fraction)
+            .map(DefectPlaces::Fraction)
             .map_err(|e| e.hint("0.01, how many there are, or an array of cells")),
     }
 }

@@ -6,18 +6,18 @@ use rhai::{Dynamic, Engine, INT};
 use super::model::{ScriptModel, block_of};
 use super::values::real;
 use crate::error::Result;
-use crate::lattice::Distribution;
+use crate::lattice::DisorderDistribution;
 use crate::script::{Fallible, Options, session};
 
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(disorder_functions).into());
 }
 
-fn distribution(o: &Options) -> Result<Distribution> {
+fn distribution(o: &Options) -> Result<DisorderDistribution> {
     let names = [
-        ("uniform", Distribution::Uniform),
-        ("gaussian", Distribution::Gaussian),
-        ("binary", Distribution::Binary),
+        ("uniform", DisorderDistribution::Uniform),
+        ("gaussian", DisorderDistribution::Gaussian),
+        ("binary", DisorderDistribution::Binary),
     ];
     o.one_of("distribution", &names)
 }

@@ -8,7 +8,7 @@ use rhai::{Engine, INT};
 use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
-use crate::method::{self, DavidsonOptions, Eigen, Ended, Preconditioner};
+use crate::method::{self, DavidsonOptions, Eigen, Preconditioner, SearchEnded};
 use crate::number::format::energy;
 use crate::number::{C64, Series};
 use crate::operator::Operator;
@@ -16,11 +16,11 @@ use crate::script::{Failure, Fallible, Options, session};
 
 /// The script's handle to eigenpairs, and the device on which the vectors live.
 #[derive(Clone)]
-pub(crate) struct Pairs(pub Rc<Eigen>, pub Device);
+pub(crate) struct ScriptEigen(pub Rc<Eigen>, pub Device);
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Pairs>("Eigen");
+    engine.register_type_with_name::<ScriptEigen>("Eigen");
     engine.register_global_module(exported_module!(eigen_functions).into());
 }
 
@@ -37,21 +37,21 @@ fn block(h: &Operator, o: &Options, key: &str) -> Result<Option<crate::backend::
 pub(super) fn unfinished(eigen: &Eigen, unit: &str, used: usize) -> Option<String> {
     let worst = eigen.worst();
     match eigen.ended {
-        Ended::Converged => None,
-        Ended::Limit if worst <= eigen.tolerance => Some(format!(
+        SearchEnded::Converged => None,
+        SearchEnded::Limit if worst <= eigen.tolerance => Some(format!(
             "not converged after {used} {unit}: the residuals are below `tol`, but the second look for lower states, from random vectors, has not ended; raise `{unit}`"
         )),
-        Ended::Limit => Some(format!(
+        SearchEnded::Limit => Some(format!(
             "not converged after {used} {unit}: the largest residual is {worst:.1e}; raise `{unit}` or `tol`"
         )),
-        Ended::Stalled => Some(format!(
+        SearchEnded::Stalled => Some(format!(
             "not converged: after {used} {unit} the largest residual has stopped falling, at {worst:.1e}, by rounding or by values that lie too close; a larger `tol` helps, more {unit} do not"
         )),
     }
 }
 
 /// Both methods: they differ in the correction only.
-fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Fallible<Pairs> {
+fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Fallible<ScriptEigen> {
     let mut thrown: Option<Failure> = None;
     let mut d = DavidsonOptions::new(o.count("count")?);
     d.tolerance = o.maybe_float("tol")?;
@@ -103,7 +103,7 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
     if loud && let Some(note) = unfinished(&eigen, "iterations", eigen.iterations) {
         session()?.note(&note);
     }
-    Ok(Pairs(Rc::new(eigen), device))
+    Ok(ScriptEigen(Rc::new(eigen), device))
 }
 
 #[export_module(root = "crate::script::native")]
@@ -142,7 +142,7 @@ mod eigen_functions {
     /// assert(low.products == 8 && low.vectors.columns == 3, "a product a row, a vector a level");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn davidson(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<Pairs> {
+    pub fn davidson(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<ScriptEigen> {
         find(&ctx, h, o, false)
     }
 
@@ -158,7 +158,7 @@ mod eigen_functions {
     /// assert_close(lanczos(h, #{ which: "highest" }).values[0], 2.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn lanczos(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<Pairs> {
+    pub fn lanczos(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<ScriptEigen> {
         find(&ctx, h, o, true)
     }
 
@@ -183,7 +183,7 @@ mod eigen_functions {
     /// assert_close(low.values[1], low.values[2], 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn ritz(a: Operator, o: Options) -> Fallible<Pairs> {
+    pub fn ritz(a: Operator, o: Options) -> Fallible<ScriptEigen> {
         let methods = [
             ("gradient", method::RitzMethod::ConjugateGradient),
             ("chebyshev", method::RitzMethod::Chebyshev),
@@ -196,12 +196,12 @@ mod eigen_functions {
         if let Some(note) = unfinished(&eigen, "products", eigen.products) {
             session()?.note(&note);
         }
-        Ok(Pairs(Rc::new(eigen), a.device().clone()))
+        Ok(ScriptEigen(Rc::new(eigen), a.device().clone()))
     }
 
     /// Eigenvalues: from the end of the spectrum inwards, or ascending for levels near an energy.
     #[rhai_fn(global, get = "values", pure)]
-    pub fn values(e: &mut Pairs) -> Series {
+    pub fn values(e: &mut ScriptEigen) -> Series {
         Series::Real(e.0.values.clone())
     }
 
@@ -218,32 +218,32 @@ mod eigen_functions {
     /// assert_close(norm(v[0] - v[1]).max(), 0.0, 1e-8);
     /// ```
     #[rhai_fn(global, get = "vectors", pure)]
-    pub fn vectors(e: &mut Pairs) -> Vector {
+    pub fn vectors(e: &mut ScriptEigen) -> Vector {
         Vector::new(&e.1, e.0.vectors.clone())
     }
 
     /// The norms |A v - value v|, one per pair. For a degenerate level they are a bound for all its vectors.
     #[rhai_fn(global, get = "residuals", pure)]
-    pub fn residuals(e: &mut Pairs) -> Series {
+    pub fn residuals(e: &mut ScriptEigen) -> Series {
         Series::Real(e.0.residuals.clone())
     }
 
     /// Expansions of the basis.
     #[rhai_fn(global, get = "iterations", pure)]
-    pub fn iterations(e: &mut Pairs) -> INT {
+    pub fn iterations(e: &mut ScriptEigen) -> INT {
         e.0.iterations as INT
     }
 
     /// Products of the operator with single vectors.
     #[rhai_fn(global, get = "products", pure)]
-    pub fn products(e: &mut Pairs) -> INT {
+    pub fn products(e: &mut ScriptEigen) -> INT {
         e.0.products as INT
     }
 
     /// Whether every residual is below the tolerance and, as far as a search from random vectors can tell, no lower
     /// state was missed.
     #[rhai_fn(global, get = "converged", pure)]
-    pub fn converged(e: &mut Pairs) -> bool {
+    pub fn converged(e: &mut ScriptEigen) -> bool {
         e.0.converged()
     }
 
@@ -256,12 +256,12 @@ mod eigen_functions {
     /// assert(davidson(h, #{ iterations: 3, progress: false }).ended == "limit", "three are too few");
     /// ```
     #[rhai_fn(global, get = "ended", pure)]
-    pub fn ended(e: &mut Pairs) -> String {
+    pub fn ended(e: &mut ScriptEigen) -> String {
         e.0.ended.name().into()
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn to_string(e: &mut Pairs) -> String {
+    pub fn to_string(e: &mut ScriptEigen) -> String {
         let mut lines = vec![format!(
             "Eigen: {} pairs, {} iterations{}",
             e.0.values.len(),

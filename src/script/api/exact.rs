@@ -12,10 +12,10 @@ use super::vector::{Vector, row_numbers};
 use crate::backend::Rows;
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Mpo, Superblock, total_spin};
-use crate::manybody::symmetric::{self, Subspace, Symmetry, Wanted};
+use crate::manybody::symmetric::{self, SectorOperatorOptions, Subspace, Symmetry};
 use crate::manybody::{OpSum, Site, Sites};
 use crate::number::{C64, Series, student};
-use crate::operator::{Format, Operator};
+use crate::operator::{MatrixFormat, Operator};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 use crate::task::Task;
@@ -100,7 +100,7 @@ fn operator_of(
             .hint("leave out `format`, or `matrix: false`"));
     }
     let (format, single) = (storage_format(o)?, single_precision(o)?);
-    let wanted = Wanted { format, single, project: o.flag("project")?, stored };
+    let wanted = SectorOperatorOptions { format, single, project: o.flag("project")?, stored };
     symmetric::operator(&session()?.device(), sum, spaces, wanted, task)?.in_range()
 }
 
@@ -280,7 +280,8 @@ mod exact_module {
         let session = session()?;
         let task = session.task(true);
         let all = subspace(&sites, &Map::new(), &task)?;
-        let wanted = Wanted { format: Format::Auto, single: false, project: false, stored: None };
+        let wanted =
+            SectorOperatorOptions { format: MatrixFormat::Auto, single: false, project: false, stored: None };
         Ok(symmetric::operator(&session.device(), &sum, (&all, None), wanted, &task)?)
     }
 

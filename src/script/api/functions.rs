@@ -2,28 +2,35 @@
 
 use rhai::{Engine, FLOAT, FuncRegistration, INT};
 
-use crate::number::{C64, Function, Matrix, Series};
+use crate::number::{C64, ElementaryFunction, Matrix, Series};
 
 pub(super) fn register(engine: &mut Engine) {
-    for function in Function::ALL {
+    for function in ElementaryFunction::ALL {
         let name = function.name();
         let comments = doc(function);
         // Rhai has its own `abs`, `sign` and rounding for ints, and most functions for floats.
         let whole = matches!(
             function,
-            Function::Abs | Function::Sign | Function::Floor | Function::Ceiling | Function::Round
+            ElementaryFunction::Abs
+                | ElementaryFunction::Sign
+                | ElementaryFunction::Floor
+                | ElementaryFunction::Ceiling
+                | ElementaryFunction::Round
         );
         if !whole {
             engine.register_fn(name, move |x: INT| function.real(x as FLOAT));
-            if matches!(function, Function::Log10 | Function::Log2 | Function::Cbrt) {
+            if matches!(
+                function,
+                ElementaryFunction::Log10 | ElementaryFunction::Log2 | ElementaryFunction::Cbrt
+            ) {
                 engine.register_fn(name, move |x: FLOAT| function.real(x));
             }
         }
         // A modulus is real, and what rounds has no Complex.
-        if !whole || function == Function::Sign {
+        if !whole || function == ElementaryFunction::Sign {
             engine.register_fn(name, move |z: C64| function.complex(z).to_c64());
         }
-        if function == Function::Ln {
+        if function == ElementaryFunction::Ln {
             // Rhai's own `log` of one number is the decimal one, against the habit of every other language.
             let log = |comments| FuncRegistration::new("log").with_comments(comments);
             let about = comments.iter().map(|line| line.replace("ln(", "log("));
@@ -42,44 +49,44 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// The manual's entry of a function.
-fn doc(function: Function) -> Vec<String> {
+fn doc(function: ElementaryFunction) -> Vec<String> {
     let what = match function {
-        Function::Sin => "The sine",
-        Function::Cos => "The cosine",
-        Function::Tan => "The tangent",
-        Function::Asin => "The arc sine",
-        Function::Acos => "The arc cosine",
-        Function::Atan => "The arc tangent",
-        Function::Sinh => "The hyperbolic sine",
-        Function::Cosh => "The hyperbolic cosine",
-        Function::Tanh => "The hyperbolic tangent",
-        Function::Asinh => "The inverse hyperbolic sine",
-        Function::Acosh => "The inverse hyperbolic cosine",
-        Function::Atanh => "The inverse hyperbolic tangent",
-        Function::Exp => "The exponential",
-        Function::Ln => "The natural logarithm",
-        Function::Log10 => "The decimal logarithm",
-        Function::Log2 => "The binary logarithm",
-        Function::Sqrt => "The square root",
-        Function::Cbrt => "The cubic root",
-        Function::Abs => "The modulus",
-        Function::Floor => "The largest whole number not above the value",
-        Function::Ceiling => "The smallest whole number not below the value",
-        Function::Round => "The whole number nearest to the value",
-        Function::Sign => "The sign: -1, 0 or 1, of complex numbers the phase,",
+        ElementaryFunction::Sin => "The sine",
+        ElementaryFunction::Cos => "The cosine",
+        ElementaryFunction::Tan => "The tangent",
+        ElementaryFunction::Asin => "The arc sine",
+        ElementaryFunction::Acos => "The arc cosine",
+        ElementaryFunction::Atan => "The arc tangent",
+        ElementaryFunction::Sinh => "The hyperbolic sine",
+        ElementaryFunction::Cosh => "The hyperbolic cosine",
+        ElementaryFunction::Tanh => "The hyperbolic tangent",
+        ElementaryFunction::Asinh => "The inverse hyperbolic sine",
+        ElementaryFunction::Acosh => "The inverse hyperbolic cosine",
+        ElementaryFunction::Atanh => "The inverse hyperbolic tangent",
+        ElementaryFunction::Exp => "The exponential",
+        ElementaryFunction::Ln => "The natural logarithm",
+        ElementaryFunction::Log10 => "The decimal logarithm",
+        ElementaryFunction::Log2 => "The binary logarithm",
+        ElementaryFunction::Sqrt => "The square root",
+        ElementaryFunction::Cbrt => "The cubic root",
+        ElementaryFunction::Abs => "The modulus",
+        ElementaryFunction::Floor => "The largest whole number not above the value",
+        ElementaryFunction::Ceiling => "The smallest whole number not below the value",
+        ElementaryFunction::Round => "The whole number nearest to the value",
+        ElementaryFunction::Sign => "The sign: -1, 0 or 1, of complex numbers the phase,",
     };
     let name = function.name();
-    let x = if function == Function::Acosh { 1.5 } else { 0.5 };
+    let x = if function == ElementaryFunction::Acosh { 1.5 } else { 0.5 };
     let mut lines = vec![format!("/// {what} of a number, or of every element of a Series or Matrix.")];
     let limited = [
-        Function::Asin,
-        Function::Acos,
-        Function::Acosh,
-        Function::Atanh,
-        Function::Ln,
-        Function::Log10,
-        Function::Log2,
-        Function::Sqrt,
+        ElementaryFunction::Asin,
+        ElementaryFunction::Acos,
+        ElementaryFunction::Acosh,
+        ElementaryFunction::Atanh,
+        ElementaryFunction::Ln,
+        ElementaryFunction::Log10,
+        ElementaryFunction::Log2,
+        ElementaryFunction::Sqrt,
     ];
     if limited.contains(&function) {
         let text =

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::lattice::{
     Centres, WannierOptions, read_matrix_market, read_wannier_input, read_wannier90, read_wannier90_position,
 };
-use crate::operator::{Operator, Stored};
+use crate::operator::{Operator, StoredMatrix};
 use crate::output::files;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -110,7 +110,8 @@ fn centres_of(o: &Options, hamiltonian: &Path, placed: bool) -> Result<Centres> 
 pub(super) fn load_matrix_market(path: &Path, o: &Options) -> Result<Operator> {
     let format = storage_format(o)?;
     let single = o.given("precision").map_or(Ok(false), |_| single_precision(o))?;
-    Stored::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)?.in_range()
+    StoredMatrix::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)?
+        .in_range()
 }
 
 #[export_module(root = "crate::script::native")]

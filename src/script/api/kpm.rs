@@ -13,7 +13,7 @@ use crate::method::{self, Accumulation, Averaged, DampingKernel, Moments, Proven
 use crate::number::Series;
 use crate::number::memory::human;
 use crate::operator::Operator;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 use crate::task;
@@ -113,7 +113,7 @@ mod kpm_functions {
     /// assert(kpm::moments_for(window(-1.0, 1.0), 0.1, #{}) == 32, "pi / 0.1");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn moments_for(window: Window, broadening: Real, o: Options) -> Fallible<INT> {
+    pub fn moments_for(window: Window, broadening: Float, o: Options) -> Fallible<INT> {
         let n = kernel(&o).and_then(|k| k.moments_for(broadening, &window))?;
         Ok(n as INT)
     }
@@ -228,7 +228,7 @@ mod kpm_functions {
     /// }
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn weight_between(mu: &mut SharedMoments, lower: Real, upper: Real, o: Options) -> Fallible<FLOAT> {
+    pub fn weight_between(mu: &mut SharedMoments, lower: Float, upper: Float, o: Options) -> Fallible<FLOAT> {
         Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(weight, _)| weight)?)
     }
 
@@ -244,7 +244,7 @@ mod kpm_functions {
     /// assert(mu.weight_error(-1.0, 0.0) < 0.2 && mu.weight_error(-9.0, 9.0) < 1e-12, "all of the weight is known");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn weight_error(mu: &mut SharedMoments, lower: Real, upper: Real, o: Options) -> Fallible<FLOAT> {
+    pub fn weight_error(mu: &mut SharedMoments, lower: Float, upper: Float, o: Options) -> Fallible<FLOAT> {
         Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(_, error)| error)?)
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rhai::plugin::*;
 
-use super::eigen::{Pairs, unfinished};
+use super::eigen::{ScriptEigen, unfinished};
 use crate::method::{self, InteriorMethod, InteriorOptions};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -54,7 +54,7 @@ mod level_functions {
     /// assert_close(level.max() - level.min(), 0.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn eigs(h: Operator, o: Options) -> Fallible<Pairs> {
+    pub fn eigs(h: Operator, o: Options) -> Fallible<ScriptEigen> {
         let options = InteriorOptions {
             near: o.float("near")?,
             count: o.count("count")?,
@@ -76,6 +76,6 @@ mod level_functions {
         {
             session()?.note(&note);
         }
-        Ok(Pairs(Rc::new(eigen), h.device().clone()))
+        Ok(ScriptEigen(Rc::new(eigen), h.device().clone()))
     }
 }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::is_state;
 use crate::method::{DoubleMoments, Moments};
 use crate::number::{Table, memory};
-use crate::output::files::{self, Contents, Data, Member};
+use crate::output::files::{self, Contents, FileData, Member};
 use crate::script::{Fallible, Options, session};
 
 pub(super) fn register(engine: &mut Engine) {
@@ -106,7 +106,7 @@ fn numbers(file: &str, path: &Path) -> Result<Dynamic> {
         return Ok(vectors);
     }
     match files::load_all(path)? {
-        Contents::One(Data::Table(table)) => of_table(table),
+        Contents::One(FileData::Table(table)) => of_table(table),
         Contents::One(other) => Ok(from_data(other)),
         Contents::Several(parts) => {
             Ok(parts.into_iter().map(|(name, part)| (name.into(), of_part(part))).collect::<Map>().into())

@@ -157,10 +157,10 @@ fn own_site(o: &Options) -> Result<Site> {
     let operators = map("operators");
     let mut matrices = Vec::new();
     for (name, value) in &operators {
-        let matrix = value
-            .clone()
-            .try_cast::<Matrix>()
-            .ok_or_else(|| Error::input(format!("operator `{name}` is {}, not a Matrix", type_of(value))))?;
+        let matrix = value.clone().try_cast::<Matrix>().ok_or_else(|| {
+            Error::input(format!("operator `{name}` is {}, not a Matrix", type_of(value)))
+                .hint("write it like `matrix([[0.0, 1.0], [0.0, 0.0]])`")
+        })?;
         matrices.push((name.to_string(), matrix));
     }
     let dim = matrices.first().map_or(0, |m| m.1.rows());
@@ -185,7 +185,8 @@ fn own_site(o: &Options) -> Result<Site> {
     }
     let (modulo, charges) = (map("modulo"), map("charges"));
     if let Some((name, _)) = modulo.iter().find(|(name, _)| !charges.contains_key(*name)) {
-        return Err(Error::input(format!("option `modulo` names `{name}`, which is no charge of the site")));
+        return Err(Error::input(format!("option `modulo` names `{name}`, which is no charge of the site"))
+            .hint("give its values in `charges`"));
     }
     for (name, charges) in charges {
         let n = match modulo.get(&name) {

@@ -11,7 +11,7 @@ use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::{Bond, Lattice, Model, OfBond, OfPosition, OrbitalBlock};
 use crate::number::{Matrix, Series};
-use crate::operator::{Format, Operator};
+use crate::operator::{MatrixFormat, Operator};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, Options, session};
 use crate::task::Task;
@@ -230,21 +230,21 @@ pub(super) fn build_operator(model: &Model, o: &Options) -> Result<Operator> {
 }
 
 /// The options `format`, `C` and `sigma`: how the entries of a matrix are kept.
-pub(super) fn storage_format(o: &Options) -> Result<Format> {
+pub(super) fn storage_format(o: &Options) -> Result<MatrixFormat> {
     if o.text("format")? != "sell" {
         o.only_for("the format \"sell\"", &["C", "sigma"])?;
     }
     // A slice has as many rows as a vector register of the CPU has lanes, or as a warp of a GPU has threads.
     let own = if session()?.device().name() == "cpu" { 8 } else { 32 };
     let chunk = o.maybe_count("C")?.unwrap_or(own);
-    let sell = Format::Sell { chunk, sigma: o.count("sigma")? };
+    let sell = MatrixFormat::Sell { chunk, sigma: o.count("sigma")? };
     let names = [
-        ("auto", Format::Auto),
-        ("csr", Format::Csr),
-        ("ell", Format::Ell),
+        ("auto", MatrixFormat::Auto),
+        ("csr", MatrixFormat::Csr),
+        ("ell", MatrixFormat::Ell),
         ("sell", sell),
-        ("dense", Format::Dense),
-        ("stencil", Format::Stencil),
+        ("dense", MatrixFormat::Dense),
+        ("stencil", MatrixFormat::Stencil),
     ];
     o.one_of("format", &names)
 }

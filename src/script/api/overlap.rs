@@ -5,14 +5,14 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, INT, Map};
 
-use super::eigen::Pairs;
+use super::eigen::ScriptEigen;
 use super::solve::{Solved, noted};
 use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gauge::overlap::{
-    ChiralNormal, Index, InversionOptions, Overlap, Sign, Wanted, invert, overlap_scale,
+    ChiralNormal, InversionOptions, OverlapIndex, OverlapOperator, Sign, SignOptions, invert, overlap_scale,
 };
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
@@ -22,7 +22,7 @@ use crate::script::{Fallible, Options, session};
 
 /// The script's handle to an index, and the device on which its modes live.
 #[derive(Clone)]
-struct Counted(Rc<Index>, Device);
+struct Counted(Rc<OverlapIndex>, Device);
 
 /// Registers the type and the functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -44,7 +44,7 @@ fn sign_of(h: &Operator) -> Result<&Sign> {
     if let Some(sign) = h.exactly::<Sign>() {
         return Ok(sign);
     }
-    match h.exactly::<Overlap>() {
+    match h.exactly::<OverlapOperator>() {
         Some(d) => d.sign_function(),
         None => {
             Err(Error::input(format!("{} is neither a sign function nor an overlap operator", h.summary()))
@@ -53,8 +53,8 @@ fn sign_of(h: &Operator) -> Result<&Sign> {
     }
 }
 
-fn overlap_of(h: &Operator) -> Result<&Overlap> {
-    h.exactly::<Overlap>().ok_or_else(|| {
+fn overlap_of(h: &Operator) -> Result<&OverlapOperator> {
+    h.exactly::<OverlapOperator>().ok_or_else(|| {
         Error::input(format!("{} is no overlap operator", h.summary()))
             .hint("make one with `overlap::operator(u, #{ s: 0.4 })`")
     })
@@ -91,8 +91,8 @@ mod overlap_functions {
     #[rhai_fn(return_raw)]
     pub fn sign(q: Dynamic, o: Options) -> Fallible<Operator> {
         let q = operator_of(&q)?;
-        let mut wanted = Wanted { delta: o.float("delta")?, seed: o.seed()?, ..Wanted::default() };
-        wanted.low = o.maybe::<Pairs>("low_modes").map(|pairs| (*pairs.0).clone());
+        let mut wanted = SignOptions { delta: o.float("delta")?, seed: o.seed()?, ..SignOptions::default() };
+        wanted.low = o.maybe::<ScriptEigen>("low_modes").map(|pairs| (*pairs.0).clone());
         if let Some(n) = o.maybe::<INT>("low_modes") {
             let wrong =
                 || Error::input(format!("{n} low modes")).hint("few of them pay, like 8, or 0 for none");
@@ -129,7 +129,7 @@ mod overlap_functions {
     #[rhai_fn(global, get = "bound", pure, return_raw)]
     pub fn bound(h: &mut Operator) -> Fallible<FLOAT> {
         let sign = sign_of(h)?.report().bound;
-        Ok(h.exactly::<Overlap>().map_or(sign, |d| d.scale() * sign))
+        Ok(h.exactly::<OverlapOperator>().map_or(sign, |d| d.scale() * sign))
     }
 
     /// The parameter s of an overlap operator, whose kernel is Q = gamma5 (D_W - 1 - s).
@@ -142,13 +142,13 @@ mod overlap_functions {
     /// ```
     #[rhai_fn(global, get = "s", pure, return_raw)]
     pub fn s_of(d: &mut Operator) -> Fallible<FLOAT> {
-        Ok(overlap_of(d).map(Overlap::s)?)
+        Ok(overlap_of(d).map(OverlapOperator::s)?)
     }
 
     /// The quark mass m of an overlap operator, in units of 1/a.
     #[rhai_fn(global, get = "mass", pure, return_raw)]
     pub fn mass_of(d: &mut Operator) -> Fallible<FLOAT> {
-        Ok(overlap_of(d).map(Overlap::mass)?)
+        Ok(overlap_of(d).map(OverlapOperator::mass)?)
     }
 
     /// How a sign function was made and how accurate it is, as a map.
@@ -346,7 +346,7 @@ mod overlap_parts {
     #[rhai_fn(return_raw)]
     pub fn overlap_operator(sign: Operator, o: Options) -> Fallible<Operator> {
         let (s, mass) = (o.maybe_float("s")?, o.float("mass")?);
-        match sign.exactly::<Overlap>() {
+        match sign.exactly::<OverlapOperator>() {
             Some(d) => match s.filter(|s| (s - d.s()).abs() > 1e-12) {
                 None => Ok(d.with_mass(mass)?.into_operator()),
                 Some(s) => Err(Error::input(format!(
@@ -356,7 +356,7 @@ mod overlap_parts {
                 .hint("leave `s` out, or give the sign function of another kernel")
                 .into()),
             },
-            None => Ok(Overlap::build(&sign, s, mass)?.into_operator()),
+            None => Ok(OverlapOperator::build(&sign, s, mass)?.into_operator()),
         }
     }
 
@@ -372,7 +372,7 @@ mod overlap_parts {
             _ => None,
         };
         let missing = || Error::internal("an index without one of its parts");
-        let index = Index {
+        let index = OverlapIndex {
             plus: count("plus").ok_or_else(missing)?,
             minus: count("minus").ok_or_else(missing)?,
             nonzero: [

@@ -6,7 +6,7 @@ use rhai::plugin::*;
 use super::lattice::sublattice_of;
 use super::model::{ScriptModel, at_sites, shift_of, with_bond};
 use crate::error::Result;
-use crate::lattice::{Model, Pair};
+use crate::lattice::{Model, PairedParticles};
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::rooms::{INTERNAL, Rooms};
@@ -31,8 +31,15 @@ mod holes {
 }
 
 /// The pair that the option `spin` names.
-fn pair(o: &Options) -> Result<Pair> {
-    o.one_of("spin", &[("singlet", Pair::Singlet), ("triplet", Pair::Triplet), ("none", Pair::Spinless)])
+fn pair(o: &Options) -> Result<PairedParticles> {
+    o.one_of(
+        "spin",
+        &[
+            ("singlet", PairedParticles::Singlet),
+            ("triplet", PairedParticles::Triplet),
+            ("none", PairedParticles::Spinless),
+        ],
+    )
 }
 
 /// Adds the pairing over bonds of these sublattices, all or none.
@@ -42,7 +49,7 @@ fn add_bonds(
     shift: &Dynamic,
     pairs: &[(usize, usize)],
     value: &Dynamic,
-    kind: Pair,
+    kind: PairedParticles,
 ) -> Fallible<()> {
     let shift = shift_of(shift)?;
     let mut model = m.model.clone();

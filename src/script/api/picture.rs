@@ -9,7 +9,7 @@ use super::transport::ScriptSample;
 use super::values::{to_series, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::{Lattice, Model, OrbitalBlock};
-use crate::method::Sample;
+use crate::method::TransportSample;
 use crate::number::Table;
 use crate::output::plot::{Picture, Plot};
 use crate::script::Options;
@@ -119,7 +119,7 @@ impl Drawing {
     }
 
     /// The first cells of each lead.
-    fn leads(&mut self, sample: &Sample) {
+    fn leads(&mut self, sample: &TransportSample) {
         for (lead, sites) in (0..sample.leads()).filter_map(|i| sample.lead(i)) {
             let step = self.place(lead.step()).map(|x| x * lead.reach() as f64);
             let cell = |picture: &Picture, site: usize, out: usize| {
@@ -247,7 +247,7 @@ mod tests {
             Lead::new(&end, None, None, true, &[]).unwrap(),
         ];
         let mut drawing = Drawing::new(&sample, [0, 1]).unwrap();
-        drawing.leads(&Sample::new(&sample, leads).unwrap());
+        drawing.leads(&TransportSample::new(&sample, leads).unwrap());
         let picture = drawing.picture;
         // two cells of three sites at each end, each with two bonds inside and three to the cell before
         assert_eq!((picture.paler.len(), picture.bonds.len()), (12, 9 + 8 + 2 * 2 * (2 + 3)));

@@ -7,8 +7,8 @@ use super::picture::picture;
 use super::table::to_data;
 use super::values::{real, to_series, type_of};
 use crate::error::{Error, Result};
-use crate::output::files::Data;
-use crate::output::plot::{Plot, Style, terminal_size};
+use crate::output::files::FileData;
+use crate::output::plot::{CurveStyle, Plot, terminal_size};
 use crate::output::tell;
 use crate::script::{Fallible, Options, session};
 
@@ -31,9 +31,9 @@ fn describe(value: &Dynamic, o: &Options) -> Result<Plot> {
 
 fn of_data(value: &Dynamic) -> Result<Plot> {
     match to_data(value)? {
-        Data::Table(table) => Plot::from_table(&table),
-        Data::Series(series) => Ok(Plot::from_series(&series)),
-        Data::Matrix(matrix) => Ok(Plot::from_matrix(&matrix)),
+        FileData::Table(table) => Plot::from_table(&table),
+        FileData::Series(series) => Ok(Plot::from_series(&series)),
+        FileData::Matrix(matrix) => Ok(Plot::from_matrix(&matrix)),
     }
 }
 
@@ -60,13 +60,17 @@ fn dressed(plot: Result<Plot>, o: &Options) -> Fallible<Plot> {
     if o.given("legend").is_some() {
         plot.legend = Some(o.flag("legend")?);
     }
-    let styles =
-        [("lines", Style::Lines), ("points", Style::Points), ("both", Style::Both), ("bars", Style::Bars)];
+    let styles = [
+        ("lines", CurveStyle::Lines),
+        ("points", CurveStyle::Points),
+        ("both", CurveStyle::Both),
+        ("bars", CurveStyle::Bars),
+    ];
     if let Some(style) = o.maybe_one_of("style", &styles)? {
         plot = plot.style(style);
     }
     for name in names(o, "marks")? {
-        plot.change(&name, |curve| curve.style = Style::Points)?;
+        plot.change(&name, |curve| curve.style = CurveStyle::Points)?;
     }
     for name in names(o, "right")? {
         plot.change(&name, |curve| curve.right = true)?;

@@ -9,7 +9,7 @@ use super::two_centre::SlaterKoster;
 use crate::error::Result;
 use crate::lattice::{HopTerm, Lattice};
 use crate::script::callback::{Callback, floats};
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
 
@@ -55,7 +55,7 @@ mod bond_functions {
     pub fn hop_within(
         ctx: NativeCallContext,
         m: &mut ScriptModel,
-        cutoff: Real,
+        cutoff: Float,
         value: Dynamic,
     ) -> Fallible<INT> {
         let orbitals = m.model.particles();

@@ -11,7 +11,7 @@ use crate::task::Progress;
 
 /// An open display; it closes with its last copy.
 #[derive(Clone)]
-pub(super) struct Bar(Rc<OpenDisplay>);
+pub(super) struct ScriptProgressBar(Rc<OpenDisplay>);
 
 struct OpenDisplay(Option<Arc<dyn Progress>>);
 
@@ -25,7 +25,7 @@ impl Drop for OpenDisplay {
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Bar>("ProgressBar");
+    engine.register_type_with_name::<ScriptProgressBar>("ProgressBar");
     engine.register_global_module(exported_module!(progress_functions).into());
 }
 
@@ -40,18 +40,18 @@ mod progress_functions {
     /// for i in 0..10 { bar.advance(i + 1, `step ${i}`); }
     /// ```
     #[rhai_fn(name = "progress", return_raw)]
-    pub fn progress(what: &str, total: INT) -> Fallible<Bar> {
+    pub fn progress(what: &str, total: INT) -> Fallible<ScriptProgressBar> {
         progress_if(what, total, true)
     }
 
     #[rhai_fn(name = "progress", return_raw)]
-    pub fn progress_if(what: &str, total: INT, shown: bool) -> Fallible<Bar> {
+    pub fn progress_if(what: &str, total: INT, shown: bool) -> Fallible<ScriptProgressBar> {
         let task = session()?.task(shown);
         let display = task.display().cloned();
         if let Some(display) = &display {
             display.start(what, u64::try_from(total).unwrap_or(0));
         }
-        Ok(Bar(Rc::new(OpenDisplay(display))))
+        Ok(ScriptProgressBar(Rc::new(OpenDisplay(display))))
     }
 
     /// Shows that `done` steps are finished, together with a short note.
@@ -61,14 +61,14 @@ mod progress_functions {
     /// progress("work", 2).advance(1, "half");
     /// ```
     #[rhai_fn(global, pure)]
-    pub fn advance(bar: &mut Bar, done: INT, note: &str) {
+    pub fn advance(bar: &mut ScriptProgressBar, done: INT, note: &str) {
         if let Some(display) = &bar.0.0 {
             display.advance(u64::try_from(done).unwrap_or(0), note);
         }
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn bar_to_string(bar: &mut Bar) -> String {
+    pub fn bar_to_string(bar: &mut ScriptProgressBar) -> String {
         if bar.0.0.is_some() { "ProgressBar".into() } else { "ProgressBar (not shown)".into() }
     }
 }

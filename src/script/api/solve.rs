@@ -12,7 +12,7 @@ use crate::gauge::{self, EvenOddMethod};
 use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
 use crate::number::Series;
 use crate::operator::Operator;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 use crate::task::Task;
@@ -239,7 +239,7 @@ mod solve_functions {
     /// assert(fit.degree == 4 && fit.eps == 0.1, "as it was asked for");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn minmax_inverse_sqrt(eps: Real, o: Options) -> Fallible<Rc<MinMax>> {
+    pub fn minmax_inverse_sqrt(eps: Float, o: Options) -> Fallible<Rc<MinMax>> {
         fit(o, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
     }
 
@@ -269,7 +269,7 @@ mod solve_functions {
 
     /// The polynomial at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn at(p: &mut Rc<MinMax>, y: Real) -> Fallible<FLOAT> {
+    pub fn at(p: &mut Rc<MinMax>, y: Float) -> Fallible<FLOAT> {
         Ok(inside(p.eps, y).map(|()| p.at(y))?)
     }
 
@@ -304,7 +304,7 @@ mod solve_functions {
 
     /// The function at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at(r: &mut Rc<Zolotarev>, y: Real) -> Fallible<FLOAT> {
+    pub fn rational_at(r: &mut Rc<Zolotarev>, y: Float) -> Fallible<FLOAT> {
         Ok(inside(r.eps, y).map(|()| r.at(y))?)
     }
 
@@ -330,7 +330,7 @@ mod rational_fits {
     /// assert(fit.deviation < 1e-8 && fit.shifts.len == fit.poles && fit.residues.min() > 0.0, "a term a pole, all positive");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn zolotarev_inverse_sqrt(eps: Real, o: Options) -> Fallible<Rc<Zolotarev>> {
+    pub fn zolotarev_inverse_sqrt(eps: Float, o: Options) -> Fallible<Rc<Zolotarev>> {
         fit(o, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
     }
 }

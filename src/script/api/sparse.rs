@@ -10,7 +10,7 @@ use super::values::numbered;
 use crate::error::{Error, Result};
 use crate::lattice::sparse::from_triplets;
 use crate::number::{C64, Series};
-use crate::operator::{Operator, Stored};
+use crate::operator::{Operator, StoredMatrix};
 use crate::script::{Fallible, Options, session};
 
 pub(super) fn register(engine: &mut Engine) {
@@ -96,6 +96,6 @@ mod sparse_functions {
         crate::number::memory::ensure(16 * shape.0 as u128, &format!("a matrix of {} rows", shape.0))?;
         let csr = from_triplets(shape, rows, cols, values, single_precision(&o)?)?;
         let format = storage_format(&o)?;
-        Ok(Stored::from_csr(&session()?.device(), csr, format)?.in_range()?)
+        Ok(StoredMatrix::from_csr(&session()?.device(), csr, format)?.in_range()?)
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::number::format::real;
 use crate::number::{Column, Matrix, Series, Table};
 use crate::output::Manifest;
-use crate::output::files::{self, Data};
+use crate::output::files::{self, FileData};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -35,29 +35,30 @@ fn row_map(t: &Table, i: INT) -> Result<Map> {
 }
 
 /// A Table, Series, Matrix or array of numbers, for files and plots.
-pub(crate) fn to_data(value: &Dynamic) -> Result<Data> {
+pub(crate) fn to_data(value: &Dynamic) -> Result<FileData> {
     if let Some(table) = value.read_lock::<Table>() {
-        return Ok(Data::Table(table.clone()));
+        return Ok(FileData::Table(table.clone()));
     }
     if let Some(matrix) = value.read_lock::<Matrix>() {
-        return Ok(Data::Matrix(matrix.clone()));
+        return Ok(FileData::Matrix(matrix.clone()));
     }
     if value.is::<Series>() || value.is::<Array>() {
-        return to_series(value).map(Data::Series);
+        return to_series(value).map(FileData::Series);
     }
-    Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value))))
+    Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value)))
+        .hint("`table` makes one of a map of columns"))
 }
 
 /// The data of a value that is some, for pages that show tables.
-pub fn data_of(value: &Dynamic) -> Option<Data> {
+pub fn data_of(value: &Dynamic) -> Option<FileData> {
     if value.is_array() { None } else { to_data(value).ok() }
 }
 
-pub(super) fn from_data(data: Data) -> Dynamic {
+pub(super) fn from_data(data: FileData) -> Dynamic {
     match data {
-        Data::Table(x) => Dynamic::from(x),
-        Data::Series(x) => Dynamic::from(x),
-        Data::Matrix(x) => Dynamic::from(x),
+        FileData::Table(x) => Dynamic::from(x),
+        FileData::Series(x) => Dynamic::from(x),
+        FileData::Matrix(x) => Dynamic::from(x),
     }
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn manifest() -> Result<Manifest> {
     })
 }
 
-pub(super) fn save_data(data: Data, file: &str) -> Result<()> {
+pub(super) fn save_data(data: FileData, file: &str) -> Result<()> {
     let session = session()?;
     let path = session.output_path(file);
     files::save(&data, &path, Some(&manifest()?))?;
@@ -352,19 +353,19 @@ mod table_functions {
     // As texts, but records hold the numbers.
     #[rhai_fn(name = "print", return_raw)]
     pub fn print_table(t: Table) -> Fallible<String> {
-        session()?.printing(|| Data::from(t.clone()).to_json());
+        session()?.printing(|| FileData::from(t.clone()).to_json());
         Ok(t.to_string())
     }
 
     #[rhai_fn(name = "print", return_raw)]
     pub fn print_series(x: Series) -> Fallible<String> {
-        session()?.printing(|| Data::from(x.clone()).to_json());
+        session()?.printing(|| FileData::from(x.clone()).to_json());
         Ok(x.to_string())
     }
 
     #[rhai_fn(name = "print", return_raw)]
     pub fn print_matrix(m: Matrix) -> Fallible<String> {
-        session()?.printing(|| Data::from(m.clone()).to_json());
+        session()?.printing(|| FileData::from(m.clone()).to_json());
         Ok(m.to_string())
     }
 

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-use super::contact::{ScriptContact, Told, tell};
+use super::contact::{ContactFunction, ScriptContact, tell};
 use super::lattice::{ints, momentum};
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::lattice::Model;
-use crate::method::{Contact, Lead, Particle, Sample};
+use crate::method::{Contact, Lead, Particle, TransportSample};
 use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -22,7 +22,11 @@ pub(crate) struct ScriptLead(Rc<Lead>);
 
 /// A sample of a script, with its leads, the model that it is of, and the leads that scripts' functions tell.
 #[derive(Clone)]
-pub(crate) struct ScriptSample(pub(super) Rc<Sample>, pub(super) Rc<Model>, Rc<Vec<Told>>);
+pub(crate) struct ScriptSample(
+    pub(super) Rc<TransportSample>,
+    pub(super) Rc<Model>,
+    Rc<Vec<ContactFunction>>,
+);
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -67,21 +71,21 @@ fn particle(o: &Options, key: &str) -> Result<Particle> {
 const SHOWN: usize = 8;
 
 /// One energy or several.
-enum Energies {
+enum EnergyArgument {
     One(f64),
     Many(Vec<f64>),
 }
 
-impl Energies {
-    fn of(value: &Dynamic) -> Result<Energies> {
+impl EnergyArgument {
+    fn of(value: &Dynamic) -> Result<EnergyArgument> {
         if let Some(Number::Real(x)) = as_number(value) {
-            return Ok(Energies::One(x));
+            return Ok(EnergyArgument::One(x));
         }
         if let Some(series) = value.read_lock::<Series>() {
-            return Ok(Energies::Many(series.as_real("energies")?.to_vec()));
+            return Ok(EnergyArgument::Many(series.as_real("energies")?.to_vec()));
         }
         if let Some(array) = value.read_lock::<Array>() {
-            return Ok(Energies::Many(array.iter().map(one).collect::<Result<_>>()?));
+            return Ok(EnergyArgument::Many(array.iter().map(one).collect::<Result<_>>()?));
         }
         Err(Error::input(format!(
             "an energy is a number, and several a Series or an array, not {}",
@@ -92,8 +96,8 @@ impl Energies {
 
     fn all(&self) -> &[f64] {
         match self {
-            Energies::One(x) => std::slice::from_ref(x),
-            Energies::Many(all) => all,
+            EnergyArgument::One(x) => std::slice::from_ref(x),
+            EnergyArgument::Many(all) => all,
         }
     }
 
@@ -101,15 +105,15 @@ impl Energies {
     /// note tells where; an error where there is none at all.
     fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
-            Energies::One(x) => Ok(Dynamic::from_float(f(x)?)),
-            Energies::Many(all) => {
+            EnergyArgument::One(x) => Ok(Dynamic::from_float(f(x)?)),
+            EnergyArgument::Many(all) => {
                 let task = session()?.task(true);
                 let steps = task.start(what, all.len());
                 let mut found = Vec::with_capacity(all.len());
                 let mut refused = Vec::new();
                 for x in all {
                     found.push(match f(x) {
-                        Err(e) if e.kind() == Kind::Numeric => {
+                        Err(e) if e.kind() == ErrorKind::Numeric => {
                             refused.push((x, e));
                             f64::NAN
                         }
@@ -275,7 +279,7 @@ mod transport_functions {
             None => m.model,
             Some(k) => m.model.at_momentum(&momentum(&k)?)?,
         };
-        Ok(ScriptSample(Rc::new(Sample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
+        Ok(ScriptSample(Rc::new(TransportSample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
     }
 
     /// The number of open channels of the lead at an energy. Where bands touch, it is the number just below and just
@@ -354,10 +358,10 @@ mod transport_functions {
         let to = (lead_number(to)?, particle(&o, "takes")?);
         let task = session()?.task(true);
         let quiet = task.quiet();
-        let energies = Energies::of(&energy)?;
+        let energies = EnergyArgument::of(&energy)?;
         tell(&ctx, &s.0, &s.2, energies.all())?;
         match energies {
-            Energies::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
+            EnergyArgument::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
             many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
         }
     }

@@ -22,12 +22,12 @@ use crate::script::{Fallible, Options, session};
 pub(super) struct SlaterKoster {
     orbitals: Rc<Vec<Orbital>>,
     names: Rc<Vec<String>>,
-    integrals: Rc<Vec<(Key, Integral)>>,
+    integrals: Rc<Vec<(IntegralKey, Integral)>>,
     spin: bool,
 }
 
 /// The shells of an integral, and the bond between them.
-type Key = (usize, usize, usize);
+type IntegralKey = (usize, usize, usize);
 
 /// A two-centre integral.
 enum Integral {
@@ -78,7 +78,7 @@ impl SlaterKoster {
 
 impl Integral {
     /// An integral between shells that no function of a script gives.
-    fn law(&self, key: Key) -> Option<(Key, Law)> {
+    fn law(&self, key: IntegralKey) -> Option<(IntegralKey, Law)> {
         match self {
             Integral::Law(law) => Some((key, *law)),
             Integral::Of(_) => None,
@@ -90,7 +90,7 @@ impl Integral {
 fn block<I>(
     orbitals: &[Orbital],
     spin: bool,
-    integrals: &[(Key, I)],
+    integrals: &[(IntegralKey, I)],
     along: &[f64],
     value: impl Fn(&I, f64) -> Result<f64>,
 ) -> Result<OrbitalBlock> {
@@ -140,7 +140,7 @@ fn orbitals_of(names: &Array) -> Result<(Vec<Orbital>, Vec<String>)> {
 }
 
 /// All integrals by their names: of two shells and the bond between them.
-fn keys() -> Vec<(String, Key)> {
+fn keys() -> Vec<(String, IntegralKey)> {
     let mut all = Vec::new();
     for (a, one) in SHELLS.iter().enumerate() {
         for (b, other) in SHELLS.iter().enumerate() {

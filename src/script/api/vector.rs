@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, INT};
 
-use crate::backend::{BlockVector, Device, Distribution, Random};
+use crate::backend::{BlockVector, Device, Random, VectorDistribution};
 use crate::error::{Error, Result};
-use crate::method::Draw;
+use crate::method::VectorDraw;
 use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series};
@@ -21,7 +21,7 @@ pub(crate) struct Vector {
     pub block: Rc<BlockVector>,
     pub device: Device,
     /// Which random or unit vectors the columns are; none where that is not known.
-    pub draws: Rc<[Draw]>,
+    pub draws: Rc<[VectorDraw]>,
 }
 
 impl Vector {
@@ -30,7 +30,7 @@ impl Vector {
     }
 
     /// The same vector, its columns known to be these.
-    fn drawn(self, draws: impl Iterator<Item = Draw>) -> Vector {
+    fn drawn(self, draws: impl Iterator<Item = VectorDraw>) -> Vector {
         Vector { draws: draws.collect(), ..self }
     }
 
@@ -177,7 +177,7 @@ mod vector_functions {
         let mut v = h.zeros(rows.len())?;
         let ones: Vec<_> = rows.iter().enumerate().map(|(c, &row)| (row, c, C64::ONE)).collect();
         h.device().set_entries(&mut v, &ones)?;
-        Ok(Vector::new(h.device(), v).drawn(rows.into_iter().map(Draw::unit)))
+        Ok(Vector::new(h.device(), v).drawn(rows.into_iter().map(VectorDraw::unit)))
     }
 
     /// A block of zeros with `columns` columns, fit for operator `h`.
@@ -212,10 +212,10 @@ mod vector_functions {
         let columns = column_count(columns)?;
         let complex = h.dtype().is_complex();
         let names = [
-            ("auto", if complex { Distribution::Phase } else { Distribution::Sign }),
-            ("sign", Distribution::Sign),
-            ("phase", Distribution::Phase),
-            ("gaussian", Distribution::Gaussian),
+            ("auto", if complex { VectorDistribution::Phase } else { VectorDistribution::Sign }),
+            ("sign", VectorDistribution::Sign),
+            ("phase", VectorDistribution::Phase),
+            ("gaussian", VectorDistribution::Gaussian),
         ];
         let distribution = o.one_of("distribution", &names)?;
         let first_column = u32::try_from(o.count("first")?).map_err(|_| o.otherwise("first"))?;
@@ -228,7 +228,7 @@ mod vector_functions {
         }
         h.device().fill_random(&mut v, random)?;
         let numbers = (u64::from(first_column)..).take(columns);
-        Ok(Vector::new(h.device(), v).drawn(numbers.map(|number| Draw::random(random.seed, number))))
+        Ok(Vector::new(h.device(), v).drawn(numbers.map(|number| VectorDraw::random(random.seed, number))))
     }
 
     /// Column number `at` as a block of one column.

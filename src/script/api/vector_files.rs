@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine};
 
-use super::eigen::Pairs;
+use super::eigen::ScriptEigen;
 use super::table::manifest;
 use super::vector::Vector;
 use crate::error::Result;
@@ -30,7 +30,7 @@ pub(super) fn loaded(path: &Path) -> Result<Option<Dynamic>> {
     let Some(vectors) = files::load_vectors(path)? else { return Ok(None) };
     let device = session()?.device();
     Ok(Some(match vectors.upload(&device)? {
-        (_, Some(eigen)) => Dynamic::from(Pairs(Rc::new(eigen), device)),
+        (_, Some(eigen)) => Dynamic::from(ScriptEigen(Rc::new(eigen), device)),
         (block, None) => Dynamic::from(Vector::new(&device, block)),
     }))
 }
@@ -67,7 +67,7 @@ mod vector_file_functions {
     /// assert(sign.bound < 1e-5, "modes from a file are as good");
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_pairs(e: &mut Pairs, file: &str) -> Fallible<()> {
+    pub fn save_pairs(e: &mut ScriptEigen, file: &str) -> Fallible<()> {
         Ok(SavedVectors::of_pairs(&e.1, &e.0).and_then(|vectors| save_as(&vectors, file))?)
     }
 }

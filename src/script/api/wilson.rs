@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::gauge::{Links, grid_of, reference_row};
 use crate::lattice::Lattice;
 use crate::number::{C64, DType, Series, memory};
-use crate::operator::{Operator, SiteDiagonal, Wilson};
+use crate::operator::{Operator, SiteDiagonal, WilsonOperator};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 use crate::task;
@@ -80,7 +80,7 @@ mod wilson_module {
     #[rhai_fn(return_raw)]
     pub fn operator(u: Links, o: Options) -> Fallible<Operator> {
         let spec = u.wilson(o.float("mass")?, false, storage(&o)?, single_precision(&o)?)?;
-        Ok(Wilson::build(&session()?.device(), spec)?)
+        Ok(WilsonOperator::build(&session()?.device(), spec)?)
     }
 
     /// The kernel of the overlap operator: the Hermitian Q = gamma5 (D_W - 1 - s).
@@ -99,7 +99,7 @@ mod wilson_module {
     #[rhai_fn(return_raw)]
     pub fn kernel(u: Links, o: Options) -> Fallible<Operator> {
         let spec = u.wilson(-1.0 - o.float("s")?, true, storage(&o)?, single_precision(&o)?)?;
-        Ok(Wilson::build(&session()?.device(), spec)?)
+        Ok(WilsonOperator::build(&session()?.device(), spec)?)
     }
 
     /// gamma5 = diag(1, 1, -1, -1) on the spinor fields of a lattice or gauge field.

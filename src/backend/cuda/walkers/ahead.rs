@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::layout::Walk;
+use super::layout::WalkArgument;
 use super::{CudaWalkers, EDGE, Spin, THREADS, WARPS, arguments};
-use crate::backend::cuda::card::{Buffer, Card};
+use crate::backend::cuda::card::{Card, CardBuffer};
 use crate::backend::walkers::Radial;
 use crate::error::Result;
 
@@ -43,11 +43,15 @@ fn reach(pairs: &[[Radial; 2]]) -> Option<f64> {
 }
 
 /// Tabulates the functions of pairs, if they end at the same distance and a table is as good as they are.
-pub(super) fn tabulate(card: &Arc<Card>, pairs: &[[Radial; 2]], walk: &mut Walk) -> Result<Option<Buffer>> {
+pub(super) fn tabulate(
+    card: &Arc<Card>,
+    pairs: &[[Radial; 2]],
+    walk: &mut WalkArgument,
+) -> Result<Option<CardBuffer>> {
     let Some(reach) = reach(pairs) else { return Ok(None) };
     let table = card.allocate(2 * INTERVALS as usize * TERMS * 8)?;
     let error = card.upload(&[0_u64])?;
-    let (own, to, off) = (Walk { reach, ..*walk }, table.address, error.address);
+    let (own, to, off) = (WalkArgument { reach, ..*walk }, table.address, error.address);
     // SAFETY: the kernel's arguments; the table has as many coefficients.
     unsafe { card.launch("walk_table", (2, 1), INTERVALS, &arguments![own, to, off])? };
     if f64::from_bits(card.download::<u64>(&error, 1)?[0]) > CLOSE {
@@ -58,22 +62,22 @@ pub(super) fn tabulate(card: &Arc<Card>, pairs: &[[Radial; 2]], walk: &mut Walk)
 }
 
 /// Room for look-ahead sweeps.
-pub(super) struct Ahead {
-    delta: Buffer,
-    partial: Buffer,
+pub(super) struct LookAheadRoom {
+    delta: CardBuffer,
+    partial: CardBuffer,
     /// Inverses of the accepted parts of blocks, and room to find them.
-    inner: Buffer,
-    work: Buffer,
+    inner: CardBuffer,
+    work: CardBuffer,
     /// What sweeps of panels take.
-    t: Buffer,
-    l: Buffer,
+    t: CardBuffer,
+    l: CardBuffer,
     /// What a block accepted, and which electrons a panel.
-    state: Buffer,
-    chosen: Buffer,
+    state: CardBuffer,
+    chosen: CardBuffer,
 }
 
-impl Ahead {
-    pub fn new(resident: &CudaWalkers) -> Result<Ahead> {
+impl LookAheadRoom {
+    pub fn new(resident: &CudaWalkers) -> Result<LookAheadRoom> {
         let (card, walk, number) = (&resident.card, resident.walk, resident.number());
         let walkers = walk.walkers as usize;
         let blocks = resident.pair_blocks() as usize;
@@ -82,7 +86,7 @@ impl Ahead {
         let most = resident.spins.iter().map(|spin| spin.fillings).max().unwrap_or(1) as usize;
         let square = (EDGE * EDGE) as usize;
         let strip = || card.allocate(most * walkers * (EDGE * wide(n)) as usize * number);
-        Ok(Ahead {
+        Ok(LookAheadRoom {
             delta: card.allocate(pairs * blocks * (blocks + 1) / 2 * square * 8)?,
             partial: card.allocate(pairs * blocks * walk.electrons as usize * 8)?,
             inner: card.allocate(most * walkers * square * number)?,
@@ -102,7 +106,7 @@ impl CudaWalkers {
     }
 
     /// Changes of J with every electron, and by how much more with any two.
-    fn pairs(&self, walk: Walk, partial: u64) -> Result<()> {
+    fn pairs(&self, walk: WalkArgument, partial: u64) -> Result<()> {
         let blocks = self.pair_blocks();
         let grid = (walk.electrons.div_ceil(WARPS), walk.walkers);
         // SAFETY: of both launches, the kernel's arguments; tiles and sums have room.
@@ -117,7 +121,7 @@ impl CudaWalkers {
 
     pub(super) fn look_ahead(&self) -> Result<()> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
-        let walk = Walk { delta: ahead.delta.address, ..self.walk };
+        let walk = WalkArgument { delta: ahead.delta.address, ..self.walk };
         self.moves.values()?;
         self.pairs(walk, ahead.partial.address)?;
         let mut own = 0;
@@ -141,8 +145,8 @@ impl CudaWalkers {
     #[expect(clippy::too_many_arguments, reason = "where a block stands")]
     fn decide(
         &self,
-        ahead: &Ahead,
-        walk: Walk,
+        ahead: &LookAheadRoom,
+        walk: WalkArgument,
         s: u32,
         spin: &Spin,
         begin: u32,
@@ -174,7 +178,7 @@ impl CudaWalkers {
     }
 
     /// M and the inverses learn of what a panel accepted.
-    fn learn(&self, ahead: &Ahead, walk: Walk, spin: &Spin, panel: u32) -> Result<()> {
+    fn learn(&self, ahead: &LookAheadRoom, walk: WalkArgument, spin: &Spin, panel: u32) -> Result<()> {
         let s = &self.scratch;
         let (m, inverse, state) = (s.m.address, spin.inverse.address, ahead.state.address);
         let (x, left, old, chosen) = (s.x.address, s.left.address, s.old.address, ahead.chosen.address);

@@ -1,9 +1,9 @@
 //! Orbitals with their derivatives, for energies and drifts: of some walkers at a time, so that many of them with many
 //! orbitals do not exhaust the memory.
 
-use super::layout::Walk;
+use super::layout::WalkArgument;
 use super::{CudaWalkers, THREADS, WARPS, arguments};
-use crate::backend::cuda::card::Buffer;
+use crate::backend::cuda::card::CardBuffer;
 use crate::backend::cuda::splines::{Evaluation, evaluation};
 use crate::error::{Error, Result};
 
@@ -14,7 +14,7 @@ const ENOUGH: usize = 1 << 30;
 pub(super) struct Derived {
     pub planes: Box<dyn Evaluation>,
     pub pass: u32,
-    pub drift: [Buffer; 2],
+    pub drift: [CardBuffer; 2],
 }
 
 impl CudaWalkers {
@@ -42,7 +42,7 @@ impl CudaWalkers {
 
     /// The first walker of every pass, and the walkers in it. All are as long:
     /// the last may repeat what another has done.
-    pub(super) fn passes(&self, derived: &Derived) -> impl Iterator<Item = (u32, Walk)> {
+    pub(super) fn passes(&self, derived: &Derived) -> impl Iterator<Item = (u32, WalkArgument)> {
         let (walk, pass, points) = (self.walk, derived.pass, derived.planes.points());
         (0..walk.walkers).step_by(pass as usize).map(move |from| {
             let from = from.min(walk.walkers - pass);

@@ -2,10 +2,10 @@
 
 use super::derived::Derived;
 use super::expanded::Expanded;
-use super::layout::Matrix;
+use super::layout::WaveMatrixArgument;
 use super::{CudaWalkers, THREADS, WARPS, arguments};
-use crate::backend::cuda::card::Buffer;
-use crate::backend::walkers::{Energies, EnergySpec, Pairs};
+use crate::backend::cuda::card::CardBuffer;
+use crate::backend::walkers::{EnergySpec, PairEnergy, WalkerEnergies};
 use crate::error::Result;
 
 /// Threads that take a wave each.
@@ -15,34 +15,34 @@ const WAVES: u32 = 128;
 const PARTS: usize = 4;
 
 /// Numbers of waves, coefficients of each, and a matrix of the cell.
-struct Sums {
-    numbers: Buffer,
-    weights: Buffer,
+struct WaveSums {
+    numbers: CardBuffer,
+    weights: CardBuffer,
     count: u32,
     reach: u32,
-    inverse: Matrix,
+    inverse: WaveMatrixArgument,
 }
 
 /// What energies of one kind need on the GPU.
 pub(super) struct EnergyRoom {
     spec: EnergySpec,
-    external: Option<Sums>,
-    images: Option<Buffer>,
-    waves: Option<Sums>,
+    external: Option<WaveSums>,
+    images: Option<CardBuffer>,
+    waves: Option<WaveSums>,
     /// Inverse matrices of both spins in a pass of walkers and the sum of determinants,
     /// where energies have a table of their own.
-    exact: Option<(Expanded, [Buffer; 2])>,
-    terms: Buffer,
-    partial: Buffer,
-    out: Buffer,
+    exact: Option<(Expanded, [CardBuffer; 2])>,
+    terms: CardBuffer,
+    partial: CardBuffer,
+    out: CardBuffer,
 }
 
 impl CudaWalkers {
-    fn sums(&self, numbers: &[[i32; 3]], weights: &[f64], inverse: Matrix) -> Result<Sums> {
+    fn sums(&self, numbers: &[[i32; 3]], weights: &[f64], inverse: WaveMatrixArgument) -> Result<WaveSums> {
         let reach = numbers.iter().flatten().map(|n| n.unsigned_abs()).max().unwrap_or(0);
         let count = numbers.len() as u32;
         let (numbers, weights) = (self.card.upload(numbers)?, self.card.upload(weights)?);
-        Ok(Sums { numbers, weights, count, reach, inverse })
+        Ok(WaveSums { numbers, weights, count, reach, inverse })
     }
 
     fn prepare(&self, spec: &EnergySpec) -> Result<EnergyRoom> {
@@ -52,11 +52,11 @@ impl CudaWalkers {
             Some(v) => {
                 let numbers: Vec<[i32; 3]> = v.terms.iter().map(|t| t.0).collect();
                 let terms: Vec<f64> = v.terms.iter().flat_map(|t| t.1).collect();
-                Some(self.sums(&numbers, &terms, Matrix(v.inverse))?)
+                Some(self.sums(&numbers, &terms, WaveMatrixArgument(v.inverse))?)
             }
         };
         let (images, waves) = match &spec.pairs {
-            Some(Pairs::Ewald(sums)) => {
+            Some(PairEnergy::Ewald(sums)) => {
                 let numbers: Vec<[i32; 3]> = sums.waves.iter().map(|w| w.0).collect();
                 let weights: Vec<f64> = sums.waves.iter().map(|w| w.1).collect();
                 (Some(self.card.upload(&sums.images)?), Some(self.sums(&numbers, &weights, self.cell)?))
@@ -83,7 +83,7 @@ impl CudaWalkers {
     }
 
     /// Adds up the numbers of every walker, `length` of them.
-    fn add_up(&self, rows: &Buffer, length: u32, prepared: &EnergyRoom, part: usize) -> Result<()> {
+    fn add_up(&self, rows: &CardBuffer, length: u32, prepared: &EnergyRoom, part: usize) -> Result<()> {
         let (rows, walkers) = (rows.address, self.walk.walkers);
         let out = prepared.out.address + (part * walkers as usize * 8) as u64;
         // SAFETY: the kernel's arguments; there is a sum for every walker and part.
@@ -149,8 +149,8 @@ impl CudaWalkers {
         }
         if let Some(pairs) = &p.spec.pairs {
             let (count, alpha, cut) = match pairs {
-                Pairs::Ewald(sums) => (sums.images.len() as u32, sums.alpha, sums.cut),
-                Pairs::Truncated => (0, 1.0, 0.0),
+                PairEnergy::Ewald(sums) => (sums.images.len() as u32, sums.alpha, sums.cut),
+                PairEnergy::Truncated => (0, 1.0, 0.0),
             };
             let images = p.images.as_ref().map_or(0, |b| b.address);
             let arguments = arguments![walk, images, count, alpha, cut, terms];
@@ -171,7 +171,7 @@ impl CudaWalkers {
         Ok(())
     }
 
-    pub(super) fn local_energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
+    pub(super) fn local_energies(&mut self, spec: &EnergySpec) -> Result<Vec<WalkerEnergies>> {
         self.derive()?;
         let prepared = match self.energy_room.take().filter(|p| p.spec == *spec) {
             Some(prepared) => prepared,
@@ -188,10 +188,10 @@ impl CudaWalkers {
         self.told("the last moves")?;
         let n = f64::from(self.walk.electrons);
         let constant = match &spec.pairs {
-            Some(Pairs::Ewald(sums)) => n * sums.own + n * n * sums.background,
+            Some(PairEnergy::Ewald(sums)) => n * sums.own + n * n * sums.background,
             _ => 0.0,
         };
-        let one = |w: usize| Energies {
+        let one = |w: usize| WalkerEnergies {
             kinetic: sums[w],
             external: sums[walkers + w],
             interaction: sums[2 * walkers + w] + sums[3 * walkers + w] + constant,

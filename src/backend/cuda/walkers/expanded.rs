@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::layout::Expansion;
+use super::layout::ExpansionArgument;
 use super::{CudaWalkers, THREADS, arguments};
-use crate::backend::cuda::card::{Buffer, Card};
+use crate::backend::cuda::card::{Card, CardBuffer};
 use crate::backend::walkers::WalkersSpec;
 use crate::error::Result;
 
@@ -13,9 +13,9 @@ const NONE: u32 = u32::MAX;
 
 /// What is known of a sum of products of determinants, for some walkers.
 pub(super) struct Expanded {
-    pub own: Expansion,
-    terms: Arc<[Buffer; 2]>,
-    _held: Vec<Buffer>,
+    pub own: ExpansionArgument,
+    terms: Arc<[CardBuffer; 2]>,
+    _held: Vec<CardBuffer>,
 }
 
 impl Expanded {
@@ -36,7 +36,7 @@ impl Expanded {
 
     fn room(
         card: &Arc<Card>,
-        terms: Arc<[Buffer; 2]>,
+        terms: Arc<[CardBuffer; 2]>,
         products: u32,
         fillings: [u32; 2],
         walkers: usize,
@@ -47,7 +47,7 @@ impl Expanded {
         let (total, shares) = (card.allocate(walkers * 8)?, ones(products as usize)?);
         let weights = [ones(fillings[0] as usize)?, ones(fillings[1] as usize)?];
         let (logs, phases) = ([room(0, 8)?, room(1, 8)?], [room(0, 16)?, room(1, 16)?]);
-        let own = Expansion {
+        let own = ExpansionArgument {
             places: terms[0].address,
             coefficients: terms[1].address,
             shares: shares.address,
@@ -65,7 +65,7 @@ impl Expanded {
 
 impl CudaWalkers {
     /// Finds the shares, and the size of the sum, from the determinants; tells `control` of walkers on a node.
-    pub(super) fn shares(&self, sum: &Expanded, walkers: u32, control: &Buffer) -> Result<()> {
+    pub(super) fn shares(&self, sum: &Expanded, walkers: u32, control: &CardBuffer) -> Result<()> {
         let (own, control) = (sum.own, control.address);
         // SAFETY: the kernel's arguments.
         unsafe { self.card.launch("walk_shares", (walkers, 1), THREADS, &arguments![walkers, own, control]) }

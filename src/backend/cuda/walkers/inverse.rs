@@ -1,8 +1,8 @@
 //! Inverse matrices of all walkers, computed anew.
 
-use super::layout::Walk;
+use super::layout::WalkArgument;
 use super::{CudaWalkers, EDGE, PANEL, Spin, THREADS, WARPS, arguments};
-use crate::backend::cuda::card::Buffer;
+use crate::backend::cuda::card::CardBuffer;
 use crate::backend::cuda::splines::Evaluation;
 use crate::error::Result;
 
@@ -64,10 +64,10 @@ impl CudaWalkers {
     pub(super) fn invert(
         &self,
         from: &dyn Evaluation,
-        walk: Walk,
+        walk: WalkArgument,
         spin: &Spin,
-        (to, logs, phases): (&Buffer, u64, u64),
-        control: &Buffer,
+        (to, logs, phases): (&CardBuffer, u64, u64),
+        control: &CardBuffer,
     ) -> Result<()> {
         let (n, matrices) = (spin.n, walk.walkers * spin.fillings);
         if n == 0 {

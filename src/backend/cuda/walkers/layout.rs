@@ -11,7 +11,7 @@ pub(super) const FACES: usize = 7;
 /// Addresses and numbers of walkers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Walk {
+pub(super) struct WalkArgument {
     pub positions: u64,
     pub trial: u64,
     pub points: u64,
@@ -34,11 +34,11 @@ pub(super) struct Walk {
     pub bodies: u32,
 }
 
-impl Walk {
+impl WalkArgument {
     /// Some of the walkers, with points of their own, for kernels that know no tiles of pairs.
-    pub fn part(self, from: u32, walkers: u32, points: u64) -> Walk {
+    pub fn part(self, from: u32, walkers: u32, points: u64) -> WalkArgument {
         let skipped = u64::from(from) * u64::from(self.electrons);
-        Walk {
+        WalkArgument {
             positions: self.positions + 24 * skipped,
             trial: self.trial + 24 * skipped,
             points,
@@ -55,7 +55,7 @@ impl Walk {
 /// The sum of products of determinants.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expansion {
+pub(super) struct ExpansionArgument {
     pub places: u64,
     pub coefficients: u64,
     pub shares: u64,
@@ -70,7 +70,7 @@ pub(super) struct Expansion {
 /// What the kernels of delayed acceptance find about a group.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Group {
+pub(super) struct GroupArgument {
     pub rows: [u64; 2],
     pub inverse: [u64; 2],
     pub n: [u32; 2],
@@ -88,14 +88,14 @@ pub(super) struct Group {
     pub screen: u32,
 }
 
-/// What [`Control::failed`] says: a ratio that is no number, a walker on a node of the wave function.
+/// What [`ControlArgument::failed`] says: a ratio that is no number, a walker on a node of the wave function.
 pub(super) const NO_NUMBER: u64 = 1;
 pub(super) const ON_NODE: u64 = 2;
 
 /// What changes from run to run, and what is told after it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
-pub(super) struct Control {
+pub(super) struct ControlArgument {
     pub sweep: u64,
     pub step: f64,
     pub uniform: u64,
@@ -113,7 +113,7 @@ pub(super) struct Twist(pub [f64; 3]);
 /// Where the nearest image of a difference is looked for.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Images {
+pub(super) struct ImagesArgument {
     reduced: [[f64; 3]; 3],
     dual: [[f64; 3]; 3],
     faces: [[f64; 4]; FACES],
@@ -121,23 +121,23 @@ pub(super) struct Images {
     count: u64,
 }
 
-pub(super) fn images(images: &walkers::Images) -> Images {
+pub(super) fn images(images: &walkers::NearestImages) -> ImagesArgument {
     let mut faces = [[0.0; 4]; FACES];
     for (slot, (v, half)) in faces.iter_mut().zip(&images.faces) {
         *slot = [v[0], v[1], v[2], *half];
     }
     let (reduced, dual, radius) = (images.reduced, images.dual, images.radius);
-    Images { reduced, dual, faces, radius, count: images.faces.len() as u64 }
+    ImagesArgument { reduced, dual, faces, radius, count: images.faces.len() as u64 }
 }
 
 /// The reciprocal cell of a sum of waves.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Matrix(pub [[f64; 3]; 3]);
+pub(super) struct WaveMatrixArgument(pub [[f64; 3]; 3]);
 
 /// Functions of distances that the kernels know.
 #[repr(u64)]
-enum Kind {
+enum RadialKind {
     Zero = 0,
     Pade = 1,
     Rpa = 2,
@@ -149,31 +149,31 @@ enum Kind {
 /// A function of a distance.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Function {
+pub(super) struct RadialArgument {
     kind: u64,
     count: u64,
     parameters: [f64; 4],
     coefficients: [f64; COEFFICIENTS],
 }
 
-impl Function {
-    pub fn new(radial: &Radial) -> Function {
+impl RadialArgument {
+    pub fn new(radial: &Radial) -> RadialArgument {
         let mut coefficients = [0.0; COEFFICIENTS];
         let mut count = 0;
         let (kind, parameters) = match radial {
-            Radial::Zero => (Kind::Zero, [0.0; 4]),
-            Radial::Pade { a, b } => (Kind::Pade, [*a, *b, 0.0, 0.0]),
+            Radial::Zero => (RadialKind::Zero, [0.0; 4]),
+            Radial::Pade { a, b } => (RadialKind::Pade, [*a, *b, 0.0, 0.0]),
             Radial::Rpa { strength, length, cutoff, shift } => {
-                (Kind::Rpa, [*strength, *length, *cutoff, *shift])
+                (RadialKind::Rpa, [*strength, *length, *cutoff, *shift])
             }
             Radial::Polynomial { cutoff, slope, coefficients: c } => {
                 count = c.len().min(COEFFICIENTS) as u64;
                 coefficients.iter_mut().zip(c).for_each(|(slot, x)| *slot = *x);
-                (Kind::Polynomial, [*cutoff, *slope, 0.0, 0.0])
+                (RadialKind::Polynomial, [*cutoff, *slope, 0.0, 0.0])
             }
-            Radial::Log { a } => (Kind::Log, [*a, 0.0, 0.0, 0.0]),
-            Radial::Power { p } => (Kind::Power, [*p, 0.0, 0.0, 0.0]),
+            Radial::Log { a } => (RadialKind::Log, [*a, 0.0, 0.0, 0.0]),
+            Radial::Power { p } => (RadialKind::Power, [*p, 0.0, 0.0, 0.0]),
         };
-        Function { kind: kind as u64, count, parameters, coefficients }
+        RadialArgument { kind: kind as u64, count, parameters, coefficients }
     }
 }

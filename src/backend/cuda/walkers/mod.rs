@@ -12,20 +12,20 @@ mod schemes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::ahead::Ahead;
+use self::ahead::LookAheadRoom;
 use self::derived::Derived;
 use self::energies::EnergyRoom;
 use self::expanded::Expanded;
-use self::layout::{Control, Matrix, Twist, Walk};
+use self::layout::{ControlArgument, Twist, WalkArgument, WaveMatrixArgument};
 use self::schemes::{Grouped, TrialData};
-use super::card::{Buffer, Card};
+use super::card::{Card, CardBuffer};
 use super::graph::Graph;
 use super::splines::{Evaluation, evaluation};
 use super::{RESIDENT, THREADS, arguments};
 use crate::backend::splines::Splines;
 use crate::backend::walkers::{
-    DeviceWalkers, Energies, EnergySpec, Proposal, Radial, Scheme, Screen, Sweep, Swept, WalkersSpec,
-    no_number, on_node,
+    DeviceWalkers, EnergySpec, Proposal, Radial, Scheme, ScreenRule, Sweep, Swept, WalkerEnergies,
+    WalkersSpec, no_number, on_node,
 };
 use crate::error::{Error, Result};
 
@@ -52,33 +52,33 @@ struct Spin {
     /// Determinants.
     fillings: u32,
     /// Which orbitals each of them fills, one after the other.
-    filling: Buffer,
+    filling: CardBuffer,
     /// `(A^-1)^T` of every determinant and walker.
-    inverse: Buffer,
+    inverse: CardBuffer,
 }
 
 /// Room for matrices; of one spin at a time.
-struct Scratch {
-    rows: Buffer,
-    m: Buffer,
+struct SpinRoom {
+    rows: CardBuffer,
+    m: CardBuffer,
     /// Panels of as many columns as a sweep or an inversion takes.
-    x: Buffer,
-    left: Buffer,
-    old: Buffer,
-    ratios: Buffer,
-    row: Buffer,
-    pivots: Buffer,
-    diagonal: Buffer,
+    x: CardBuffer,
+    left: CardBuffer,
+    old: CardBuffer,
+    ratios: CardBuffer,
+    row: CardBuffer,
+    pivots: CardBuffer,
+    diagonal: CardBuffer,
     /// Rows that are exchanged, for the strips of a panel.
-    moves: Buffer,
-    order: Buffer,
+    moves: CardBuffer,
+    order: CardBuffer,
 }
 
 /// What tells apart sweeps that are recorded one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct SweepKey {
     scheme: Scheme,
-    group: Option<(usize, Screen)>,
+    group: Option<(usize, ScreenRule)>,
     drift: bool,
 }
 
@@ -93,24 +93,24 @@ impl SweepKey {
 /// The walkers of a wave function and all that sweeps and energies need, on one GPU.
 struct CudaWalkers {
     card: Arc<Card>,
-    walk: Walk,
+    walk: WalkArgument,
     /// What `walk` points to.
-    positions: Buffer,
-    control: Buffer,
-    _held: Vec<Buffer>,
+    positions: CardBuffer,
+    control: CardBuffer,
+    _held: Vec<CardBuffer>,
     complex: bool,
     k: Twist,
-    cell: Matrix,
+    cell: WaveMatrixArgument,
     spins: [Spin; 2],
     /// The sum of determinants that decides.
     sum: Expanded,
-    scratch: Scratch,
+    scratch: SpinRoom,
     moves: Box<dyn Evaluation>,
     /// The table of energies, and whether it is the one of decisions.
     table: Arc<dyn Splines>,
     shared: bool,
     pass: usize,
-    ahead: Option<Ahead>,
+    ahead: Option<LookAheadRoom>,
     whole: Option<TrialData>,
     grouped: Option<Grouped>,
     derived: Option<Derived>,
@@ -171,14 +171,14 @@ impl CudaWalkers {
         let trial = card.allocate(all * 24)?;
         let (change, bias) = (card.allocate(all * 8)?, card.allocate(all * 8)?);
         let moved = card.allocate(all * 4)?;
-        let control = card.upload(&[Control::default()])?;
+        let control = card.upload(&[ControlArgument::default()])?;
         let images = card.upload(&[layout::images(&spec.images)])?;
-        let mut radials: Vec<layout::Function> =
-            spec.pairs.iter().flatten().map(layout::Function::new).collect();
-        radials.extend(spec.bodies.iter().map(|b| layout::Function::new(&b.1)));
+        let mut radials: Vec<layout::RadialArgument> =
+            spec.pairs.iter().flatten().map(layout::RadialArgument::new).collect();
+        radials.extend(spec.bodies.iter().map(|b| layout::RadialArgument::new(&b.1)));
         let centres: Vec<[f64; 3]> = spec.bodies.iter().map(|b| b.0).collect();
         let (radials, centres) = (card.upload(&radials)?, card.upload(&centres)?);
-        let mut walk = Walk {
+        let mut walk = WalkArgument {
             positions: positions.address,
             trial: trial.address,
             points: moves.points(),
@@ -216,7 +216,7 @@ impl CudaWalkers {
         let n = sizes[0].max(sizes[1]);
         let matrices = walkers * spec.fillings[0].len().max(spec.fillings[1].len());
         let strip = || card.allocate(matrices * ahead::wide(n as u32) as usize * n * number);
-        let scratch = Scratch {
+        let scratch = SpinRoom {
             rows: card.allocate(matrices * n * n * number)?,
             m: card.allocate(matrices * n * n * number)?,
             x: strip()?,
@@ -237,7 +237,7 @@ impl CudaWalkers {
             _held: held,
             complex: spec.complex,
             k: Twist(spec.k),
-            cell: Matrix(spec.inverse),
+            cell: WaveMatrixArgument(spec.inverse),
             spins: [spin(0)?, spin(1)?],
             sum: Expanded::new(card, &spec, walkers)?,
             scratch,
@@ -257,18 +257,18 @@ impl CudaWalkers {
 
     /// The first inverse matrices.
     fn start(&mut self) -> Result<()> {
-        self.set(Control::default())?;
+        self.set(ControlArgument::default())?;
         self.invert_all()?;
         self.told("the start of walkers").map(|_| ())
     }
 
-    fn set(&self, control: Control) -> Result<()> {
+    fn set(&self, control: ControlArgument) -> Result<()> {
         self.card.overwrite(&self.control, &[control])
     }
 
     /// What the kernels have told since.
-    fn told(&self, what: &str) -> Result<Control> {
-        let control = self.card.download::<Control>(&self.control, 1)?[0];
+    fn told(&self, what: &str) -> Result<ControlArgument> {
+        let control = self.card.download::<ControlArgument>(&self.control, 1)?[0];
         match control.failed {
             0 => Ok(control),
             layout::NO_NUMBER => Err(no_number()),
@@ -308,7 +308,7 @@ impl CudaWalkers {
     }
 
     /// Writes the points where electrons are, or their trial points, for an evaluation of some walkers.
-    fn places(&self, walk: Walk, trial: bool) -> Result<()> {
+    fn places(&self, walk: WalkArgument, trial: bool) -> Result<()> {
         let blocks = self.blocks(walk.walkers as usize * walk.electrons as usize);
         let trial = u32::from(trial);
         // SAFETY: the kernel's arguments.
@@ -322,14 +322,14 @@ impl CudaWalkers {
         &self,
         what: &str,
         from: &dyn Evaluation,
-        walk: Walk,
+        walk: WalkArgument,
         spin: &Spin,
         own: u32,
         count: u32,
-        to: &Buffer,
+        to: &CardBuffer,
     ) -> Result<()> {
         let (plane, lanes, filling) = (from.out(), from.lanes(), spin.filling.address);
-        let walk = Walk { points: from.points(), ..walk };
+        let walk = WalkArgument { points: from.points(), ..walk };
         let (first, n, fillings) = (spin.first + own, spin.n, spin.fillings);
         let (k, out) = (self.k, to.address);
         let numbers = walk.walkers as usize * fillings as usize * count as usize * n as usize;
@@ -360,7 +360,7 @@ impl CudaWalkers {
             self.derive()?;
         }
         match sweep.scheme {
-            Scheme::LookAhead if self.ahead.is_none() => self.ahead = Some(Ahead::new(self)?),
+            Scheme::LookAhead if self.ahead.is_none() => self.ahead = Some(LookAheadRoom::new(self)?),
             Scheme::Configuration => {
                 if self.whole.is_none() {
                     self.whole = Some(TrialData::new(self)?);
@@ -397,7 +397,7 @@ impl CudaWalkers {
 impl DeviceWalkers for CudaWalkers {
     fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
         let uniform = u64::from(sweep.proposal == Proposal::Uniform);
-        self.set(Control { sweep: from, step: sweep.step, uniform, ..Control::default() })?;
+        self.set(ControlArgument { sweep: from, step: sweep.step, uniform, ..ControlArgument::default() })?;
         let kind = SweepKey::of(sweep);
         self.provide(sweep)?;
         for number in from..from + count {
@@ -428,12 +428,12 @@ impl DeviceWalkers for CudaWalkers {
     }
 
     fn refresh(&mut self) -> Result<f64> {
-        self.set(Control::default())?;
+        self.set(ControlArgument::default())?;
         self.renew()?;
         Ok(f64::from_bits(self.told("the last moves")?.error))
     }
 
-    fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
+    fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<WalkerEnergies>> {
         self.local_energies(spec)
     }
 

@@ -2,10 +2,10 @@
 //! `groups.cu`).
 
 use super::expanded::Expanded;
-use super::layout::Group;
+use super::layout::GroupArgument;
 use super::{CudaWalkers, THREADS, WARPS, arguments};
-use crate::backend::cuda::card::Buffer;
-use crate::backend::walkers::{MOST_OF_A_GROUP, Screen};
+use crate::backend::cuda::card::CardBuffer;
+use crate::backend::walkers::{MOST_OF_A_GROUP, ScreenRule};
 use crate::error::Result;
 
 /// Electrons of a group at most.
@@ -17,9 +17,9 @@ const ACCEPTED: usize = 4 * (2 + 2 * MOST);
 /// What is known at trial points, for decisions about whole configurations.
 pub(super) struct TrialData {
     sum: Expanded,
-    inverse: [Buffer; 2],
+    inverse: [CardBuffer; 2],
     /// What inversions there tell, which nobody asks for: a node is a configuration that is not taken.
-    control: Buffer,
+    control: CardBuffer,
 }
 
 impl TrialData {
@@ -35,15 +35,15 @@ impl TrialData {
 
 /// Room for delayed acceptance.
 pub(super) struct Grouped {
-    order: Buffer,
-    square: Buffer,
-    inner: Buffer,
-    change: Buffer,
-    delta: Buffer,
-    parts: Buffer,
-    accepted: Buffer,
-    x: Buffer,
-    old: Buffer,
+    order: CardBuffer,
+    square: CardBuffer,
+    inner: CardBuffer,
+    change: CardBuffer,
+    delta: CardBuffer,
+    parts: CardBuffer,
+    accepted: CardBuffer,
+    x: CardBuffer,
+    old: CardBuffer,
 }
 
 impl Grouped {
@@ -153,7 +153,7 @@ impl CudaWalkers {
         Ok(())
     }
 
-    pub(super) fn by_groups(&self, size: u32, screen: Screen) -> Result<()> {
+    pub(super) fn by_groups(&self, size: u32, screen: ScreenRule) -> Result<()> {
         let Some(room) = &self.grouped else { return Ok(()) };
         let (walk, sum) = (self.walk, self.sum.own);
         self.moves.values()?;
@@ -163,7 +163,7 @@ impl CudaWalkers {
             self.rows("rows", &*self.moves, walk, spin, 0, spin.n, rows[s as usize])?;
         }
         let n = self.spins.each_ref().map(|spin| spin.n);
-        let group = Group {
+        let group = GroupArgument {
             rows: rows.map(|b| b.address),
             inverse: self.spins.each_ref().map(|spin| spin.inverse.address),
             n,
@@ -178,7 +178,7 @@ impl CudaWalkers {
             old: room.old.address,
             longest: n[0].max(n[1]),
             size,
-            screen: (screen == Screen::Barker).into(),
+            screen: (screen == ScreenRule::Barker).into(),
         };
         let fillings = sum.fillings[0] + sum.fillings[1];
         let items = (fillings * size * size + size).div_ceil(WARPS);

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::mpo::{Bond, Mpo, MpoEntry, no_terms};
-use super::super::space::Label;
+use super::super::mpo::{Mpo, MpoBond, MpoEntry, no_terms};
+use super::super::space::ChargeLabel;
 use super::super::strength::{Sizes, Strength};
-use super::super::strings::{Strings, Word};
+use super::super::strings::{OperatorWord, Strings};
 use super::cell::UnitCell;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Sites, Tail, Term};
+use crate::manybody::{OpSum, OperatorTerm, Sites, Tail};
 use crate::number::C64;
 
 /// Numbers of the operators that every bond carries.
@@ -36,7 +36,7 @@ pub struct Repeated {
 
 /// What has to be carried across a bond.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Carried {
+enum CarriedString {
     /// Operators with their sites, counted from the first of the bond's cell: those to come, or those seen.
     Word(Vec<(isize, usize)>),
     /// A decaying coupling whose next partner is some sites away: the number of the tail, and how many.
@@ -57,21 +57,21 @@ struct Decay {
 }
 
 /// Numbers the operators carried at the bonds of a cell.
-struct Bonds {
-    known: Vec<HashMap<Carried, usize>>,
-    charges: Vec<Vec<Label>>,
+struct CellBonds {
+    known: Vec<HashMap<CarriedString, usize>>,
+    charges: Vec<Vec<ChargeLabel>>,
 }
 
-impl Bonds {
-    fn new(cell: &UnitCell) -> Bonds {
+impl CellBonds {
+    fn new(cell: &UnitCell) -> CellBonds {
         let zero = cell.symmetry.zero();
-        Bonds {
+        CellBonds {
             known: vec![HashMap::new(); cell.count()],
             charges: vec![vec![zero.clone(), zero]; cell.count()],
         }
     }
 
-    fn number(&mut self, bond: usize, what: Carried, charge: &Label) -> usize {
+    fn number(&mut self, bond: usize, what: CarriedString, charge: &ChargeLabel) -> usize {
         let all = &mut self.charges[bond];
         *self.known[bond].entry(what).or_insert_with(|| {
             all.push(charge.clone());
@@ -80,13 +80,13 @@ impl Bonds {
     }
 }
 
-type Elements = BTreeMap<(usize, usize), C64>;
+type LocalElements = BTreeMap<(usize, usize), C64>;
 
 /// The local operators of a cell under construction.
 struct Tensors<'a> {
     strings: &'a Strings,
     dims: Vec<usize>,
-    sites: Vec<BTreeMap<(usize, usize), Elements>>,
+    sites: Vec<BTreeMap<(usize, usize), LocalElements>>,
 }
 
 impl Tensors<'_> {
@@ -112,7 +112,7 @@ impl Tensors<'_> {
 pub(super) fn need_even(
     chain: &Sites,
     factors: &[(String, usize)],
-    term: &Term,
+    term: &OperatorTerm,
     remedy: &'static str,
 ) -> Result<()> {
     let mut fermions = 0;
@@ -145,7 +145,7 @@ impl Repeated {
         if sum.terms().is_empty() && sum.tails().is_empty() {
             return Err(no_terms());
         }
-        let first: Vec<Term> = sum.terms().iter().map(|term| from_first_cell(term, n)).collect();
+        let first: Vec<OperatorTerm> = sum.terms().iter().map(|term| from_first_cell(term, n)).collect();
         let tails: Vec<Tail> =
             sum.tails().iter().map(|tail| Tail { site: tail.site % n, ..tail.clone() }).collect();
         let mut plain = OpSum::new();
@@ -171,7 +171,8 @@ impl Repeated {
         }
         let strings = repeated(&strings, n);
         let (a, b) = (build(cell, &strings, &decays, true), build(cell, &strings, &decays, false));
-        let width = |m: &(Vec<Bond>, Vec<Vec<MpoEntry>>)| m.0.iter().map(|b| b.charges.len()).sum::<usize>();
+        let width =
+            |m: &(Vec<MpoBond>, Vec<Vec<MpoEntry>>)| m.0.iter().map(|b| b.charges.len()).sum::<usize>();
         let (bonds, tensors) = if width(&b) < width(&a) { b } else { a };
         let reach = strings.words.keys().filter_map(|w| w.last()).map(|w| w.0 / n).max().unwrap_or(0);
         let longest = decays.iter().map(|d| d.step / n + 1).max().unwrap_or(0);
@@ -188,15 +189,15 @@ impl Repeated {
 }
 
 /// A term moved by whole cells so that it begins in the first.
-fn from_first_cell(term: &Term, n: usize) -> Term {
+fn from_first_cell(term: &OperatorTerm, n: usize) -> OperatorTerm {
     let least = term.factors.iter().map(|f| f.1).min().unwrap_or(0) / n * n;
     let factors = term.factors.iter().map(|(name, site)| (name.clone(), site - least)).collect();
-    Term { coefficient: term.coefficient, factors }
+    OperatorTerm { coefficient: term.coefficient, factors }
 }
 
 /// Strings moved by whole cells so that they begin in the first, equal ones added up.
 fn repeated(strings: &Strings, n: usize) -> Strings {
-    let mut words: BTreeMap<Word, C64> = BTreeMap::new();
+    let mut words: BTreeMap<OperatorWord, C64> = BTreeMap::new();
     for (word, &z) in &strings.words {
         let least = word.first().map_or(0, |w| w.0 / n * n);
         let moved = word.iter().map(|&(site, op)| (site - least, op)).collect();
@@ -250,7 +251,7 @@ fn strength(strings: &Strings, decays: &[Decay], n: usize) -> Strength {
 }
 
 /// By how much an operator changes the conserved numbers.
-fn change(cell: &UnitCell, strings: &Strings, site: usize, operator: usize) -> Label {
+fn change(cell: &UnitCell, strings: &Strings, site: usize, operator: usize) -> ChargeLabel {
     let states = &cell.states[site % cell.count()];
     let elements = strings.alphabet.elements(operator, states.len());
     elements
@@ -264,9 +265,9 @@ fn build(
     strings: &Strings,
     decays: &[Decay],
     rests: bool,
-) -> (Vec<Bond>, Vec<Vec<MpoEntry>>) {
+) -> (Vec<MpoBond>, Vec<Vec<MpoEntry>>) {
     let n = cell.count();
-    let mut bonds = Bonds::new(cell);
+    let mut bonds = CellBonds::new(cell);
     let dims = cell.states.iter().map(Vec::len).collect();
     let mut tensors = Tensors { strings, dims, sites: vec![BTreeMap::new(); n] };
     for site in 0..n {
@@ -291,7 +292,8 @@ fn build(
                 .filter(|w| (w.0 > site) == rests)
                 .map(|&(s, op)| (s as isize - base, op))
                 .collect();
-            let to = if site == last { DONE } else { bonds.number(bond % n, Carried::Word(kept), &charge) };
+            let to =
+                if site == last { DONE } else { bonds.number(bond % n, CarriedString::Word(kept), &charge) };
             let here = site % n;
             let weighted = if rests { site == first } else { site == last };
             let size = if weighted { z } else { C64::ONE };
@@ -315,7 +317,7 @@ fn build(
             kinds.len() - 1
         });
         let charge = change(cell, strings, decay.site, decay.first);
-        let to = bonds.number((decay.site + 1) % n, Carried::Decays(kind, decay.step), &charge);
+        let to = bonds.number((decay.site + 1) % n, CarriedString::Decays(kind, decay.step), &charge);
         tensors.put(decay.site, START, to, decay.first, decay.factor);
         // From each bond on the operator waits for its partner; where it meets one it ends, or goes on.
         let mut open = vec![((decay.site + 1) % n, decay.step)];
@@ -325,10 +327,10 @@ fn build(
                 continue;
             }
             seen.push((bond, left));
-            let from = bonds.number(bond, Carried::Decays(kind, left), &charge);
+            let from = bonds.number(bond, CarriedString::Decays(kind, left), &charge);
             let (next, z) = if left == 1 { (decay.step, decay.ratio) } else { (left - 1, C64::ONE) };
             let behind = (bond + 1) % n;
-            let to = bonds.number(behind, Carried::Decays(kind, next), &charge);
+            let to = bonds.number(behind, CarriedString::Decays(kind, next), &charge);
             tensors.link(bond, from, to, decay.passed, z);
             if left == 1 {
                 tensors.link(bond, from, DONE, decay.second, decay.ratio);
@@ -336,13 +338,13 @@ fn build(
             open.push((behind, next));
         }
     }
-    let bond = |b: usize| Bond {
+    let bond = |b: usize| MpoBond {
         charges: bonds.charges[b % n].clone(),
         start: Some(START),
         done: Some(DONE),
         parity: None,
     };
-    let flat = |((left, right), elements): (&(usize, usize), &Elements)| MpoEntry {
+    let flat = |((left, right), elements): (&(usize, usize), &LocalElements)| MpoEntry {
         left: *left,
         right: *right,
         rank: 0,

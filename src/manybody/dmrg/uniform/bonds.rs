@@ -4,19 +4,19 @@
 use faer::Mat;
 
 use super::super::carry::{BondMatrices, to_left, to_right};
-use super::super::space::{Label, Space, Symmetry};
-use super::super::tensor::Tensor;
+use super::super::space::{ChargeLabel, ConservedNumbers, Space};
+use super::super::tensor::MpsTensor;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
 use crate::number::C64;
 
 /// Past all sites of some tensors, in their order.
-pub(super) fn past_left<T: Element>(tensors: &[Tensor<T>], x: &BondMatrices<T>) -> BondMatrices<T> {
+pub(super) fn past_left<T: Element>(tensors: &[MpsTensor<T>], x: &BondMatrices<T>) -> BondMatrices<T> {
     tensors.iter().fold(x.clone(), |x, tensor| to_right((tensor, tensor), None, Some(&x)))
 }
 
 /// Past all sites of some tensors, from the last to the first.
-pub(super) fn past_right<T: Element>(tensors: &[Tensor<T>], x: &BondMatrices<T>) -> BondMatrices<T> {
+pub(super) fn past_right<T: Element>(tensors: &[MpsTensor<T>], x: &BondMatrices<T>) -> BondMatrices<T> {
     tensors.iter().rev().fold(x.clone(), |x, tensor| to_left((tensor, tensor), &x))
 }
 
@@ -48,13 +48,17 @@ pub(super) struct BlockLayout(Vec<((usize, usize), (usize, usize))>);
 
 impl BlockLayout {
     /// Rows less columns have the label `charge`.
-    pub fn new(symmetry: &Symmetry, space: &Space, charge: &Label) -> BlockLayout {
+    pub fn new(symmetry: &ConservedNumbers, space: &Space, charge: &ChargeLabel) -> BlockLayout {
         BlockLayout::between(space, space, |q| symmetry.add(q, charge))
     }
 
     /// For each column its one row, if there is one: that with the label `partner` of the column's.
-    pub fn between(rows: &Space, columns: &Space, partner: impl Fn(&Label) -> Label) -> BlockLayout {
-        let pair = |(column, (q, width)): (usize, (&Label, usize))| {
+    pub fn between(
+        rows: &Space,
+        columns: &Space,
+        partner: impl Fn(&ChargeLabel) -> ChargeLabel,
+    ) -> BlockLayout {
+        let pair = |(column, (q, width)): (usize, (&ChargeLabel, usize))| {
             rows.find(&partner(q)).map(|row| ((row, column), (rows.dim(row), width)))
         };
         BlockLayout(columns.iter().enumerate().filter_map(pair).collect())
@@ -100,9 +104,9 @@ impl BlockLayout {
 /// # Errors
 /// When it does not converge; interruption.
 pub(super) fn fixed_right<T: Element>(
-    symmetry: &Symmetry,
+    symmetry: &ConservedNumbers,
     space: &Space,
-    tensors: &[Tensor<T>],
+    tensors: &[MpsTensor<T>],
     start: &BondMatrices<T>,
 ) -> Result<BondMatrices<T>> {
     let layout = BlockLayout::new(symmetry, space, &symmetry.zero());

@@ -7,8 +7,8 @@ use faer::Mat;
 use super::super::carry::{BondMatrices, add_to_left, add_to_right, put};
 use super::super::dense::product;
 use super::super::mpo::MpoEntry;
-use super::super::space::{Label, Side, Space, Symmetry};
-use super::super::tensor::Tensor;
+use super::super::space::{ChainSide, ChargeLabel, ConservedNumbers, Space};
+use super::super::tensor::MpsTensor;
 use super::bonds::BlockLayout;
 use super::krylov::gmres;
 use crate::error::{Error, Result};
@@ -24,8 +24,8 @@ pub(super) type Row = Vec<BondMatrices<C64>>;
 
 /// Two states between which operators are carried, a tensor of each for each site of the cell, and the automaton.
 pub(super) struct Chain<'a> {
-    pub bra: &'a [Tensor<C64>],
-    pub ket: &'a [Tensor<C64>],
+    pub bra: &'a [MpsTensor<C64>],
+    pub ket: &'a [MpsTensor<C64>],
     pub sites: Vec<&'a [MpoEntry]>,
     pub widths: Vec<usize>,
 }
@@ -34,8 +34,8 @@ pub(super) struct Chain<'a> {
 pub(super) fn to_right(
     entries: &[MpoEntry],
     wide: usize,
-    bra: &Tensor<C64>,
-    ket: &Tensor<C64>,
+    bra: &MpsTensor<C64>,
+    ket: &MpsTensor<C64>,
     x: &Row,
 ) -> Row {
     let mut out = vec![BondMatrices::new(); wide];
@@ -49,8 +49,8 @@ pub(super) fn to_right(
 pub(super) fn to_left(
     entries: &[MpoEntry],
     wide: usize,
-    bra: &Tensor<C64>,
-    ket: &Tensor<C64>,
+    bra: &MpsTensor<C64>,
+    ket: &MpsTensor<C64>,
     x: &Row,
 ) -> Row {
     let mut out = vec![BondMatrices::new(); wide];
@@ -61,7 +61,13 @@ pub(super) fn to_left(
 }
 
 /// A site between its surroundings: the sum of `O_ij x B_j r`, added to the matrices of `out`.
-pub(super) fn on_site(entries: &[MpoEntry], x: &Row, ket: &Tensor<C64>, r: &Row, out: &mut Tensor<C64>) {
+pub(super) fn on_site(
+    entries: &[MpoEntry],
+    x: &Row,
+    ket: &MpsTensor<C64>,
+    r: &Row,
+    out: &mut MpsTensor<C64>,
+) {
     for entry in entries {
         for (&(b, k), m) in &x[entry.left] {
             let mut wholes: Vec<Option<Vec<(usize, Mat<C64>)>>> = vec![None; ket.fusion.states()];
@@ -93,11 +99,11 @@ pub(super) fn sum(mut a: Row, b: Row) -> Row {
 
 impl Chain<'_> {
     /// Operators carried past all sites of the cell.
-    pub fn cell(&self, side: Side, x: &Row) -> Row {
+    pub fn cell(&self, side: ChainSide, x: &Row) -> Row {
         let n = self.sites.len();
         (0..n).fold(x.clone(), |x, k| match side {
-            Side::Left => to_right(self.sites[k], self.widths[k + 1], &self.bra[k], &self.ket[k], &x),
-            Side::Right => {
+            ChainSide::Left => to_right(self.sites[k], self.widths[k + 1], &self.bra[k], &self.ket[k], &x),
+            ChainSide::Right => {
                 let k = n - 1 - k;
                 to_left(self.sites[k], self.widths[k], &self.bra[k], &self.ket[k], &x)
             }
@@ -112,8 +118,8 @@ impl Chain<'_> {
     /// When it does not converge, as between states that are the same but were not said to be.
     pub fn geometric(
         &self,
-        side: Side,
-        layout: &RowLayout,
+        side: ChainSide,
+        layout: &CarriedLayout,
         (phase, source): (C64, &Row),
         same: Option<(&[usize], &BondMatrices<C64>, &BondMatrices<C64>)>,
     ) -> Result<Row> {
@@ -148,32 +154,32 @@ impl Chain<'_> {
 }
 
 /// Which matrices a vector of operators at the cell's edge holds.
-pub(super) struct RowLayout(Vec<Option<BlockLayout>>);
+pub(super) struct CarriedLayout(Vec<Option<BlockLayout>>);
 
-impl RowLayout {
+impl CarriedLayout {
     /// Between a bra and a ket, but for the operator `without`. The label of the bra is that of the ket and the
     /// operator's.
     pub fn new(
-        symmetry: &Symmetry,
-        side: Side,
+        symmetry: &ConservedNumbers,
+        side: ChainSide,
         (bra, ket): (&Space, &Space),
-        charges: &[Label],
+        charges: &[ChargeLabel],
         without: Option<usize>,
-    ) -> RowLayout {
-        let one = |charge: &Label| {
+    ) -> CarriedLayout {
+        let one = |charge: &ChargeLabel| {
             let mut all = Vec::new();
             for (k, (q, columns)) in ket.iter().enumerate() {
                 if let Some(b) = bra.find(&symmetry.add(q, charge)) {
                     all.push(match side {
-                        Side::Left => ((b, k), (bra.dim(b), columns)),
-                        Side::Right => ((k, b), (columns, bra.dim(b))),
+                        ChainSide::Left => ((b, k), (bra.dim(b), columns)),
+                        ChainSide::Right => ((k, b), (columns, bra.dim(b))),
                     });
                 }
             }
             BlockLayout::of(all)
         };
-        let pick = |(k, charge): (usize, &Label)| (Some(k) != without).then(|| one(charge));
-        RowLayout(charges.iter().enumerate().map(pick).collect())
+        let pick = |(k, charge): (usize, &ChargeLabel)| (Some(k) != without).then(|| one(charge));
+        CarriedLayout(charges.iter().enumerate().map(pick).collect())
     }
 
     pub fn flat(&self, x: &Row) -> Vec<C64> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::conserved::conserved;
-use super::super::space::{Label, Symmetry};
+use super::super::space::{ChargeLabel, ConservedNumbers};
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
 
@@ -14,12 +14,12 @@ const LONGEST: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct UnitCell {
     pub sites: Sites,
-    pub symmetry: Symmetry,
+    pub symmetry: ConservedNumbers,
     /// Twice the numbers of one cell.
-    pub target: Label,
+    pub target: ChargeLabel,
     /// The labels of each site's states. Those of the last site are less the cell's numbers, so that a cell adds
     /// nothing to the labels and every bond has the same ones in all cells.
-    pub states: Vec<Vec<Label>>,
+    pub states: Vec<Vec<ChargeLabel>>,
 }
 
 impl UnitCell {
@@ -44,8 +44,9 @@ impl UnitCell {
     }
 
     /// From numbers that the cell is known to hold.
-    pub(super) fn of(sites: &Sites, symmetry: Symmetry, target: Label) -> Arc<UnitCell> {
-        let mut states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
+    pub(super) fn of(sites: &Sites, symmetry: ConservedNumbers, target: ChargeLabel) -> Arc<UnitCell> {
+        let mut states: Vec<Vec<ChargeLabel>> =
+            (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
         if let Some(last) = states.last_mut() {
             last.iter_mut().for_each(|q| *q = symmetry.subtract(q, &target));
         }

@@ -7,16 +7,16 @@ use faer::Mat;
 use faer::prelude::Solve;
 
 use super::super::dense::{adjoint_product, product, square};
-use super::super::tensor::{Tensor, adjoint};
+use super::super::tensor::{MpsTensor, adjoint};
 use super::environment::Environments;
 use super::state::Uniform;
-use super::step::{Found, polar};
+use super::step::{StepReport, polar};
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
 
 /// A change of the matrices of all sites, by sectors.
-pub(super) type Change<T> = Vec<Vec<Mat<T>>>;
+pub(super) type TensorChange<T> = Vec<Vec<Mat<T>>>;
 
 /// The most steps that are remembered, and the most bytes that they take.
 const REMEMBERED: usize = 20;
@@ -33,16 +33,16 @@ const TRIALS: usize = 6;
 pub(super) struct Point<T> {
     pub psi: Uniform<T>,
     pub environments: Arc<Environments<T>>,
-    pub found: Found,
+    pub found: StepReport,
     /// The energy's slope along changes of the left form.
-    slope: Change<T>,
+    slope: TensorChange<T>,
 }
 
 /// Steps taken so far, seen from the last point: displacements and differences of slopes.
 #[derive(Clone)]
-pub(super) struct Memory<T>(Vec<(Change<T>, Change<T>)>);
+pub(super) struct StepHistory<T>(Vec<(TensorChange<T>, TensorChange<T>)>);
 
-fn dot<T: Element>(a: &Change<T>, b: &Change<T>) -> f64 {
+fn dot<T: Element>(a: &TensorChange<T>, b: &TensorChange<T>) -> f64 {
     let mut sum = 0.0;
     for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
         for j in 0..a.ncols() {
@@ -55,19 +55,19 @@ fn dot<T: Element>(a: &Change<T>, b: &Change<T>) -> f64 {
     sum
 }
 
-fn add<T: Element>(a: &mut Change<T>, z: f64, b: &Change<T>) {
+fn add<T: Element>(a: &mut TensorChange<T>, z: f64, b: &TensorChange<T>) {
     for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
         *a += b * faer::Scale(T::from_c64(z.into()));
     }
 }
 
-fn scaled<T: Element>(a: &Change<T>, z: f64) -> Change<T> {
+fn scaled<T: Element>(a: &TensorChange<T>, z: f64) -> TensorChange<T> {
     a.iter().map(|s| s.iter().map(|m| m * faer::Scale(T::from_c64(z.into()))).collect()).collect()
 }
 
-impl<T: Element> Memory<T> {
-    pub fn new() -> Memory<T> {
-        Memory(Vec::new())
+impl<T: Element> StepHistory<T> {
+    pub fn new() -> StepHistory<T> {
+        StepHistory(Vec::new())
     }
 }
 
@@ -96,13 +96,13 @@ impl<T: Element> Point<T> {
             let own = rest.iter().zip(centre).map(|(y, c)| product(y.as_ref(), adjoint(c.as_ref()).as_ref()));
             slope.push(own.collect());
         }
-        let found = Found { energy: environments.energy, gradient, squares };
+        let found = StepReport { energy: environments.energy, gradient, squares };
         Ok(Point { psi, environments, found, slope })
     }
 
     /// What of a change is no mere change of bases.
-    fn along(&self, change: &Change<T>) -> Change<T> {
-        let site = |(tensor, change): (&Tensor<T>, &Vec<Mat<T>>)| -> Vec<Mat<T>> {
+    fn along(&self, change: &TensorChange<T>) -> TensorChange<T> {
+        let site = |(tensor, change): (&MpsTensor<T>, &Vec<Mat<T>>)| -> Vec<Mat<T>> {
             let one = |(a, d): (&Mat<T>, &Mat<T>)| {
                 let known = adjoint_product(a.as_ref(), d.as_ref());
                 d - product(a.as_ref(), known.as_ref())
@@ -113,7 +113,7 @@ impl<T: Element> Point<T> {
     }
 
     /// A slope as a change, by the inverse of the state's overlap: `g (C C^H + delta)^-1`.
-    fn raised(&self, slope: &Change<T>) -> Change<T> {
+    fn raised(&self, slope: &TensorChange<T>) -> TensorChange<T> {
         let delta = self.found.gradient.powi(2).clamp(1e-15, 1e-3);
         let n = self.psi.count();
         let mut out = Vec::with_capacity(n);
@@ -133,7 +133,7 @@ impl<T: Element> Point<T> {
     }
 
     /// Where to go by the last steps.
-    fn direction(&self, memory: &Memory<T>) -> Change<T> {
+    fn direction(&self, memory: &StepHistory<T>) -> TensorChange<T> {
         let mut q = self.slope.clone();
         let mut weights = Vec::new();
         for (s, y) in memory.0.iter().rev() {
@@ -156,7 +156,7 @@ impl<T: Element> Point<T> {
     }
 
     /// The left form a step away.
-    fn away(&self, change: &Change<T>, length: f64) -> Result<Uniform<T>> {
+    fn away(&self, change: &TensorChange<T>, length: f64) -> Result<Uniform<T>> {
         let mut psi = self.psi.clone();
         for (tensor, change) in psi.left.iter_mut().zip(change) {
             for (m, d) in tensor.matrices.iter_mut().zip(change) {
@@ -173,15 +173,15 @@ impl<T: Element> Point<T> {
     /// When a fixed point, linear system or decomposition fails; interruption.
     pub fn step(
         &self,
-        memory: &Memory<T>,
+        memory: &StepHistory<T>,
         surroundings: &impl Fn(&Uniform<T>) -> Result<Arc<Environments<T>>>,
         device: &Device,
-    ) -> Result<Option<(Point<T>, Memory<T>)>> {
+    ) -> Result<Option<(Point<T>, StepHistory<T>)>> {
         let mut memory = memory.clone();
         let mut change = self.direction(&memory);
         let mut slope = dot(&self.slope, &change);
         if !(slope < 0.0) {
-            memory = Memory::new();
+            memory = StepHistory::new();
             change = self.direction(&memory);
             slope = dot(&self.slope, &change);
         }
@@ -204,8 +204,14 @@ impl<T: Element> Point<T> {
         Ok(None)
     }
 
-    fn remembered(&self, memory: Memory<T>, to: &Point<T>, change: &Change<T>, length: f64) -> Memory<T> {
-        let mut all: Vec<(Change<T>, Change<T>)> =
+    fn remembered(
+        &self,
+        memory: StepHistory<T>,
+        to: &Point<T>,
+        change: &TensorChange<T>,
+        length: f64,
+    ) -> StepHistory<T> {
+        let mut all: Vec<(TensorChange<T>, TensorChange<T>)> =
             memory.0.iter().map(|(s, y)| (to.along(s), to.along(y))).collect();
         let s = to.along(&scaled(change, length));
         let mut y = to.slope.clone();
@@ -216,6 +222,6 @@ impl<T: Element> Point<T> {
         all.retain(|(s, y)| dot(s, y) > 1e-14 * (dot(s, s) * dot(y, y)).sqrt());
         let room = (BYTES / self.psi.bytes().max(1)).clamp(4, REMEMBERED);
         let first = all.len().saturating_sub(room);
-        Memory(all.split_off(first))
+        StepHistory(all.split_off(first))
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use faer::Mat;
 
 use super::super::dense::product;
-use super::super::space::{Fusion, Label, Space};
-use super::super::tensor::Tensor;
+use super::super::space::{ChargeLabel, Fusion, Space};
+use super::super::tensor::MpsTensor;
 use super::cell::{UnitCell, nothing_left};
 use super::gauge::turned;
 use super::state::Uniform;
@@ -19,14 +19,14 @@ use crate::error::Result;
 pub(super) const NOWHERE: usize = usize::MAX;
 
 /// Matrices by the label of a bond.
-pub(super) type Labelled<T> = BTreeMap<Label, Mat<T>>;
+pub(super) type Labelled<T> = BTreeMap<ChargeLabel, Mat<T>>;
 
 pub(super) fn labelled<T: Clone>(space: &Space, all: &[Mat<T>]) -> Labelled<T> {
     space.iter().zip(all).map(|((q, _), m)| (q.clone(), m.clone())).collect()
 }
 
 /// A tensor with all sectors behind it, those too that nothing leads to.
-pub(super) fn whole<T: Element>(mut tensor: Tensor<T>, behind: &Space) -> Tensor<T> {
+pub(super) fn whole<T: Element>(mut tensor: MpsTensor<T>, behind: &Space) -> MpsTensor<T> {
     if tensor.behind == *behind {
         return tensor;
     }
@@ -43,20 +43,20 @@ pub(super) fn whole<T: Element>(mut tensor: Tensor<T>, behind: &Space) -> Tensor
             }
         }
     }
-    Tensor { before: tensor.before, behind: behind.clone(), fusion: tensor.fusion, rows, matrices }
+    MpsTensor { before: tensor.before, behind: behind.clone(), fusion: tensor.fusion, rows, matrices }
 }
 
 /// A tensor times matrices behind it, to a basis in which all sectors are kept.
 pub(super) fn ended<T: Element>(
     cell: &UnitCell,
     site: usize,
-    tensor: &Tensor<T>,
+    tensor: &MpsTensor<T>,
     behind: &Space,
     by: &Labelled<T>,
-) -> Result<Tensor<T>> {
+) -> Result<MpsTensor<T>> {
     let states = &cell.states[site];
     let fusion = Fusion::new(&cell.symmetry, &tensor.before, states);
-    let out = Tensor::new(&cell.symmetry, &tensor.before, states, behind, |s| {
+    let out = MpsTensor::new(&cell.symmetry, &tensor.before, states, behind, |s| {
         let label = behind.label(s);
         let rows = fusion.space().find(label).map_or(0, |r| fusion.space().dim(r));
         match (tensor.behind.find(label), by.get(label)) {
@@ -77,11 +77,11 @@ impl<T: Element> Uniform<T> {
     pub(super) fn of_any(
         cell: &Arc<UnitCell>,
         spaces: &[Space],
-        tensors: &[Tensor<T>],
+        tensors: &[MpsTensor<T>],
     ) -> Result<Uniform<T>> {
         let n = cell.count();
         let mut spaces = spaces.to_vec();
-        let dims = |s: &Space, f: &dyn Fn(&Label) -> bool| -> Space {
+        let dims = |s: &Space, f: &dyn Fn(&ChargeLabel) -> bool| -> Space {
             Space::new(s.iter().filter(|(q, _)| f(q)).map(|(q, d)| (q.clone(), d)).collect())
         };
         loop {
@@ -90,10 +90,11 @@ impl<T: Element> Uniform<T> {
                 let behind = (site + 1) % n;
                 let (symmetry, states) = (&cell.symmetry, &cell.states[site]);
                 let at = spaces[site].clone();
-                let reached = |q: &Label| states.iter().any(|s| at.find(&symmetry.subtract(q, s)).is_some());
+                let reached =
+                    |q: &ChargeLabel| states.iter().any(|s| at.find(&symmetry.subtract(q, s)).is_some());
                 spaces[behind] = dims(&spaces[behind], &reached);
                 let next = spaces[behind].clone();
-                let leads = |q: &Label| states.iter().any(|s| next.find(&symmetry.add(q, s)).is_some());
+                let leads = |q: &ChargeLabel| states.iter().any(|s| next.find(&symmetry.add(q, s)).is_some());
                 spaces[site] = dims(&spaces[site], &leads);
             }
             if spaces.iter().map(Space::sectors).sum::<usize>() == before {

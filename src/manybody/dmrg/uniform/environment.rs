@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::super::basis::Basis;
-use super::super::block::{Block, Shape};
+use super::super::basis::TruncatedBasis;
+use super::super::block::{BlockForm, ChainBlock};
 use super::super::carry::BondMatrices;
 use super::super::mpo::Mpo;
-use super::super::operators::{Carried, Sub};
-use super::super::space::{Fusion, Label, Side, Space, Symmetry};
-use super::super::tensor::Tensor;
+use super::super::operators::{CarriedOperator, Sub};
+use super::super::space::{ChainSide, ChargeLabel, ConservedNumbers, Fusion, Space};
+use super::super::tensor::MpsTensor;
 use super::automaton::Repeated;
 use super::bonds::{BlockLayout, identity, past_left, past_right, trace};
 use super::krylov::{REMEMBERED, gmres};
@@ -26,49 +26,53 @@ const MOST: usize = 400;
 
 /// The blocks on both sides of all bonds, from the first to that behind the last site.
 pub struct Environments<T> {
-    pub(super) lefts: Vec<Arc<Block<T>>>,
-    pub(super) rights: Vec<Arc<Block<T>>>,
+    pub(super) lefts: Vec<Arc<ChainBlock<T>>>,
+    pub(super) rights: Vec<Arc<ChainBlock<T>>>,
     /// The energy of a cell.
     pub energy: f64,
 }
 
 fn bare<T: Element>(
     mpo: &Arc<Mpo>,
-    side: Side,
+    side: ChainSide,
     bond: usize,
     space: &Space,
-    carried: Vec<Carried<T>>,
-) -> Arc<Block<T>> {
-    Block::made(
+    carried: Vec<CarriedOperator<T>>,
+) -> Arc<ChainBlock<T>> {
+    ChainBlock::made(
         mpo,
         side,
         0,
         bond,
         false,
-        Shape::Plain { space: space.clone(), carried: carried.into(), origin: None },
+        BlockForm::Plain { space: space.clone(), carried: carried.into(), origin: None },
     )
 }
 
 /// The labels of a bond seen from the right, and the bond's sector of each.
-pub(super) fn seen_from_right(symmetry: &Symmetry, space: &Space) -> (Space, Vec<usize>) {
-    let negative = |q: &Label| symmetry.subtract(&symmetry.zero(), q);
+pub(super) fn seen_from_right(symmetry: &ConservedNumbers, space: &Space) -> (Space, Vec<usize>) {
+    let negative = |q: &ChargeLabel| symmetry.subtract(&symmetry.zero(), q);
     let turned = Space::new(space.iter().map(|(q, d)| (negative(q), d)).collect());
     let place = turned.iter().filter_map(|(q, _)| space.find(&negative(q))).collect();
     (turned, place)
 }
 
 /// The basis that isometries from the left are for a grown block.
-pub(super) fn left_basis<T: Element>(tensor: &Tensor<T>) -> Basis<T> {
-    Basis::from_vectors(tensor.fusion.space(), |sector| {
+pub(super) fn left_basis<T: Element>(tensor: &MpsTensor<T>) -> TruncatedBasis<T> {
+    TruncatedBasis::from_vectors(tensor.fusion.space(), |sector| {
         let at = tensor.rows.iter().position(|r| *r == sector)?;
         Some(tensor.matrices[at].clone())
     })
 }
 
 /// The basis that isometries from the right are for a right block with the site, whose product is `fusion`.
-pub(super) fn right_basis<T: Element>(symmetry: &Symmetry, tensor: &Tensor<T>, fusion: &Fusion) -> Basis<T> {
+pub(super) fn right_basis<T: Element>(
+    symmetry: &ConservedNumbers,
+    tensor: &MpsTensor<T>,
+    fusion: &Fusion,
+) -> TruncatedBasis<T> {
     let (_, behind) = seen_from_right(symmetry, &tensor.behind);
-    Basis::from_vectors(fusion.space(), |sector| {
+    TruncatedBasis::from_vectors(fusion.space(), |sector| {
         let label = symmetry.subtract(&symmetry.zero(), fusion.space().label(sector));
         let before = tensor.before.find(&label)?;
         let mut wide = Mat::zeros(fusion.space().dim(sector), tensor.before.dim(before));
@@ -86,13 +90,13 @@ pub(super) fn right_basis<T: Element>(symmetry: &Symmetry, tensor: &Tensor<T>, f
 fn past<T: Element>(
     psi: &Uniform<T>,
     mpo: &Arc<Mpo>,
-    block: &Arc<Block<T>>,
+    block: &Arc<ChainBlock<T>>,
     site: usize,
-) -> Result<Arc<Block<T>>> {
+) -> Result<Arc<ChainBlock<T>>> {
     let grown = block.grow()?;
     let basis = match block.side {
-        Side::Left => left_basis(&psi.left[site]),
-        Side::Right => {
+        ChainSide::Left => left_basis(&psi.left[site]),
+        ChainSide::Right => {
             let (_, fusion, _) =
                 grown.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
             right_basis(&psi.cell.symmetry, &psi.right[site], fusion)
@@ -103,10 +107,10 @@ fn past<T: Element>(
     Ok(bare(mpo, next.side, next.bond, next.space(), carried_of(&next)?))
 }
 
-fn carried_of<T: Element>(block: &Block<T>) -> Result<Vec<Carried<T>>> {
+fn carried_of<T: Element>(block: &ChainBlock<T>) -> Result<Vec<CarriedOperator<T>>> {
     match &block.shape {
-        Shape::Plain { carried, .. } => Ok(carried.present()?.to_vec()),
-        Shape::Grown { .. } => Err(Error::internal("a block that is not rotated")),
+        BlockForm::Plain { carried, .. } => Ok(carried.present()?.to_vec()),
+        BlockForm::Grown { .. } => Err(Error::internal("a block that is not rotated")),
     }
 }
 
@@ -114,7 +118,7 @@ fn carried_of<T: Element>(block: &Block<T>) -> Result<Vec<Carried<T>>> {
 struct HalfChain<'a, T> {
     psi: &'a Uniform<T>,
     h: &'a Repeated,
-    side: Side,
+    side: ChainSide,
     space: Space,
     /// The bond's sector of each of the block's.
     place: Vec<usize>,
@@ -124,29 +128,29 @@ struct HalfChain<'a, T> {
 }
 
 impl<'a, T: Element> HalfChain<'a, T> {
-    fn new(psi: &'a Uniform<T>, h: &'a Repeated, side: Side) -> Result<HalfChain<'a, T>> {
+    fn new(psi: &'a Uniform<T>, h: &'a Repeated, side: ChainSide) -> Result<HalfChain<'a, T>> {
         let symmetry = &psi.cell.symmetry;
         let (space, place) = match side {
-            Side::Left => (psi.spaces[0].clone(), (0..psi.spaces[0].sectors()).collect()),
-            Side::Right => seen_from_right(symmetry, &psi.spaces[0]),
+            ChainSide::Left => (psi.spaces[0].clone(), (0..psi.spaces[0].sectors()).collect()),
+            ChainSide::Right => seen_from_right(symmetry, &psi.spaces[0]),
         };
         let bond = h.mpo.bond(0);
         let (Some(start), Some(done)) = (bond.start, bond.done) else {
             return Err(Error::internal("an automaton without a beginning or an end"));
         };
         let (one, sum) = match side {
-            Side::Left => (start, done),
-            Side::Right => (done, start),
+            ChainSide::Left => (start, done),
+            ChainSide::Right => (done, start),
         };
         Ok(HalfChain { psi, h, side, space, place, one, sum })
     }
 
     /// The blocks at all bonds from the operators carried at the cell's edge, in the order in which they are made.
-    fn blocks(&self, carried: Vec<Carried<T>>) -> Result<Vec<Arc<Block<T>>>> {
+    fn blocks(&self, carried: Vec<CarriedOperator<T>>) -> Result<Vec<Arc<ChainBlock<T>>>> {
         let n = self.psi.count();
         let (first, sites): (usize, Vec<usize>) = match self.side {
-            Side::Left => (0, (0..n).collect()),
-            Side::Right => (n, (0..n).rev().collect()),
+            ChainSide::Left => (0, (0..n).collect()),
+            ChainSide::Right => (n, (0..n).rev().collect()),
         };
         let mut all = vec![bare(&self.h.mpo, self.side, first, &self.space, carried)];
         for site in sites {
@@ -157,14 +161,14 @@ impl<'a, T: Element> HalfChain<'a, T> {
     }
 
     /// The operators carried one cell further.
-    fn cell(&self, carried: Vec<Carried<T>>) -> Result<Vec<Carried<T>>> {
+    fn cell(&self, carried: Vec<CarriedOperator<T>>) -> Result<Vec<CarriedOperator<T>>> {
         let all = self.blocks(carried)?;
         carried_of(&all[all.len() - 1])
     }
 
-    fn without_sum(&self, mut carried: Vec<Carried<T>>) -> Vec<Carried<T>> {
-        carried[self.sum] = Carried::Nothing;
-        carried[self.one] = Carried::Identity;
+    fn without_sum(&self, mut carried: Vec<CarriedOperator<T>>) -> Vec<CarriedOperator<T>> {
+        carried[self.sum] = CarriedOperator::Nothing;
+        carried[self.one] = CarriedOperator::Identity;
         carried
     }
 
@@ -174,17 +178,17 @@ impl<'a, T: Element> HalfChain<'a, T> {
         let bond = self.h.mpo.bond(0);
         let open = (0..bond.charges.len()).filter(|&k| k != self.one && k != self.sum);
         let charge = |k: usize| match self.side {
-            Side::Left => bond.charges[k].clone(),
-            Side::Right => symmetry.subtract(&symmetry.zero(), &bond.charges[k]),
+            ChainSide::Left => bond.charges[k].clone(),
+            ChainSide::Right => symmetry.subtract(&symmetry.zero(), &bond.charges[k]),
         };
         open.map(|k| (k, BlockLayout::new(symmetry, &self.space, &charge(k)))).collect()
     }
 
     /// What is carried at the cell's edge, but for complete terms: exact after as many cells as terms reach; what
     /// decays without end is the solution of a linear system.
-    fn open_terms(&self, known: Option<&[Carried<T>]>, tol: f64) -> Result<Vec<Carried<T>>> {
-        let fresh = || vec![Carried::Nothing; self.h.mpo.bond(0).charges.len()];
-        let known = known.filter(|_| self.h.decays).map_or_else(fresh, <[Carried<T>]>::to_vec);
+    fn open_terms(&self, known: Option<&[CarriedOperator<T>]>, tol: f64) -> Result<Vec<CarriedOperator<T>>> {
+        let fresh = || vec![CarriedOperator::Nothing; self.h.mpo.bond(0).charges.len()];
+        let known = known.filter(|_| self.h.decays).map_or_else(fresh, <[CarriedOperator<T>]>::to_vec);
         let mut x = self.without_sum(known);
         for _ in 0..self.h.reach.max(1) {
             x = self.without_sum(self.cell(x)?);
@@ -193,14 +197,14 @@ impl<'a, T: Element> HalfChain<'a, T> {
             return Ok(x);
         }
         let layouts = self.layouts();
-        let flat = |carried: &[Carried<T>]| -> Result<Vec<T>> {
+        let flat = |carried: &[CarriedOperator<T>]| -> Result<Vec<T>> {
             let mut all = Vec::new();
             for (k, layout) in &layouts {
                 all.extend(layout.flat(&self.matrices(&carried[*k])?));
             }
             Ok(all)
         };
-        let full = |v: &[T]| -> Vec<Carried<T>> {
+        let full = |v: &[T]| -> Vec<CarriedOperator<T>> {
             let mut carried = fresh();
             let mut at = 0;
             for (k, layout) in &layouts {
@@ -220,11 +224,11 @@ impl<'a, T: Element> HalfChain<'a, T> {
         Ok(full(&v))
     }
 
-    fn matrices(&self, carried: &Carried<T>) -> Result<BondMatrices<T>> {
+    fn matrices(&self, carried: &CarriedOperator<T>) -> Result<BondMatrices<T>> {
         Ok(match carried {
-            Carried::Nothing => BondMatrices::new(),
-            Carried::Identity => identity(&self.space),
-            Carried::Blocks(subs) => {
+            CarriedOperator::Nothing => BondMatrices::new(),
+            CarriedOperator::Identity => identity(&self.space),
+            CarriedOperator::Blocks(subs) => {
                 let mut all = BondMatrices::new();
                 for s in subs {
                     all.insert((s.row, s.column), s.matrix.here()?.to_owned());
@@ -237,8 +241,8 @@ impl<'a, T: Element> HalfChain<'a, T> {
     /// Matrices of the block as those of the bond; from the right they are transposed.
     fn on_bond(&self, x: &BondMatrices<T>) -> BondMatrices<T> {
         let turned = |m: &Mat<T>| match self.side {
-            Side::Left => m.clone(),
-            Side::Right => m.transpose().to_owned(),
+            ChainSide::Left => m.clone(),
+            ChainSide::Right => m.transpose().to_owned(),
         };
         x.iter().map(|(&(i, _), m)| ((self.place[i], self.place[i]), turned(m))).collect()
     }
@@ -246,14 +250,14 @@ impl<'a, T: Element> HalfChain<'a, T> {
     fn of_block(&self, x: &BondMatrices<T>) -> BondMatrices<T> {
         let own = |sector: usize| self.place.iter().position(|p| *p == sector).unwrap_or(0);
         let turned = |m: &Mat<T>| match self.side {
-            Side::Left => m.clone(),
-            Side::Right => m.transpose().to_owned(),
+            ChainSide::Left => m.clone(),
+            ChainSide::Right => m.transpose().to_owned(),
         };
         x.iter().map(|(&(i, _), m)| ((own(i), own(i)), turned(m))).collect()
     }
 
     /// The blocks at all bonds, and the energy of a cell.
-    fn solved(&self, known: Option<&Arc<Block<T>>>, tol: f64) -> Result<(Vec<Arc<Block<T>>>, f64)> {
+    fn solved(&self, known: Option<&Arc<ChainBlock<T>>>, tol: f64) -> Result<(Vec<Arc<ChainBlock<T>>>, f64)> {
         let known = match known {
             Some(block) if block.space() == &self.space => Some(carried_of(block)?),
             _ => None,
@@ -262,8 +266,8 @@ impl<'a, T: Element> HalfChain<'a, T> {
         let complete = self.on_bond(&self.matrices(&self.cell(x.clone())?[self.sum])?);
         let psi = self.psi;
         let density = match self.side {
-            Side::Left => psi.density_left(0),
-            Side::Right => psi.density_right(0),
+            ChainSide::Left => psi.density_left(0),
+            ChainSide::Right => psi.density_right(0),
         };
         let energy = trace(&complete, &density).re;
         let symmetry = &psi.cell.symmetry;
@@ -276,8 +280,8 @@ impl<'a, T: Element> HalfChain<'a, T> {
         let map = |v: &[T]| -> Result<Vec<T>> {
             let m = layout.matrices(v);
             let image = layout.flat(&match self.side {
-                Side::Left => past_left(&psi.left, &m),
-                Side::Right => past_right(&psi.right, &m),
+                ChainSide::Left => past_left(&psi.left, &m),
+                ChainSide::Right => past_right(&psi.right, &m),
             });
             let rest: Vec<T> = v.iter().zip(&image).map(|(v, i)| *v - *i).collect();
             Ok(shifted(rest, -trace(&m, &density)))
@@ -292,9 +296,9 @@ impl<'a, T: Element> HalfChain<'a, T> {
     }
 }
 
-fn blocks_of<T: Element>(x: BondMatrices<T>) -> Carried<T> {
+fn blocks_of<T: Element>(x: BondMatrices<T>) -> CarriedOperator<T> {
     let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub { row, column, matrix: Arc::new(m.into()) };
-    Carried::Blocks(x.into_iter().map(sub).collect())
+    CarriedOperator::Blocks(x.into_iter().map(sub).collect())
 }
 
 /// The numbers that operators hold which are carried across the bonds of a cell between bases.
@@ -339,9 +343,9 @@ impl<T: Element> Environments<T> {
         tol: f64,
     ) -> Result<Environments<T>> {
         need_memory::<T>(h, &psi.spaces, 0)?;
-        let left = HalfChain::new(psi, h, Side::Left)?;
+        let left = HalfChain::new(psi, h, ChainSide::Left)?;
         let (lefts, a) = left.solved(known.map(|k| &k.lefts[0]), tol)?;
-        let right = HalfChain::new(psi, h, Side::Right)?;
+        let right = HalfChain::new(psi, h, ChainSide::Right)?;
         let (mut rights, b) = right.solved(known.map(|k| &k.rights[k.rights.len() - 1]), tol)?;
         rights.reverse();
         Ok(Environments { lefts, rights, energy: 0.5 * (a + b) })

@@ -8,11 +8,11 @@ use faer::Mat;
 
 use super::super::carry::BondMatrices;
 use super::super::dense::{adjoint_product, product};
-use super::super::space::{Label, Side};
-use super::super::tensor::{Tensor, adjoint};
+use super::super::space::{ChainSide, ChargeLabel};
+use super::super::tensor::{MpsTensor, adjoint};
 use super::automaton::Repeated;
 use super::bonds::{diagonal, identity, trace};
-use super::carried::{Chain, Row, RowLayout, on_site, sum, to_left, to_right};
+use super::carried::{CarriedLayout, Chain, Row, on_site, sum, to_left, to_right};
 use super::environment::need_memory;
 use super::krylov::lowest;
 use super::state::Uniform;
@@ -28,7 +28,7 @@ pub struct Asked {
     /// The phase from a cell to the next.
     pub phase: f64,
     /// Twice the numbers that it has more than the ground state.
-    pub charge: Label,
+    pub charge: ChargeLabel,
     pub count: usize,
     pub tol: f64,
     /// The most products of a search.
@@ -36,7 +36,7 @@ pub struct Asked {
 }
 
 /// One side of a ground state: the operators carried at every bond of the cell.
-fn half(psi: &Uniform<C64>, h: &Repeated, side: Side) -> Result<Vec<Row>> {
+fn half(psi: &Uniform<C64>, h: &Repeated, side: ChainSide) -> Result<Vec<Row>> {
     let n = psi.count();
     let symmetry = &psi.cell.symmetry;
     let bond = h.mpo.bond(0);
@@ -44,8 +44,8 @@ fn half(psi: &Uniform<C64>, h: &Repeated, side: Side) -> Result<Vec<Row>> {
         return Err(Error::internal("an automaton without a beginning or an end"));
     };
     let (form, one, all) = match side {
-        Side::Left => (&psi.left, start, done),
-        Side::Right => (&psi.right, done, start),
+        ChainSide::Left => (&psi.left, start, done),
+        ChainSide::Right => (&psi.right, done, start),
     };
     let chain = chain(h, form, form);
     let space = &psi.spaces[0];
@@ -54,10 +54,10 @@ fn half(psi: &Uniform<C64>, h: &Repeated, side: Side) -> Result<Vec<Row>> {
     fresh[one] = unit.clone();
     let mut source = chain.cell(side, &fresh);
     let density = match side {
-        Side::Left => psi.density_left(0),
-        Side::Right => psi.density_right(0),
+        ChainSide::Left => psi.density_left(0),
+        ChainSide::Right => psi.density_right(0),
     };
-    let layout = RowLayout::new(symmetry, side, (space, space), &bond.charges, Some(one));
+    let layout = CarriedLayout::new(symmetry, side, (space, space), &bond.charges, Some(one));
     source[one] = BondMatrices::new();
     // What grows with the number of cells, the energy, is what is left of the fixed point.
     let mut whole = chain.geometric(side, &layout, (C64::ONE, &source), Some((&[all], &unit, &density)))?;
@@ -72,20 +72,20 @@ fn half(psi: &Uniform<C64>, h: &Repeated, side: Side) -> Result<Vec<Row>> {
     for k in 0..n {
         let last = &rows[rows.len() - 1];
         rows.push(match side {
-            Side::Left => to_right(chain.sites[k], chain.widths[k + 1], &form[k], &form[k], last),
-            Side::Right => {
+            ChainSide::Left => to_right(chain.sites[k], chain.widths[k + 1], &form[k], &form[k], last),
+            ChainSide::Right => {
                 let k = n - 1 - k;
                 to_left(chain.sites[k], chain.widths[k], &form[k], &form[k], last)
             }
         });
     }
-    if side == Side::Right {
+    if side == ChainSide::Right {
         rows.reverse();
     }
     Ok(rows)
 }
 
-fn chain<'a>(h: &'a Repeated, bra: &'a [Tensor<C64>], ket: &'a [Tensor<C64>]) -> Chain<'a> {
+fn chain<'a>(h: &'a Repeated, bra: &'a [MpsTensor<C64>], ket: &'a [MpsTensor<C64>]) -> Chain<'a> {
     let n = bra.len();
     Chain {
         bra,
@@ -133,7 +133,7 @@ pub struct Excitations {
     phase: C64,
     /// For each site and each sector behind it, the directions that the ground state does not have.
     free: Vec<Vec<Mat<C64>>>,
-    empty: Vec<Tensor<C64>>,
+    empty: Vec<MpsTensor<C64>>,
 }
 
 impl Excitations {
@@ -155,18 +155,18 @@ impl Excitations {
             .hint("all need the same cell, with the same conserved numbers"));
         }
         need_memory::<C64>(h, &left.spaces, 2)?;
-        let lefts = half(left, h, Side::Left)?;
+        let lefts = half(left, h, ChainSide::Left)?;
         let energy = |psi: &Uniform<C64>, left: &Row| -> Result<f64> {
             let centre = diagonal(psi.centre[0].iter().cloned());
-            Ok(around(left, &centre, &half(psi, h, Side::Right)?[0]))
+            Ok(around(left, &centre, &half(psi, h, ChainSide::Right)?[0]))
         };
         let mut reference = energy(left, &lefts[0])?;
         if right.is_some() {
-            reference = 0.5 * (reference + energy(other, &half(other, h, Side::Left)?[0])?);
+            reference = 0.5 * (reference + energy(other, &half(other, h, ChainSide::Left)?[0])?);
         }
         // Numbers to the left of what lies behind the change are larger by its own.
         let shifted = other.charged(&asked.charge)?;
-        let rights = half(&shifted, h, Side::Right)?;
+        let rights = half(&shifted, h, ChainSide::Right)?;
         let n = left.count();
         let (mut free, mut empty) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for site in 0..n {
@@ -174,11 +174,11 @@ impl Excitations {
             let own = &left.left[site];
             let space = &shifted.spaces[behind];
             // Sectors that nothing leads to keep their numbers, with matrices without rows.
-            let row = |q: &Label| own.fusion.space().find(q).unwrap_or(NOWHERE);
+            let row = |q: &ChargeLabel| own.fusion.space().find(q).unwrap_or(NOWHERE);
             let rows: Vec<usize> = space.iter().map(|(q, _)| row(q)).collect();
             let size = |row: usize| if row == NOWHERE { 0 } else { own.fusion.space().dim(row) };
             let matrices = rows.iter().zip(space.dims()).map(|(&row, &d)| Mat::zeros(size(row), d)).collect();
-            let tensor = Tensor {
+            let tensor = MpsTensor {
                 before: own.before.clone(),
                 behind: space.clone(),
                 fusion: own.fusion.clone(),
@@ -210,13 +210,13 @@ impl Excitations {
 
     /// How many numbers a change has.
     pub fn dim(&self) -> usize {
-        let one = |(f, t): (&Vec<Mat<C64>>, &Tensor<C64>)| -> usize {
+        let one = |(f, t): (&Vec<Mat<C64>>, &MpsTensor<C64>)| -> usize {
             f.iter().zip(&t.matrices).map(|(f, m)| f.ncols() * m.ncols()).sum()
         };
         self.free.iter().zip(&self.empty).map(one).sum()
     }
 
-    fn tensors(&self, x: &[C64]) -> Vec<Tensor<C64>> {
+    fn tensors(&self, x: &[C64]) -> Vec<MpsTensor<C64>> {
         let mut at = 0;
         let mut out = self.empty.clone();
         for (tensor, free) in out.iter_mut().zip(&self.free) {
@@ -230,7 +230,7 @@ impl Excitations {
         out
     }
 
-    fn flat(&self, tensors: &[Tensor<C64>]) -> Vec<C64> {
+    fn flat(&self, tensors: &[MpsTensor<C64>]) -> Vec<C64> {
         let mut out = Vec::with_capacity(self.dim());
         for (tensor, free) in tensors.iter().zip(&self.free) {
             for (m, f) in tensor.matrices.iter().zip(free) {
@@ -262,27 +262,27 @@ impl Excitations {
             }
             v
         };
-        let layout = RowLayout::new(
+        let layout = CarriedLayout::new(
             symmetry,
-            Side::Left,
+            ChainSide::Left,
             (&self.left.spaces[0], &self.right.spaces[0]),
             &bond.charges,
             Some(start),
         );
         let known = self.same.then_some((&ends[1..], &centre, &other));
         let source = past(nothing(), n);
-        let before = mixed.geometric(Side::Left, &layout, (self.phase.conj(), &source), known)?;
+        let before = mixed.geometric(ChainSide::Left, &layout, (self.phase.conj(), &source), known)?;
         // ... or to the right.
-        let layout = RowLayout::new(
+        let layout = CarriedLayout::new(
             symmetry,
-            Side::Right,
+            ChainSide::Right,
             (&self.right.spaces[0], &self.left.spaces[0]),
             &bond.charges,
             None,
         );
         let known = self.same.then_some((&ends[..], &centre, &other));
         let source = (0..n).rev().fold(nothing(), |v, k| self.right_past(&back, &b, k, &v));
-        let behind = back.geometric(Side::Right, &layout, (self.phase, &source), known)?;
+        let behind = back.geometric(ChainSide::Right, &layout, (self.phase, &source), known)?;
         let mut rights = vec![behind];
         for k in (1..n).rev() {
             rights.push(self.right_past(&back, &b, k, &rights[rights.len() - 1]));
@@ -301,14 +301,14 @@ impl Excitations {
         Ok(y)
     }
 
-    fn left_past(&self, chain: &Chain<'_>, b: &[Tensor<C64>], k: usize, v: &Row) -> Row {
+    fn left_past(&self, chain: &Chain<'_>, b: &[MpsTensor<C64>], k: usize, v: &Row) -> Row {
         let wide = chain.widths[k + 1];
         let entries = chain.sites[k];
         let here = to_right(entries, wide, &self.left.left[k], &b[k], &self.lefts[k]);
         sum(to_right(entries, wide, &self.left.left[k], &self.right.right[k], v), here)
     }
 
-    fn right_past(&self, chain: &Chain<'_>, b: &[Tensor<C64>], k: usize, v: &Row) -> Row {
+    fn right_past(&self, chain: &Chain<'_>, b: &[MpsTensor<C64>], k: usize, v: &Row) -> Row {
         let wide = chain.widths[k];
         let entries = chain.sites[k];
         let here = to_left(entries, wide, &self.right.right[k], &b[k], &self.rights[k + 1]);

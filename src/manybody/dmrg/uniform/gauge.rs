@@ -8,9 +8,9 @@ use faer::{Mat, Par};
 
 use super::super::carry::BondMatrices;
 use super::super::dense::{eigh, product, square, thin_svd};
-use super::super::space::{Label, Space};
+use super::super::space::{ChargeLabel, Space};
 use super::super::tensor::{
-    Blocks, Tensor, adjoint, push_left, push_right, scaled_columns, scaled_rows, to_tensor,
+    LabelledMatrices, MpsTensor, adjoint, push_left, push_right, scaled_columns, scaled_rows, to_tensor,
 };
 use super::bonds::{BlockLayout, dominant, fixed_right, identity, past_left};
 use super::cell::UnitCell;
@@ -51,14 +51,14 @@ fn scaled<T: Element>(all: &[Mat<T>], z: f64) -> Vec<Mat<T>> {
 pub(super) fn turned<T: Element>(
     cell: &UnitCell,
     site: usize,
-    tensor: &Tensor<T>,
+    tensor: &MpsTensor<T>,
     before: (&Space, &[Mat<T>]),
     behind: (&Space, &[Mat<T>]),
-) -> Result<Tensor<T>> {
+) -> Result<MpsTensor<T>> {
     let states = &cell.states[site];
-    let blocks: BTreeMap<Label, Mat<T>> =
+    let blocks: BTreeMap<ChargeLabel, Mat<T>> =
         push_right(&cell.symmetry, states, tensor, before.0, before.1).into_iter().collect();
-    Tensor::new(&cell.symmetry, before.0, states, behind.0, |s| match blocks.get(behind.0.label(s)) {
+    MpsTensor::new(&cell.symmetry, before.0, states, behind.0, |s| match blocks.get(behind.0.label(s)) {
         Some(m) => product(m.as_ref(), behind.1[s].as_ref()),
         None => Mat::zeros(0, 0),
     })
@@ -68,8 +68,8 @@ pub(super) fn turned<T: Element>(
 fn left_form<T: Element>(
     cell: &Arc<UnitCell>,
     spaces: &[Space],
-    tensors: &[Tensor<T>],
-) -> Result<Vec<Tensor<T>>> {
+    tensors: &[MpsTensor<T>],
+) -> Result<Vec<MpsTensor<T>>> {
     let n = cell.count();
     let symmetry = &cell.symmetry;
     let layout = BlockLayout::new(symmetry, &spaces[0], &symmetry.zero());
@@ -78,11 +78,11 @@ fn left_form<T: Element>(
     let first = root(&fixed, &spaces[0])?;
     let mut carry = scaled(&first, 1.0 / norm(&first));
     let first = carry.clone();
-    let mut out: Vec<Tensor<T>> = Vec::with_capacity(n);
+    let mut out: Vec<MpsTensor<T>> = Vec::with_capacity(n);
     for site in 0..n {
         let (before, behind) = (&spaces[site], &spaces[(site + 1) % n]);
         let states = &cell.states[site];
-        let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
+        let mut parts: BTreeMap<ChargeLabel, (Mat<T>, Mat<T>)> = BTreeMap::new();
         for (label, m) in push_right(symmetry, states, &tensors[site], before, &carry) {
             let qr = m.as_ref().qr();
             parts.insert(label, (qr.compute_thin_Q(), qr.thin_R().to_owned()));
@@ -104,7 +104,7 @@ fn left_form<T: Element>(
                 q.clone()
             });
         }
-        out.push(Tensor::new(symmetry, before, states, behind, |s| isometries[s].clone())?);
+        out.push(MpsTensor::new(symmetry, before, states, behind, |s| isometries[s].clone())?);
     }
     Ok(out)
 }
@@ -117,7 +117,7 @@ impl<T: Element> Uniform<T> {
     pub(super) fn canonical(
         cell: &Arc<UnitCell>,
         spaces: &[Space],
-        tensors: &[Tensor<T>],
+        tensors: &[MpsTensor<T>],
     ) -> Result<Uniform<T>> {
         let left = left_form(cell, spaces, tensors)?;
         Uniform::from_left_form(cell, spaces, left, &identity(&spaces[0]))
@@ -143,7 +143,7 @@ impl<T: Element> Uniform<T> {
     fn from_left_form(
         cell: &Arc<UnitCell>,
         spaces: &[Space],
-        left: Vec<Tensor<T>>,
+        left: Vec<MpsTensor<T>>,
         near: &BondMatrices<T>,
     ) -> Result<Uniform<T>> {
         Uniform::right_of(cell, spaces, left, near)?.diagonal()
@@ -152,7 +152,7 @@ impl<T: Element> Uniform<T> {
     fn right_of(
         cell: &Arc<UnitCell>,
         spaces: &[Space],
-        left: Vec<Tensor<T>>,
+        left: Vec<MpsTensor<T>>,
         near: &BondMatrices<T>,
     ) -> Result<Uniform<T>> {
         let n = cell.count();
@@ -162,12 +162,12 @@ impl<T: Element> Uniform<T> {
         let first = scaled(&first, 1.0 / norm(&first));
         let mut centre = vec![Vec::new(); n];
         let mut carry = first.clone();
-        let mut right: Vec<Tensor<T>> = Vec::with_capacity(n);
+        let mut right: Vec<MpsTensor<T>> = Vec::with_capacity(n);
         for site in (0..n).rev() {
             let (before, behind) = (&spaces[site], &spaces[(site + 1) % n]);
             let states = &cell.states[site];
             let (fusion, blocks) = push_left(symmetry, states, &left[site], behind, Some(&carry));
-            let mut rows: Blocks<T> = Vec::new();
+            let mut rows: LabelledMatrices<T> = Vec::new();
             let mut next = Vec::with_capacity(before.sectors());
             for (label, m) in blocks {
                 let qr = adjoint(m.as_ref()).as_ref().qr();

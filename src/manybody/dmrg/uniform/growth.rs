@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::super::block::{Block, Shape};
+use super::super::block::{BlockForm, ChainBlock};
 use super::super::dense::{deal, product, square, thin_svd};
 use super::super::density::{Truncation, count};
-use super::super::operators::{Carried, Sub};
-use super::super::space::{Fusion, Label, Side, Space, Symmetry};
+use super::super::operators::{CarriedOperator, Sub};
+use super::super::space::{ChainSide, ChargeLabel, ConservedNumbers, Fusion, Space};
 use super::super::tensor::{
-    Blocks, Tensor, adjoint, lower, push_left, push_right, scaled_columns, to_tensor,
+    LabelledMatrices, MpsTensor, adjoint, lower, push_left, push_right, scaled_columns, to_tensor,
 };
 use super::automaton::Repeated;
 use super::cell::UnitCell;
@@ -23,7 +23,7 @@ use super::environment::{Environments, left_basis, need_memory, right_basis, see
 use super::gauge::turned;
 use super::share::moved;
 use super::state::Uniform;
-use super::step::{Joined, polar};
+use super::step::{JoinedBlocks, polar};
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ const SMALL: f64 = 1e-8;
 
 /// What a step of growth has found.
 #[derive(Debug, Clone, Copy)]
-pub struct Grown {
+pub struct GrowthReport {
     /// What one cell more has added to the energy.
     pub energy: f64,
     /// How far the Schmidt values at a bond are from those that the cell before has left there, as the distance of two
@@ -65,27 +65,27 @@ pub struct Growing {
 }
 
 /// A chain under growth.
-pub struct Growth<T> {
+pub struct ChainGrowth<T> {
     h: Arc<Repeated>,
     /// The bond of the cell where the next one goes in.
     bond: usize,
-    left: Arc<Block<T>>,
-    right: Arc<Block<T>>,
+    left: Arc<ChainBlock<T>>,
+    right: Arc<ChainBlock<T>>,
     /// The predicted sites: isometries from the left, one that holds the weights, at `middle - 1`,
     /// isometries from the right.
-    sites: Vec<Tensor<T>>,
+    sites: Vec<MpsTensor<T>>,
     middle: usize,
     /// The Schmidt values that the blocks have been parted at.
     parted: Labelled<T>,
     /// The last cell between equal bases, site by site.
-    psi: Vec<Tensor<T>>,
+    psi: Vec<MpsTensor<T>>,
     spaces: Vec<Space>,
-    found: Option<Grown>,
+    found: Option<GrowthReport>,
 }
 
 /// The weights on both sides of a cell against those that it was put between.
 struct Parted<T> {
-    /// See [`Grown::mismatch`].
+    /// See [`GrowthReport::mismatch`].
     mismatch: f64,
     /// What turns the basis behind the cell to the one before it.
     turns: Labelled<T>,
@@ -94,28 +94,32 @@ struct Parted<T> {
 }
 
 /// A right block is numbered by the bond that it ends at; the first of a cell is the last of the cell before.
-fn from_end<T: Element>(block: &Arc<Block<T>>, n: usize) -> Arc<Block<T>> {
+fn from_end<T: Element>(block: &Arc<ChainBlock<T>>, n: usize) -> Arc<ChainBlock<T>> {
     moved(block, if block.bond == 0 { n } else { block.bond })
 }
 
-fn grown_left<T: Element>(block: &Arc<Block<T>>, n: usize) -> Result<Arc<Block<T>>> {
+fn grown_left<T: Element>(block: &Arc<ChainBlock<T>>, n: usize) -> Result<Arc<ChainBlock<T>>> {
     let grown = block.grow()?;
     Ok(moved(&grown, grown.bond % n))
 }
 
 /// A left block past a site.
-fn past_left<T: Element>(block: &Arc<Block<T>>, tensor: &Tensor<T>, n: usize) -> Result<Arc<Block<T>>> {
+fn past_left<T: Element>(
+    block: &Arc<ChainBlock<T>>,
+    tensor: &MpsTensor<T>,
+    n: usize,
+) -> Result<Arc<ChainBlock<T>>> {
     let next = grown_left(block, n)?.rotate(&left_basis(tensor).shared())?;
     Ok(moved(&next, next.bond))
 }
 
 /// A right block past a site.
 fn past_right<T: Element>(
-    symmetry: &Symmetry,
-    block: &Arc<Block<T>>,
-    tensor: &Tensor<T>,
+    symmetry: &ConservedNumbers,
+    block: &Arc<ChainBlock<T>>,
+    tensor: &MpsTensor<T>,
     n: usize,
-) -> Result<Arc<Block<T>>> {
+) -> Result<Arc<ChainBlock<T>>> {
     let grown = block.grow()?;
     let (_, fusion, _) = grown.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
     let next = grown.rotate(&right_basis(symmetry, tensor, fusion).shared())?;
@@ -123,16 +127,16 @@ fn past_right<T: Element>(
 }
 
 /// A left block less an energy.
-fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>> {
-    let Shape::Plain { space, carried, .. } = &block.shape else {
+fn less<T: Element>(block: &Arc<ChainBlock<T>>, energy: f64) -> Result<Arc<ChainBlock<T>>> {
+    let BlockForm::Plain { space, carried, .. } = &block.shape else {
         return Err(Error::internal("a block that is not rotated"));
     };
     let Some(done) = block.mpo().bond(block.bond).done else {
         return Err(Error::internal("an automaton without an end"));
     };
     let mut carried = carried.present()?.to_vec();
-    let mut subs = match std::mem::replace(&mut carried[done], Carried::Nothing) {
-        Carried::Blocks(subs) => subs,
+    let mut subs = match std::mem::replace(&mut carried[done], CarriedOperator::Nothing) {
+        CarriedOperator::Blocks(subs) => subs,
         _ => Vec::new(),
     };
     for (sector, &dim) in space.dims().iter().enumerate() {
@@ -149,16 +153,16 @@ fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>>
             }
         }
     }
-    carried[done] = Carried::Blocks(subs);
-    let shape = Shape::Plain { space: space.clone(), carried: carried.into(), origin: None };
-    Ok(Block::made(block.mpo(), Side::Left, 0, block.bond, false, shape))
+    carried[done] = CarriedOperator::Blocks(subs);
+    let shape = BlockForm::Plain { space: space.clone(), carried: carried.into(), origin: None };
+    Ok(ChainBlock::made(block.mpo(), ChainSide::Left, 0, block.bond, false, shape))
 }
 
 /// Two sites after their search.
-struct TwoSites<T> {
-    left: Tensor<T>,
+struct SearchedSites<T> {
+    left: MpsTensor<T>,
     values: Vec<Mat<T>>,
-    right: Tensor<T>,
+    right: MpsTensor<T>,
     energy: f64,
     lost: f64,
 }
@@ -168,8 +172,8 @@ struct Two<'a, T> {
     cell: &'a UnitCell,
     /// The sites in the cell.
     sites: [usize; 2],
-    left: Arc<Block<T>>,
-    right: Arc<Block<T>>,
+    left: Arc<ChainBlock<T>>,
+    right: Arc<ChainBlock<T>>,
 }
 
 impl<T: Element> Two<'_, T> {
@@ -177,15 +181,15 @@ impl<T: Element> Two<'_, T> {
     fn found(
         &self,
         device: &Device,
-        start: (&Tensor<T>, &Tensor<T>),
+        start: (&MpsTensor<T>, &MpsTensor<T>),
         how: &Growing,
         tol: f64,
         task: &Task,
-    ) -> Result<TwoSites<T>> {
+    ) -> Result<SearchedSites<T>> {
         let symmetry = &self.cell.symmetry;
         let (_, fusion, _) =
             self.right.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
-        let joined = Joined::new(device, &self.left, &self.right)?;
+        let joined = JoinedBlocks::new(device, &self.left, &self.right)?;
         let (x, y) = start;
         let r = right_basis(symmetry, y, fusion);
         let r_vectors = r.vectors.all()?;
@@ -232,27 +236,27 @@ impl<T: Element> Two<'_, T> {
         }
         let middle = Space::new(sectors);
         let states = [&self.cell.states[self.sites[0]], &self.cell.states[self.sites[1]]];
-        let left = Tensor::new(symmetry, &x.before, states[0], &middle, |s| us[middle.label(s)].clone())?;
+        let left = MpsTensor::new(symmetry, &x.before, states[0], &middle, |s| us[middle.label(s)].clone())?;
         let right = right_tensor(symmetry, states[1], &middle, &y.behind, fusion, &rows)?;
         let values = middle.iter().map(|(q, _)| values[q].clone()).collect();
         let lost = weights[kept..].iter().sum();
-        Ok(TwoSites { left, values, right, energy, lost })
+        Ok(SearchedSites { left, values, right, energy, lost })
     }
 }
 
 /// The tensor whose isometries from the right have rows by the label before; columns are in the basis of a right block
 /// with the site, whose product is `fusion`.
 fn right_tensor<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
+    symmetry: &ConservedNumbers,
+    states: &[ChargeLabel],
     before: &Space,
     behind: &Space,
     fusion: &Fusion,
     rows: &Labelled<T>,
-) -> Result<Tensor<T>> {
+) -> Result<MpsTensor<T>> {
     let (_, place) = seen_from_right(symmetry, behind);
     let own = Fusion::new(symmetry, before, states);
-    let size = |q: &Label| own.space().find(q).map_or(0, |s| own.space().dim(s));
+    let size = |q: &ChargeLabel| own.space().find(q).map_or(0, |s| own.space().dim(s));
     let mut matrices: Vec<Mat<T>> = behind.iter().map(|(q, d)| Mat::zeros(size(q), d)).collect();
     for (sector, (label, _)) in before.iter().enumerate() {
         let turned = symmetry.subtract(&symmetry.zero(), label);
@@ -265,7 +269,7 @@ fn right_tensor<T: Element>(
                 .copy_from(m.as_ref().subcols(part.offset, part.dim));
         }
     }
-    Ok(whole(Tensor::new(symmetry, before, states, behind, |s| matrices[s].clone())?, behind))
+    Ok(whole(MpsTensor::new(symmetry, before, states, behind, |s| matrices[s].clone())?, behind))
 }
 
 /// What is left of a matrix without a unitary times another one, `a - W b`, and that unitary.
@@ -284,12 +288,12 @@ fn inverse<T: Element>(m: &Mat<T>, largest: f64) -> Mat<T> {
     })
 }
 
-impl<T: Element> Growth<T> {
+impl<T: Element> ChainGrowth<T> {
     /// From a state of the Hamiltonian's cell, which has two sites at least: the chain begins as that state.
     ///
     /// # Errors
     /// When the state has another cell, or one of a single site.
-    pub fn new(h: &Arc<Repeated>, psi: &Uniform<T>) -> Result<Growth<T>> {
+    pub fn new(h: &Arc<Repeated>, psi: &Uniform<T>) -> Result<ChainGrowth<T>> {
         h.cell.check(&psi.cell)?;
         let n = psi.count();
         if n < 2 {
@@ -303,7 +307,7 @@ impl<T: Element> Growth<T> {
         sites.extend_from_slice(&psi.right[middle..]);
         sites[middle - 1].matrices = psi.middle(middle - 1);
         let right = from_end(&known.rights[n], n);
-        Ok(Growth {
+        Ok(ChainGrowth {
             h: h.clone(),
             bond: 0,
             left: moved(&known.lefts[0], 0),
@@ -318,7 +322,7 @@ impl<T: Element> Growth<T> {
     }
 
     /// What the last step has found; nothing before the first.
-    pub fn found(&self) -> Option<Grown> {
+    pub fn found(&self) -> Option<GrowthReport> {
         self.found
     }
 
@@ -335,7 +339,7 @@ impl<T: Element> Growth<T> {
     ///
     /// # Errors
     /// When a search or a decomposition fails; interruption.
-    pub fn step(&self, device: &Device, how: &Growing, task: &Task) -> Result<Growth<T>> {
+    pub fn step(&self, device: &Device, how: &Growing, task: &Task) -> Result<ChainGrowth<T>> {
         let cell = &self.h.cell;
         let symmetry = &cell.symmetry;
         let n = cell.count();
@@ -354,20 +358,23 @@ impl<T: Element> Growth<T> {
         for k in (c + 1..n).rev() {
             rights[k] = past_right(symmetry, &rights[k + 1], &sites[k], n)?;
         }
-        let two =
-            |lefts: &[Arc<Block<T>>], rights: &[Arc<Block<T>>], at: usize, x: &Tensor<T>, y: &Tensor<T>| {
-                crate::task::poll()?;
-                let pair = Two {
-                    cell,
-                    sites: [site(at - 1), site(at)],
-                    left: grown_left(&lefts[at - 1], n)?,
-                    right: rights[at + 1].grow()?,
-                };
-                pair.found(device, (x, y), how, tol, &quiet)
+        let two = |lefts: &[Arc<ChainBlock<T>>],
+                   rights: &[Arc<ChainBlock<T>>],
+                   at: usize,
+                   x: &MpsTensor<T>,
+                   y: &MpsTensor<T>| {
+            crate::task::poll()?;
+            let pair = Two {
+                cell,
+                sites: [site(at - 1), site(at)],
+                left: grown_left(&lefts[at - 1], n)?,
+                right: rights[at + 1].grow()?,
             };
+            pair.found(device, (x, y), how, tol, &quiet)
+        };
         let mut last = two(&lefts, &rights, c, &sites[c - 1], &sites[c])?;
         let mut lost = last.lost;
-        let mut put = |sites: &mut [Tensor<T>], at: usize, pair: &TwoSites<T>| {
+        let mut put = |sites: &mut [MpsTensor<T>], at: usize, pair: &SearchedSites<T>| {
             sites[at - 1] = pair.left.clone();
             sites[at] = pair.right.clone();
             lost = lost.max(pair.lost);
@@ -415,12 +422,12 @@ impl<T: Element> Growth<T> {
     /// with their weights moved to the outside, and divided by those that are there already.
     fn predicted(
         &self,
-        left: Arc<Block<T>>,
-        right: Arc<Block<T>>,
-        sites: Vec<Tensor<T>>,
-        last: &TwoSites<T>,
+        left: Arc<ChainBlock<T>>,
+        right: Arc<ChainBlock<T>>,
+        sites: Vec<MpsTensor<T>>,
+        last: &SearchedSites<T>,
         lost: f64,
-    ) -> Result<Growth<T>> {
+    ) -> Result<ChainGrowth<T>> {
         let n = self.h.cell.count();
         let c = self.middle;
         let middle = &last.left.behind;
@@ -428,7 +435,7 @@ impl<T: Element> Growth<T> {
         let (others, to_middle, first) = self.pushed_out_left(&sites, (middle, &last.values))?;
         let Parted { mismatch, turns, weights } = self.compared(&from_middle, &to_middle)?;
         // The state: this cell with its last basis turned to its first.
-        let mut psi: Vec<Option<Tensor<T>>> = vec![None; n];
+        let mut psi: Vec<Option<MpsTensor<T>>> = vec![None; n];
         let mut spaces = vec![middle.clone(); n];
         for (k, tensor) in sites[..c].iter().chain(&next).enumerate() {
             let at = (self.bond + k) % n;
@@ -444,7 +451,7 @@ impl<T: Element> Growth<T> {
         let at = next.len() - 1;
         next[at] = ended(&self.h.cell, (self.bond + n - 1) % n, &next[at], &first, &weights)?;
         next.extend(others);
-        Ok(Growth {
+        Ok(ChainGrowth {
             h: self.h.clone(),
             bond: (self.bond + c) % n,
             left,
@@ -454,12 +461,12 @@ impl<T: Element> Growth<T> {
             parted: labelled(middle, &last.values),
             psi,
             spaces,
-            found: Some(Grown { energy: last.energy, mismatch, lost }),
+            found: Some(GrowthReport { energy: last.energy, mismatch, lost }),
         })
     }
 
     /// The labels of the states of site `k` of this chain.
-    fn site_states(&self, k: usize) -> &[Label] {
+    fn site_states(&self, k: usize) -> &[ChargeLabel] {
         let cell = &self.h.cell;
         &cell.states[(self.bond + k) % cell.count()]
     }
@@ -468,9 +475,9 @@ impl<T: Element> Growth<T> {
     /// them.
     fn pushed_out_right(
         &self,
-        sites: &[Tensor<T>],
+        sites: &[MpsTensor<T>],
         (middle, values): (&Space, &[Mat<T>]),
-    ) -> Result<(Vec<Tensor<T>>, Labelled<T>)> {
+    ) -> Result<(Vec<MpsTensor<T>>, Labelled<T>)> {
         let symmetry = &self.h.cell.symmetry;
         let (mut space, mut carry) = (middle.clone(), values.to_vec());
         let mut next = Vec::with_capacity(self.h.cell.count());
@@ -485,7 +492,7 @@ impl<T: Element> Growth<T> {
             }
             let behind = Space::new(parts.iter().map(|(q, p)| (q.clone(), p.0.ncols())).collect());
             let fill = |s: usize| parts[behind.label(s)].0.clone();
-            next.push(Tensor::new(symmetry, &space, self.site_states(k), &behind, fill)?);
+            next.push(MpsTensor::new(symmetry, &space, self.site_states(k), &behind, fill)?);
             carry = behind.iter().map(|(q, _)| parts[q].1.clone()).collect();
             space = behind;
         }
@@ -496,15 +503,15 @@ impl<T: Element> Growth<T> {
     /// them, and the basis there.
     fn pushed_out_left(
         &self,
-        sites: &[Tensor<T>],
+        sites: &[MpsTensor<T>],
         (middle, values): (&Space, &[Mat<T>]),
-    ) -> Result<(Vec<Tensor<T>>, Labelled<T>, Space)> {
+    ) -> Result<(Vec<MpsTensor<T>>, Labelled<T>, Space)> {
         let symmetry = &self.h.cell.symmetry;
         let (mut space, mut carry) = (middle.clone(), values.to_vec());
         let mut others = Vec::with_capacity(self.middle);
         for k in (0..self.middle).rev() {
             let (fusion, blocks) = push_left(symmetry, self.site_states(k), &sites[k], &space, Some(&carry));
-            let (before, rows, rest): (Space, Blocks<T>, Blocks<T>) = lower(&blocks);
+            let (before, rows, rest): (Space, LabelledMatrices<T>, LabelledMatrices<T>) = lower(&blocks);
             let own = to_tensor(symmetry, self.site_states(k), &before, &space, &fusion, &rows)?;
             others.push(whole(own, &space));
             carry = rest.into_iter().map(|r| r.1).collect();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use faer::Mat;
 
 use super::super::carry::to_right;
-use super::super::space::{Fusion, Label, Space, Symmetry};
-use super::super::tensor::{Tensor, adjoint};
+use super::super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
+use super::super::tensor::{MpsTensor, adjoint};
 use super::bonds::BlockLayout;
 use super::cell::UnitCell;
 use super::ends::ended;
@@ -18,22 +18,22 @@ use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::number::philox::{self, Stream};
 
-fn moved(symmetry: &Symmetry, space: &Space, by: &Label) -> Space {
+fn moved(symmetry: &ConservedNumbers, space: &Space, by: &ChargeLabel) -> Space {
     Space::new(space.iter().map(|(q, d)| (symmetry.add(q, by), d)).collect())
 }
 
 /// A tensor with labels larger on both sides; rows and columns follow the order of the new labels.
 fn relabelled<T: Element>(
-    symmetry: &Symmetry,
-    tensor: &Tensor<T>,
-    states: &[Label],
-    before_by: &Label,
-    behind_by: &Label,
-) -> Result<Tensor<T>> {
+    symmetry: &ConservedNumbers,
+    tensor: &MpsTensor<T>,
+    states: &[ChargeLabel],
+    before_by: &ChargeLabel,
+    behind_by: &ChargeLabel,
+) -> Result<MpsTensor<T>> {
     let before = moved(symmetry, &tensor.before, before_by);
     let behind = moved(symmetry, &tensor.behind, behind_by);
     let fusion = Fusion::new(symmetry, &before, states);
-    Tensor::new(symmetry, &before, states, &behind, |sector| {
+    MpsTensor::new(symmetry, &before, states, &behind, |sector| {
         let label = behind.label(sector);
         let rows = fusion.space().find(label);
         let from = tensor.behind.find(&symmetry.subtract(label, behind_by));
@@ -72,7 +72,7 @@ fn copies(large: &UnitCell, small: &UnitCell) -> Result<usize> {
 impl<T: Element> Uniform<T> {
     /// The state of a cell whose bond `b` and site `b` are those that `from` says of this one, with labels larger by
     /// `by`, one for each bond.
-    fn arranged(&self, cell: &Arc<UnitCell>, from: &[usize], by: &[Label]) -> Result<Uniform<T>> {
+    fn arranged(&self, cell: &Arc<UnitCell>, from: &[usize], by: &[ChargeLabel]) -> Result<Uniform<T>> {
         let n = cell.count();
         let symmetry = &self.cell.symmetry;
         let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
@@ -83,7 +83,7 @@ impl<T: Element> Uniform<T> {
             left.push(relabelled(symmetry, &self.left[old], states, here, next)?);
             right.push(relabelled(symmetry, &self.right[old], states, here, next)?);
             let space = moved(symmetry, &self.spaces[old], here);
-            let own = |(q, _): (&Label, usize)| {
+            let own = |(q, _): (&ChargeLabel, usize)| {
                 let sector = self.spaces[old].find(&symmetry.subtract(q, here)).unwrap_or(0);
                 self.centre[old][sector].clone()
             };
@@ -94,7 +94,7 @@ impl<T: Element> Uniform<T> {
     }
 
     /// The state with labels larger by a charge on every bond.
-    pub(super) fn charged(&self, charge: &Label) -> Result<Uniform<T>> {
+    pub(super) fn charged(&self, charge: &ChargeLabel) -> Result<Uniform<T>> {
         let n = self.count();
         self.arranged(&self.cell, &(0..n).collect::<Vec<_>>(), &vec![charge.clone(); n])
     }
@@ -150,7 +150,7 @@ impl<T: Element> Uniform<T> {
             return Ok((self.clone(), 1.0));
         }
         // The state seen from the next small cell, between the two bases.
-        let less = |q: &Label| symmetry.subtract(q, &cell.target);
+        let less = |q: &ChargeLabel| symmetry.subtract(q, &cell.target);
         let layout = BlockLayout::between(&self.spaces[0], &self.spaces[m], less);
         let map = |x: &[T]| -> Result<Vec<T>> {
             let around = |y, k: usize| to_right((&self.left[k], &self.left[(k + m) % n]), None, Some(&y));
@@ -169,11 +169,11 @@ impl<T: Element> Uniform<T> {
         let top = pair.vector.iter().max_by(|a, b| a.norm().total_cmp(&b.norm())).ok_or_else(lost)?;
         let phase = top.conj() / top.norm();
         let x: Vec<T> = pair.vector.iter().map(|z| T::from_c64(z * phase)).collect();
-        let mut turns: BTreeMap<Label, Mat<T>> = BTreeMap::new();
+        let mut turns: BTreeMap<ChargeLabel, Mat<T>> = BTreeMap::new();
         for ((row, _), w) in &layout.matrices(&x) {
             turns.insert(self.spaces[0].label(*row).clone(), adjoint(polar(w.as_ref())?.as_ref()));
         }
-        let mut tensors: Vec<Tensor<T>> = self.left[..m].to_vec();
+        let mut tensors: Vec<MpsTensor<T>> = self.left[..m].to_vec();
         let back = symmetry.subtract(&symmetry.zero(), &cell.target);
         let end = relabelled(symmetry, &tensors[m - 1], &cell.states[m - 1], &symmetry.zero(), &back)?;
         tensors[m - 1] = ended(cell, m - 1, &end, &self.spaces[0], &turns)?;

@@ -1,14 +1,14 @@
 //! Measurements on infinite chains: local operators, sums, correlations, the spectrum of the transfer matrix.
 
 use super::super::carry::{BondMatrices, to_right};
-use super::super::space::Label;
+use super::super::space::ChargeLabel;
 use super::automaton::need_even;
 use super::bonds::{BlockLayout, identity, past_left, trace};
 use super::krylov::largest;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Product, Term};
+use crate::manybody::{OpSum, OperatorTerm, SiteProduct};
 use crate::number::philox::{self, Stream};
 use crate::number::{C64, memory};
 
@@ -47,7 +47,7 @@ impl<T: Element> Uniform<T> {
             let mut power = tail.ratio;
             let mut k = 1;
             while power.norm() > SMALL {
-                let term = Term { coefficient: tail.coefficient * power, factors: tail.at(k) };
+                let term = OperatorTerm { coefficient: tail.coefficient * power, factors: tail.at(k) };
                 value += self.term(&term)?;
                 (power, k) = (power * tail.ratio, k + 1);
             }
@@ -56,10 +56,10 @@ impl<T: Element> Uniform<T> {
     }
 
     /// A term as one matrix for each site from the first to the last that it acts on.
-    fn matrices(&self, term: &Term) -> Result<(usize, C64, Vec<Option<Vec<C64>>>)> {
+    fn matrices(&self, term: &OperatorTerm) -> Result<(usize, C64, Vec<Option<Vec<C64>>>)> {
         let n = self.count();
         let least = term.factors.iter().map(|f| f.1).min().unwrap_or(0) / n * n;
-        let moved = Term {
+        let moved = OperatorTerm {
             coefficient: term.coefficient,
             factors: term.factors.iter().map(|(name, site)| (name.clone(), site - least)).collect(),
         };
@@ -67,7 +67,7 @@ impl<T: Element> Uniform<T> {
         let chain = self.cell.chain(last / n + 1)?;
         let endless = "a single fermionic operator has signs from all sites before it, which never end";
         need_even(&chain, &moved.factors, term, endless)?;
-        let product = Product::new(&moved, &chain)?;
+        let product = SiteProduct::new(&moved, &chain)?;
         let first = product.factors.first().map_or(0, |f| f.0);
         let mut all = vec![None; last + 1 - first];
         for (site, matrix) in product.factors {
@@ -79,7 +79,7 @@ impl<T: Element> Uniform<T> {
         Ok((first, product.coefficient, all))
     }
 
-    fn term(&self, term: &Term) -> Result<C64> {
+    fn term(&self, term: &OperatorTerm) -> Result<C64> {
         let (first, coefficient, matrices) = self.matrices(term)?;
         if !T::DTYPE.is_complex() && matrices.iter().flatten().flatten().any(|z| z.im != 0.0) {
             return self.to_complex().term(term);
@@ -101,7 +101,7 @@ impl<T: Element> Uniform<T> {
     /// When a site does not have the operators, or together they change the parity of fermions; interruption.
     pub fn correlations(&self, a: &str, b: &str, site: usize, range: usize) -> Result<Vec<C64>> {
         let n = self.count();
-        let pair = |r: usize| Term {
+        let pair = |r: usize| OperatorTerm {
             coefficient: C64::ONE,
             factors: vec![(a.to_string(), site), (b.to_string(), site + r)],
         };
@@ -136,7 +136,7 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When the small problem does not converge; interruption.
-    pub fn transfer(&self, charge: &Label, count: usize) -> Result<(Vec<C64>, bool)> {
+    pub fn transfer(&self, charge: &ChargeLabel, count: usize) -> Result<(Vec<C64>, bool)> {
         let symmetry = &self.cell.symmetry;
         let layout = BlockLayout::new(symmetry, &self.spaces[0], charge);
         if layout.len() == 0 {
@@ -181,7 +181,7 @@ impl<T: Element> Uniform<T> {
     }
 
     /// The charges that operators can carry across the bonds of the state, nearest first.
-    pub fn charges(&self) -> Vec<Label> {
+    pub fn charges(&self) -> Vec<ChargeLabel> {
         let symmetry = &self.cell.symmetry;
         let mut all = std::collections::BTreeSet::new();
         for (a, _) in self.spaces[0].iter() {
@@ -189,7 +189,7 @@ impl<T: Element> Uniform<T> {
                 all.insert(symmetry.subtract(a, b));
             }
         }
-        let mut all: Vec<Label> = all.into_iter().collect();
+        let mut all: Vec<ChargeLabel> = all.into_iter().collect();
         all.sort_by_key(|q| symmetry.distance(q, &symmetry.zero()));
         all
     }
@@ -206,7 +206,7 @@ impl<T: Element> Uniform<T> {
         }
         let symmetry = &self.cell.symmetry;
         let mut best = 0.0f64;
-        let shifts: std::collections::BTreeSet<Label> = self.spaces[0]
+        let shifts: std::collections::BTreeSet<ChargeLabel> = self.spaces[0]
             .iter()
             .flat_map(|(a, _)| other.spaces[0].iter().map(move |(b, _)| symmetry.subtract(a, b)))
             .collect();

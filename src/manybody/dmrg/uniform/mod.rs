@@ -26,7 +26,7 @@ mod tests;
 pub use automaton::Repeated;
 pub use cell::UnitCell;
 pub use excite::{Asked, Excitations};
-pub use growth::{Growing, Grown, Growth};
+pub use growth::{ChainGrowth, Growing, GrowthReport};
 pub use search::UniformSearch;
 pub use start::lowest_cell_product;
 pub use state::Uniform;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::automaton::Repeated;
-use super::descent::{Memory, Point};
+use super::descent::{Point, StepHistory};
 use super::environment::Environments;
 use super::state::Uniform;
-use super::step::Found;
+use super::step::StepReport;
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
@@ -19,9 +19,9 @@ pub struct UniformSearch<T> {
     /// Environments of this state, or of one nearby.
     known: Option<Arc<Environments<T>>>,
     /// What the last step found of the state that it began with.
-    found: Option<Found>,
+    found: Option<StepReport>,
     /// Where the last step along the gradient led, with the steps before it.
-    near: Option<Arc<(Point<T>, Memory<T>)>>,
+    near: Option<Arc<(Point<T>, StepHistory<T>)>>,
     /// How many steps by local ground states are due, since states are new.
     due: usize,
     /// How many states the last move between sectors has moved.
@@ -53,7 +53,7 @@ impl<T: Element> UniformSearch<T> {
     }
 
     /// What the last step found of the state that it began with; nothing before the first.
-    pub fn found(&self) -> Option<Found> {
+    pub fn found(&self) -> Option<StepReport> {
         self.found
     }
 
@@ -84,11 +84,13 @@ impl<T: Element> UniformSearch<T> {
             };
             let near = match &self.near {
                 Some(near) => near.clone(),
-                None => Arc::new((Point::new(&self.psi, &surroundings, device)?, Memory::new())),
+                None => Arc::new((Point::new(&self.psi, &surroundings, device)?, StepHistory::new())),
             };
             let step = near.0.step(&near.1, &surroundings, device)?;
-            let near = step
-                .map_or(Arc::new((Point::new(&near.0.psi, &surroundings, device)?, Memory::new())), Arc::new);
+            let near = step.map_or(
+                Arc::new((Point::new(&near.0.psi, &surroundings, device)?, StepHistory::new())),
+                Arc::new,
+            );
             let (psi, found) = (near.0.psi.clone(), near.0.found);
             return Ok(UniformSearch { found: Some(found), near: Some(near), ..self.of(psi, 0) });
         }
@@ -149,7 +151,7 @@ impl<T: Element> UniformSearch<T> {
     ///
     /// # Errors
     /// As [`UniformSearch::step`].
-    pub fn settled(&self, device: &Device, task: &Task) -> Result<(Uniform<T>, Found, f64)> {
+    pub fn settled(&self, device: &Device, task: &Task) -> Result<(Uniform<T>, StepReport, f64)> {
         let psi = self.psi.regauged()?;
         let environments = Environments::new(&psi, &self.h, None, TIGHT)?;
         let (_, found) = psi.step(&environments, device, 1.0, task)?;

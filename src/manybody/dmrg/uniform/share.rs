@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::super::basis::Basis;
-use super::super::block::Block;
+use super::super::basis::TruncatedBasis;
+use super::super::block::ChainBlock;
 use super::super::dense::{adjoint_product, product, square, thin_svd};
-use super::super::space::{Fusion, Label, Space};
+use super::super::space::{ChargeLabel, Fusion, Space};
 use super::super::spread::All;
 use super::super::superblock::SectorPair;
-use super::super::tensor::{Tensor, adjoint};
+use super::super::tensor::{MpsTensor, adjoint};
 use super::cell::nothing_left;
 use super::environment::{Environments, left_basis, right_basis};
 use super::gauge::turned;
 use super::state::Uniform;
-use super::step::Joined;
+use super::step::JoinedBlocks;
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -31,12 +31,12 @@ const EXACT: f64 = 1e-2;
 const PRODUCTS: usize = 40;
 
 /// Numbers of states by sector.
-type Dims = BTreeMap<Label, usize>;
+type Dims = BTreeMap<ChargeLabel, usize>;
 
 /// A direction that a bond may grow by.
 struct Direction<T> {
     weight: f64,
-    label: Label,
+    label: ChargeLabel,
     /// A column for the site before, rows as in the product of its bond and states.
     left: Mat<T>,
     /// A column for the site behind, rows as in the product of its right block and states.
@@ -44,41 +44,41 @@ struct Direction<T> {
 }
 
 /// Two sites beside a bond, between the surroundings of both.
-struct TwoSites<T> {
-    joined: Joined,
-    left: Arc<Block<T>>,
-    l: Basis<T>,
-    r: Basis<T>,
+struct BondProblem<T> {
+    joined: JoinedBlocks,
+    left: Arc<ChainBlock<T>>,
+    l: TruncatedBasis<T>,
+    r: TruncatedBasis<T>,
     /// The vectors of both bases.
     vectors: [Arc<All<T>>; 2],
 }
 
 /// A block at the other end of the cell, which is the same bond.
-pub(super) fn moved<T: Element>(block: &Arc<Block<T>>, bond: usize) -> Arc<Block<T>> {
-    Block::made(block.mpo(), block.side, 0, bond, false, block.shape.elsewhere())
+pub(super) fn moved<T: Element>(block: &Arc<ChainBlock<T>>, bond: usize) -> Arc<ChainBlock<T>> {
+    ChainBlock::made(block.mpo(), block.side, 0, bond, false, block.shape.elsewhere())
 }
 
 fn conjugate<T: Element>(m: MatRef<'_, T>) -> Mat<T> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| crate::number::Scalar::conj(m[(i, j)]))
 }
 
-impl<T: Element> TwoSites<T> {
+impl<T: Element> BondProblem<T> {
     fn new(
         psi: &Uniform<T>,
         environments: &Environments<T>,
         device: &Device,
         bond: usize,
-    ) -> Result<TwoSites<T>> {
+    ) -> Result<BondProblem<T>> {
         let n = psi.count();
         let before = (bond + n - 1) % n;
         let left = moved(&environments.lefts[before].grow()?, bond);
         let right = environments.rights[bond + 1].grow()?;
-        let joined = Joined::new(device, &left, &right)?;
+        let joined = JoinedBlocks::new(device, &left, &right)?;
         let l = left_basis(&psi.left[before]);
         let (_, fusion, _) = right.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
         let r = right_basis(&psi.cell.symmetry, &psi.right[bond], fusion);
         let vectors = [l.vectors.all()?, r.vectors.all()?];
-        Ok(TwoSites { joined, left, l, r, vectors })
+        Ok(BondProblem { joined, left, l, r, vectors })
     }
 
     /// The state on both sites.
@@ -178,13 +178,13 @@ impl<T: Element> Uniform<T> {
         device: &Device,
         bond: usize,
     ) -> Result<(Vec<Direction<T>>, f64)> {
-        let sites = TwoSites::new(self, environments, device, bond)?;
+        let sites = BondProblem::new(self, environments, device, bond)?;
         let image = sites.joined.times(&sites.state(self, bond)?)?;
         sites.directions(&image)
     }
 
     /// What a bond would gain and lose by other states than its own.
-    fn exchange(&self, sites: &TwoSites<T>, bond: usize, task: &Task) -> Result<Exchange<T>> {
+    fn exchange(&self, sites: &BondProblem<T>, bond: usize, task: &Task) -> Result<Exchange<T>> {
         let ground = sites.ground(self, bond, task)?;
         let (found, _) = sites.directions(&ground)?;
         let mut own = BTreeMap::new();
@@ -214,7 +214,7 @@ impl<T: Element> Uniform<T> {
         let (mut kept, mut free) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for bond in 0..n {
             crate::task::poll()?;
-            let exchange = self.exchange(&TwoSites::new(self, environments, device, bond)?, bond, task)?;
+            let exchange = self.exchange(&BondProblem::new(self, environments, device, bond)?, bond, task)?;
             let old: Dims = self.spaces[bond].iter().map(|(q, d)| (q.clone(), d)).collect();
             let (stay, come) = exchange.moves(old, most);
             moved += self.spaces[bond].total() - stay.values().sum::<usize>();
@@ -229,7 +229,7 @@ impl<T: Element> Uniform<T> {
         let known = again(&less)?;
         let mut all = Vec::with_capacity(n);
         for (bond, free) in free.iter_mut().enumerate() {
-            let sites = TwoSites::new(&less, &known, device, bond)?;
+            let sites = BondProblem::new(&less, &known, device, bond)?;
             let mut found = sites.directions(&sites.ground(&less, bond, task)?)?.0;
             found.retain(|direction| match free.get_mut(&direction.label) {
                 Some(left) if *left > 0 => {
@@ -249,7 +249,7 @@ impl<T: Element> Uniform<T> {
         let symmetry = &self.cell.symmetry;
         let mut spaces = Vec::with_capacity(n);
         for (old, found) in self.spaces.iter().zip(all) {
-            let mut dims: BTreeMap<Label, usize> = old.iter().map(|(q, d)| (q.clone(), d)).collect();
+            let mut dims: BTreeMap<ChargeLabel, usize> = old.iter().map(|(q, d)| (q.clone(), d)).collect();
             found.iter().for_each(|d| *dims.entry(d.label.clone()).or_default() += 1);
             spaces.push(Space::new(dims));
         }
@@ -301,7 +301,7 @@ impl<T: Element> Uniform<T> {
         let centre = (0..n)
             .map(|bond| {
                 let old = &self.spaces[bond];
-                let one = |(q, d): (&Label, usize)| {
+                let one = |(q, d): (&ChargeLabel, usize)| {
                     let known = old.find(q).map(|s| &self.centre[bond][s]);
                     Mat::from_fn(d, d, |i, j| match known {
                         Some(c) if i < c.nrows() && j < c.ncols() => c[(i, j)],
@@ -448,7 +448,7 @@ impl<T: Element> Uniform<T> {
 /// The ground state of two sites at the bond between them.
 struct Exchange<T> {
     /// The weights in the states that the bond has, by sector, descending.
-    own: BTreeMap<Label, Vec<f64>>,
+    own: BTreeMap<ChargeLabel, Vec<f64>>,
     /// The states that it does not have, by weight.
     found: Vec<Direction<T>>,
 }
@@ -462,7 +462,7 @@ impl<T> Exchange<T> {
         let mut next = self.found.iter().filter(|d| d.weight * d.weight >= least).peekable();
         loop {
             let total = stay.values().chain(come.values()).sum::<usize>();
-            let weight = |(q, &d): (&Label, &usize)| {
+            let weight = |(q, &d): (&ChargeLabel, &usize)| {
                 let of = self.own.get(q).and_then(|w| w.get(d.wrapping_sub(1)));
                 (of.copied().unwrap_or(0.0), q.clone())
             };
@@ -484,17 +484,17 @@ impl<T> Exchange<T> {
     }
 }
 
-impl<T: Element> Tensor<T> {
+impl<T: Element> MpsTensor<T> {
     /// The tensor between larger bases, in whose sectors the old states come first, and what `extra` adds to the matrix
     /// of a row of the new product.
     fn padded(
         &self,
-        symmetry: &super::super::space::Symmetry,
+        symmetry: &super::super::space::ConservedNumbers,
         before: &Space,
-        states: &[Label],
+        states: &[ChargeLabel],
         behind: &Space,
         extra: impl Fn(usize, &Fusion, &mut Mat<T>),
-    ) -> Result<Tensor<T>> {
+    ) -> Result<MpsTensor<T>> {
         let fusion = Fusion::new(symmetry, before, states);
         let fill = |sector: usize| {
             let (label, columns) = (behind.label(sector), behind.dim(sector));
@@ -513,6 +513,6 @@ impl<T: Element> Tensor<T> {
             extra(row, &fusion, &mut out);
             out
         };
-        Tensor::new(symmetry, before, states, behind, fill)
+        MpsTensor::new(symmetry, before, states, behind, fill)
     }
 }

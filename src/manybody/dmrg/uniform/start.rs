@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::super::space::{Fusion, Label, Space};
-use super::super::state::State;
-use super::super::tensor::Tensor;
+use super::super::space::{ChargeLabel, Fusion, Space};
+use super::super::state::MatrixProductState;
+use super::super::tensor::MpsTensor;
 use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Product};
+use crate::manybody::{OpSum, SiteProduct};
 use crate::number::C64;
 use crate::number::philox::{self, Stream};
 
@@ -26,7 +26,7 @@ const LONG: usize = 48;
 const DISTANCES: usize = 64;
 
 /// A term's elements on the diagonal: site of the cell and an entry a state.
-struct Diagonal {
+struct DiagonalTerm {
     coefficient: C64,
     sites: Vec<(usize, Vec<C64>)>,
 }
@@ -51,7 +51,7 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
     let chain = cell.chain(last / n + 1)?;
     let mut terms = Vec::new();
     for term in shown.terms() {
-        let product = Product::new(term, &chain)?;
+        let product = SiteProduct::new(term, &chain)?;
         let mut sites = Vec::new();
         for (site, matrix) in &product.factors {
             let d = chain.site(*site)?.dim();
@@ -63,11 +63,11 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
             sites.push((site % n, (0..own.dim()).map(sign).collect()));
         }
         if sites.iter().all(|(_, d)| d.iter().any(|z| *z != C64::ZERO)) {
-            terms.push(Diagonal { coefficient: product.coefficient, sites });
+            terms.push(DiagonalTerm { coefficient: product.coefficient, sites });
         }
     }
     let energy = |states: &[usize]| -> f64 {
-        let of = |t: &Diagonal| t.sites.iter().map(|(site, d)| d[states[*site]]).product::<C64>();
+        let of = |t: &DiagonalTerm| t.sites.iter().map(|(site, d)| d[states[*site]]).product::<C64>();
         terms.iter().map(|t| (t.coefficient * of(t)).re).sum()
     };
     let mut best: Vec<Vec<usize>> = Vec::new();
@@ -106,7 +106,7 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
     let mut chosen: Option<(f64, Vec<usize>)> = None;
     for states in best {
         let long: Vec<usize> = states.iter().copied().cycle().take(short.count()).collect();
-        let psi = State::<C64>::product(&short, &long, &Vec::new())?;
+        let psi = MatrixProductState::<C64>::product(&short, &long, &Vec::new())?;
         let change = if short.count() <= LONG { psi.variance(&near).map_or(0.0, |v| v.0) } else { 0.0 };
         if chosen.as_ref().is_none_or(|c| change > c.0 + 1e-10) {
             chosen = Some((change, states));
@@ -145,24 +145,24 @@ impl<T: Element> Uniform<T> {
         let n = cell.count();
         let symmetry = &cell.symmetry;
         let centre = Uniform::<T>::product(cell, product)?;
-        let mut labels: Vec<BTreeSet<Label>> =
+        let mut labels: Vec<BTreeSet<ChargeLabel>> =
             centre.spaces.iter().map(|s| BTreeSet::from([s.label(0).clone()])).collect();
         // What one round through the cell reaches in either direction, the nearest of it.
         for site in (0..n).chain((0..n).rev()) {
             let behind = (site + 1) % n;
-            let forth: Vec<Label> = labels[site]
+            let forth: Vec<ChargeLabel> = labels[site]
                 .iter()
                 .flat_map(|q| cell.states[site].iter().map(move |s| symmetry.add(q, s)))
                 .collect();
             labels[behind].extend(forth);
-            let back: Vec<Label> = labels[behind]
+            let back: Vec<ChargeLabel> = labels[behind]
                 .iter()
                 .flat_map(|q| cell.states[site].iter().map(move |s| symmetry.subtract(q, s)))
                 .collect();
             labels[site].extend(back);
             for bond in [site, behind] {
                 let middle = centre.spaces[bond].label(0);
-                let mut all: Vec<Label> = labels[bond].iter().cloned().collect();
+                let mut all: Vec<ChargeLabel> = labels[bond].iter().cloned().collect();
                 all.sort_by_key(|q| symmetry.distance(q, middle));
                 all.truncate(most.max(1));
                 labels[bond] = all.into_iter().collect();
@@ -176,7 +176,7 @@ impl<T: Element> Uniform<T> {
                 let (a, b) = (labels[site].clone(), labels[behind].clone());
                 let states = &cell.states[site];
                 labels[behind].retain(|q| states.iter().any(|s| a.contains(&symmetry.subtract(q, s))));
-                let b: BTreeSet<Label> = b.intersection(&labels[behind]).cloned().collect();
+                let b: BTreeSet<ChargeLabel> = b.intersection(&labels[behind]).cloned().collect();
                 labels[site].retain(|q| states.iter().any(|s| b.contains(&symmetry.add(q, s))));
             }
             if labels.iter().map(BTreeSet::len).sum::<usize>() == before {
@@ -185,7 +185,7 @@ impl<T: Element> Uniform<T> {
         }
         // Without conserved numbers there is one label, of several states.
         let each = if symmetry.names().is_empty() { most.min(4) } else { 1 };
-        let dims = |q: &Label| (q.clone(), each);
+        let dims = |q: &ChargeLabel| (q.clone(), each);
         let mut spaces: Vec<Space> =
             labels.iter().map(|l| Space::new(l.iter().map(dims).collect::<BTreeMap<_, _>>())).collect();
         if each > 1 {
@@ -200,7 +200,7 @@ impl<T: Element> Uniform<T> {
         for site in 0..n {
             let (before, behind) = (&spaces[site], &spaces[(site + 1) % n]);
             let fusion = Fusion::new(symmetry, before, &cell.states[site]);
-            tensors.push(Tensor::new(symmetry, before, &cell.states[site], behind, |sector| {
+            tensors.push(MpsTensor::new(symmetry, before, &cell.states[site], behind, |sector| {
                 let rows = fusion.space().find(behind.label(sector)).map_or(0, |r| fusion.space().dim(r));
                 Mat::from_fn(rows, behind.dim(sector), |_, _| {
                     let w = philox::words(seed, Stream::Script as u32, drawn, 2);

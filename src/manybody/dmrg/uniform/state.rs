@@ -9,8 +9,8 @@ use faer::Mat;
 use super::super::carry::BondMatrices;
 use super::super::dense::{product, square, thin_svd};
 use super::super::density::entropy;
-use super::super::space::{Label, Space};
-use super::super::tensor::{Tensor, adjoint, complex};
+use super::super::space::{ChargeLabel, Space};
+use super::super::tensor::{MpsTensor, adjoint, complex};
 use super::bonds::diagonal;
 use super::cell::UnitCell;
 use crate::backend::matrix::records::Element;
@@ -24,9 +24,9 @@ pub struct Uniform<T> {
     /// The bases of the bonds, labelled by the numbers to the left less those of whole cells.
     pub(in super::super) spaces: Vec<Space>,
     /// Isometries from the left.
-    pub(in super::super) left: Vec<Tensor<T>>,
+    pub(in super::super) left: Vec<MpsTensor<T>>,
     /// Isometries from the right.
-    pub(in super::super) right: Vec<Tensor<T>>,
+    pub(in super::super) right: Vec<MpsTensor<T>>,
     /// At each bond, by its sectors: the state's matrix between the two forms; the sum of the squares is one.
     pub(in super::super) centre: Vec<Vec<Mat<T>>>,
 }
@@ -42,7 +42,7 @@ impl<T: Element> Uniform<T> {
         let mut spaces = vec![Space::single(symmetry.zero())];
         let mut tensors = Vec::new();
         for (labels, &state) in cell.states.iter().zip(states) {
-            let tensor = Tensor::product(symmetry, &spaces[spaces.len() - 1], labels, state)?;
+            let tensor = MpsTensor::product(symmetry, &spaces[spaces.len() - 1], labels, state)?;
             spaces.push(tensor.behind.clone());
             tensors.push(tensor);
         }
@@ -59,8 +59,8 @@ impl<T: Element> Uniform<T> {
         Uniform {
             cell: self.cell.clone(),
             spaces: self.spaces.clone(),
-            left: self.left.iter().map(Tensor::to_complex).collect(),
-            right: self.right.iter().map(Tensor::to_complex).collect(),
+            left: self.left.iter().map(MpsTensor::to_complex).collect(),
+            right: self.right.iter().map(MpsTensor::to_complex).collect(),
             centre: self.centre.iter().map(|c| c.iter().map(complex).collect()).collect(),
         }
     }
@@ -111,7 +111,7 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When a decomposition does not converge.
-    pub fn spectrum(&self, bond: usize) -> Result<Vec<(f64, Label)>> {
+    pub fn spectrum(&self, bond: usize) -> Result<Vec<(f64, ChargeLabel)>> {
         let mut all = Vec::new();
         for (c, (label, _)) in self.centre[bond].iter().zip(self.spaces[bond].iter()) {
             all.extend(thin_svd(c.as_ref())?.1.into_iter().map(|s| (s * s, label.clone())));

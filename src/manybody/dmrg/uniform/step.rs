@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::super::block::Block;
+use super::super::block::ChainBlock;
 use super::super::dense::{adjoint_product, product, square, thin_svd};
 use super::super::superblock::{Strategy, Superblock};
-use super::super::tensor::{Blocks, Tensor, adjoint, push_left, to_tensor};
+use super::super::tensor::{LabelledMatrices, MpsTensor, adjoint, push_left, to_tensor};
 use super::environment::Environments;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -21,7 +21,7 @@ use crate::task::Task;
 
 /// What a step found of the state that it began with.
 #[derive(Debug, Clone, Copy)]
-pub struct Found {
+pub struct StepReport {
     /// The energy of a cell.
     pub energy: f64,
     /// The largest norm, over the sites, of what the Hamiltonian would change a site's matrices by.
@@ -31,15 +31,19 @@ pub struct Found {
 }
 
 /// Two blocks as an operator.
-pub(super) struct Joined {
+pub(super) struct JoinedBlocks {
     operator: Operator,
 }
 
-impl Joined {
-    pub fn new<T: Element>(device: &Device, left: &Arc<Block<T>>, right: &Arc<Block<T>>) -> Result<Joined> {
+impl JoinedBlocks {
+    pub fn new<T: Element>(
+        device: &Device,
+        left: &Arc<ChainBlock<T>>,
+        right: &Arc<ChainBlock<T>>,
+    ) -> Result<JoinedBlocks> {
         let zero = left.mpo().symmetry().zero().into_iter().map(Some).collect();
         let both = Superblock::new(device, left, right, &zero, Strategy::Auto)?;
-        Ok(Joined { operator: both.into_operator(device) })
+        Ok(JoinedBlocks { operator: both.into_operator(device) })
     }
 
     pub fn both<T: Element>(&self) -> Result<&Superblock<T>> {
@@ -129,20 +133,20 @@ pub(super) fn polar<T: Element>(m: MatRef<'_, T>) -> Result<Mat<T>> {
 
 impl<T: Element> Uniform<T> {
     /// What lies around a site and the site itself, as one operator.
-    fn around(&self, environments: &Environments<T>, device: &Device, site: usize) -> Result<Joined> {
+    fn around(&self, environments: &Environments<T>, device: &Device, site: usize) -> Result<JoinedBlocks> {
         let grown = environments.lefts[site].grow()?;
-        Joined::new(device, &grown, &environments.rights[site + 1])
+        JoinedBlocks::new(device, &grown, &environments.rights[site + 1])
     }
 
     /// The matrices of a site between the two forms, as a vector.
-    fn packed(&self, joined: &Joined, site: usize) -> Result<Vec<C64>> {
+    fn packed(&self, joined: &JoinedBlocks, site: usize) -> Result<Vec<C64>> {
         let x: BTreeMap<usize, Mat<T>> =
             self.left[site].rows.iter().copied().zip(self.middle(site)).collect();
         joined.pack(&x)
     }
 
     /// What the Hamiltonian adds to them that the left form does not hold, by sectors.
-    fn beyond(&self, joined: &Joined, x: &[C64], site: usize) -> Result<Vec<Mat<T>>> {
+    fn beyond(&self, joined: &JoinedBlocks, x: &[C64], site: usize) -> Result<Vec<Mat<T>>> {
         let own = &self.left[site];
         let image = joined.unpack::<T>(&joined.times(x)?)?;
         let one = |(row, a): (&usize, &Mat<T>)| {
@@ -179,7 +183,7 @@ impl<T: Element> Uniform<T> {
         device: &Device,
         tol: f64,
         task: &Task,
-    ) -> Result<(Uniform<T>, Found)> {
+    ) -> Result<(Uniform<T>, StepReport)> {
         let n = self.count();
         let symmetry = &self.cell.symmetry;
         let (mut gradient, mut squares) = (0.0f64, 0.0);
@@ -195,7 +199,7 @@ impl<T: Element> Uniform<T> {
             squares += sum;
             let found = joined.lowest(&start, tol, STEPS, &quiet)?;
             middles.push(joined.unpack::<T>(&found)?);
-            let bare = Joined::new(device, &environments.lefts[site], &environments.rights[site])?;
+            let bare = JoinedBlocks::new(device, &environments.lefts[site], &environments.rights[site])?;
             let c: BTreeMap<usize, Mat<T>> = self.centre[site].iter().cloned().enumerate().collect();
             let start = bare.pack(&c)?;
             let found = bare.lowest(&start, tol, STEPS, &quiet)?;
@@ -220,9 +224,9 @@ impl<T: Element> Uniform<T> {
             for (m, row) in middle.matrices.iter_mut().zip(&old.rows) {
                 *m = middles[site][row].clone();
             }
-            left.push(Tensor::new(symmetry, before, states, after, |s| isometries[s].clone())?);
+            left.push(MpsTensor::new(symmetry, before, states, after, |s| isometries[s].clone())?);
             let (fusion, blocks) = push_left(symmetry, states, &middle, after, None);
-            let mut rows: Blocks<T> = Vec::new();
+            let mut rows: LabelledMatrices<T> = Vec::new();
             for (label, wide) in blocks {
                 let at = before.find(&label).ok_or_else(|| Error::internal("a sector that is not there"))?;
                 let q = polar(adjoint(wide.as_ref()).as_ref())?;
@@ -232,7 +236,7 @@ impl<T: Element> Uniform<T> {
         }
         let next =
             Uniform { cell: self.cell.clone(), spaces: self.spaces.clone(), left, right, centre: centres };
-        Ok((next, Found { energy: environments.energy, gradient, squares }))
+        Ok((next, StepReport { energy: environments.energy, gradient, squares }))
     }
 }
 

@@ -3,10 +3,10 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT};
 
-use super::held::{Held, by_bond, number};
+use super::held::{ScriptDmrgState, by_bond, number};
 use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{State, Truncation};
+use crate::manybody::dmrg::{MatrixProductState, Truncation};
 use crate::manybody::{OpSum, Sites};
 use crate::number::philox::{self, Stream};
 use crate::number::{C64, Matrix, Series, Table};
@@ -18,8 +18,12 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("dmrg", exported_module!(algebra_functions));
     macro_rules! times {
         ($number:ty, $complex:expr) => {
-            rooms.register_fn("*", |psi: Held, x: $number| -> Fallible<Held> { Ok(psi.times($complex(x))?) });
-            rooms.register_fn("*", |x: $number, psi: Held| -> Fallible<Held> { Ok(psi.times($complex(x))?) });
+            rooms.register_fn("*", |psi: ScriptDmrgState, x: $number| -> Fallible<ScriptDmrgState> {
+                Ok(psi.times($complex(x))?)
+            });
+            rooms.register_fn("*", |x: $number, psi: ScriptDmrgState| -> Fallible<ScriptDmrgState> {
+                Ok(psi.times($complex(x))?)
+            });
         };
     }
     times!(INT, |x: INT| C64::from(x as FLOAT));
@@ -33,15 +37,15 @@ pub(super) fn cut_of(o: &Options) -> Result<Truncation> {
 }
 
 /// The same state in complex numbers.
-pub(super) fn complex(state: &AnyState) -> State<C64> {
+pub(super) fn complex(state: &AnyState) -> MatrixProductState<C64> {
     match state {
         Either::Real(s) => s.to_complex(),
         Either::Complex(s) => (**s).clone(),
     }
 }
 
-impl Held {
-    fn times(&self, z: C64) -> Result<Held> {
+impl ScriptDmrgState {
+    fn times(&self, z: C64) -> Result<ScriptDmrgState> {
         let state = match &self.state {
             Either::Real(s) if z.im == 0.0 => Either::Real(s.scaled(z)?.into()),
             any => Either::Complex(complex(any).scaled(z)?.into()),
@@ -50,7 +54,7 @@ impl Held {
     }
 
     /// An operator sum times the state.
-    fn applied(&self, sum: OpSum, o: &Options) -> Result<Held> {
+    fn applied(&self, sum: OpSum, o: &Options) -> Result<ScriptDmrgState> {
         let (cut, task) = (cut_of(o)?, o.task()?);
         let sum = self.own(sum)?;
         let makes_complex = either!(&self.state, s => s.makes_complex(&sum))?;
@@ -69,7 +73,7 @@ impl Held {
 }
 
 /// The matrices of all sites, in the order of the chain: one for all, or an array of one for each site.
-fn matrices_of(held: &Held, given: &Dynamic) -> Result<Vec<Vec<C64>>> {
+fn matrices_of(held: &ScriptDmrgState, given: &Dynamic) -> Result<Vec<Vec<C64>>> {
     let n = either!(&held.state, s => s.sites().count());
     let one = |x: &Dynamic| -> Result<Vec<C64>> {
         let m = x.clone().try_cast::<Matrix>().ok_or_else(|| {
@@ -95,12 +99,12 @@ fn matrices_of(held: &Held, given: &Dynamic) -> Result<Vec<Vec<C64>>> {
 }
 
 /// The coefficients and states of a sum.
-fn parts_of(list: &Array) -> Result<Vec<(C64, Held)>> {
+fn parts_of(list: &Array) -> Result<Vec<(C64, ScriptDmrgState)>> {
     let wrong = || {
         Error::input("a sum of states is an array of pairs, each a number and a DmrgState")
             .hint("like `dmrg::combine([[2.0, a], [-1.0, b]])`")
     };
-    let one = |pair: &Dynamic| -> Result<(C64, Held)> {
+    let one = |pair: &Dynamic| -> Result<(C64, ScriptDmrgState)> {
         let pair = pair.clone().try_cast::<Array>().ok_or_else(wrong)?;
         match &pair[..] {
             [z, state] => {
@@ -110,7 +114,7 @@ fn parts_of(list: &Array) -> Result<Vec<(C64, Held)>> {
                         Error::input(format!("the coefficient {z} of a state")).hint("it is a finite number")
                     );
                 }
-                Ok((z, state.clone().try_cast::<Held>().ok_or_else(wrong)?))
+                Ok((z, state.clone().try_cast::<ScriptDmrgState>().ok_or_else(wrong)?))
             }
             _ => Err(wrong()),
         }
@@ -118,7 +122,7 @@ fn parts_of(list: &Array) -> Result<Vec<(C64, Held)>> {
     list.iter().map(one).collect()
 }
 
-fn combined(list: &Array, o: &Options) -> Result<Held> {
+fn combined(list: &Array, o: &Options) -> Result<ScriptDmrgState> {
     let (cut, task) = (cut_of(o)?, o.task()?);
     let parts = parts_of(list)?;
     for (_, other) in &parts {
@@ -126,16 +130,17 @@ fn combined(list: &Array, o: &Options) -> Result<Held> {
     }
     let real = parts.iter().all(|(z, s)| z.im == 0.0 && matches!(s.state, Either::Real(_)));
     let (state, discarded) = if real {
-        let all: Vec<(C64, &State<f64>)> = parts
+        let all: Vec<(C64, &MatrixProductState<f64>)> = parts
             .iter()
             .filter_map(|(z, s)| if let Either::Real(s) = &s.state { Some((*z, &**s)) } else { None })
             .collect();
-        let (state, discarded) = State::combined(&all, &cut, &task)?;
+        let (state, discarded) = MatrixProductState::combined(&all, &cut, &task)?;
         (Either::Real(state.into()), discarded)
     } else {
-        let wide: Vec<(C64, State<C64>)> = parts.iter().map(|(z, s)| (*z, complex(&s.state))).collect();
-        let all: Vec<(C64, &State<C64>)> = wide.iter().map(|(z, s)| (*z, s)).collect();
-        let (state, discarded) = State::combined(&all, &cut, &task)?;
+        let wide: Vec<(C64, MatrixProductState<C64>)> =
+            parts.iter().map(|(z, s)| (*z, complex(&s.state))).collect();
+        let all: Vec<(C64, &MatrixProductState<C64>)> = wide.iter().map(|(z, s)| (*z, s)).collect();
+        let (state, discarded) = MatrixProductState::combined(&all, &cut, &task)?;
         (Either::Complex(state.into()), discarded)
     };
     Ok(parts[0].1.beside(state).knowing("discarded", discarded.into()))
@@ -156,7 +161,7 @@ fn sites_of(sites: &Array, n: usize) -> Result<Vec<usize>> {
     })
 }
 
-fn configurations(held: &Held, count: INT, o: &Options) -> Result<Array> {
+fn configurations(held: &ScriptDmrgState, count: INT, o: &Options) -> Result<Array> {
     let count = usize::try_from(count)
         .map_err(|_| Error::input(format!("{count} configurations")).hint("none or more"))?;
     held.need_some()?;
@@ -212,7 +217,7 @@ mod algebra_functions {
     /// assert(dmrg::apply(up, all_up).norm == 0.0, "there is nothing above");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn apply(sum: OpSum, psi: Held, o: Options) -> Fallible<Held> {
+    pub fn apply(sum: OpSum, psi: ScriptDmrgState, o: Options) -> Fallible<ScriptDmrgState> {
         Ok(psi.applied(sum, &o)?)
     }
 
@@ -231,7 +236,7 @@ mod algebra_functions {
     /// assert_close(singlet.expect(models::heisenberg(chain)), -0.75, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn combine(list: Array, o: Options) -> Fallible<Held> {
+    pub fn combine(list: Array, o: Options) -> Fallible<ScriptDmrgState> {
         Ok(combined(&list, &o)?)
     }
 
@@ -246,8 +251,8 @@ mod algebra_functions {
     /// assert_close(dmrg::turned(up, u).expect("Sx")[1], 0.5, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn turned(psi: Held, u: Dynamic) -> Fallible<Held> {
-        let run = || -> Result<Held> {
+    pub fn turned(psi: ScriptDmrgState, u: Dynamic) -> Fallible<ScriptDmrgState> {
+        let run = || -> Result<ScriptDmrgState> {
             let all = matrices_of(&psi, &u)?;
             let state = match &psi.state {
                 Either::Real(s) if all.iter().flatten().all(|z| z.im == 0.0) => {
@@ -271,7 +276,7 @@ mod algebra_functions {
     /// assert_close(a.element(models::heisenberg(chain), b), 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn element(held: &mut Held, sum: OpSum, other: Held) -> Fallible<Dynamic> {
+    pub fn element(held: &mut ScriptDmrgState, sum: OpSum, other: ScriptDmrgState) -> Fallible<Dynamic> {
         held.must_stand_as(&other)?;
         let sum = held.own(sum)?;
         let makes_complex = either!(&other.state, s => s.makes_complex(&sum))?;
@@ -291,7 +296,7 @@ mod algebra_functions {
     /// assert_close((-2.0 * psi).norm, 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, get = "norm", pure)]
-    pub fn norm(held: &mut Held) -> FLOAT {
+    pub fn norm(held: &mut ScriptDmrgState) -> FLOAT {
         either!(&held.state, s => s.norm())
     }
 
@@ -303,18 +308,18 @@ mod algebra_functions {
     /// assert_close((3.0 * psi).normalised.norm, 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, get = "normalised", pure, return_raw)]
-    pub fn normalised(held: &mut Held) -> Fallible<Held> {
+    pub fn normalised(held: &mut ScriptDmrgState) -> Fallible<ScriptDmrgState> {
         held.need_some()?;
         let state = match &held.state {
             Either::Real(s) => Either::Real(s.with_norm(1.0).into()),
             Either::Complex(s) => Either::Complex(s.with_norm(1.0).into()),
         };
-        Ok(Held { state, ..held.clone() })
+        Ok(ScriptDmrgState { state, ..held.clone() })
     }
 
     /// The sites of the state, in the order of its chain.
     #[rhai_fn(global, get = "sites", pure)]
-    pub fn state_sites(held: &mut Held) -> Sites {
+    pub fn state_sites(held: &mut ScriptDmrgState) -> Sites {
         either!(&held.state, s => s.sites().clone())
     }
 
@@ -328,7 +333,7 @@ mod algebra_functions {
     /// assert_close(gs.renyi(2.0).entropy[0], log(2.0), 1e-9);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn renyi(held: &mut Held, alpha: Dynamic) -> Fallible<Table> {
+    pub fn renyi(held: &mut ScriptDmrgState, alpha: Dynamic) -> Fallible<Table> {
         held.need_some()?;
         let alpha = crate::script::api::values::real(&alpha, "the order of an entropy")?;
         let entropies = either!(&held.state, s => s.renyi(alpha))?;
@@ -348,7 +353,7 @@ mod algebra_functions {
     /// assert_close(up.weights[0], 0.5, 1e-9);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn spectrum_by_sector(held: &mut Held, bond: INT) -> Fallible<Array> {
+    pub fn spectrum_by_sector(held: &mut ScriptDmrgState, bond: INT) -> Fallible<Array> {
         held.need_some()?;
         let wrong = || Error::input(format!("no bond {bond}")).hint("bond 0 lies between sites 0 and 1");
         let bond = usize::try_from(bond).map_err(|_| wrong())?;
@@ -369,7 +374,7 @@ mod algebra_functions {
     /// assert_close(rho.at(1, 1) - rho.at(0, 0), -2.0 * gs.correlations("Sz", "Sz").at(0, 3), 1e-9);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn reduced(held: &mut Held, sites: Array) -> Fallible<Matrix> {
+    pub fn reduced(held: &mut ScriptDmrgState, sites: Array) -> Fallible<Matrix> {
         held.need_some()?;
         let task = session()?.task(true);
         let n = either!(&held.state, s => s.sites().count());
@@ -401,7 +406,7 @@ mod algebra_functions {
     /// assert(psi.sample(2) == [["Up", "Dn", "Up"], ["Up", "Dn", "Up"]], "there is but one");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn sample(held: &mut Held, count: INT, o: Options) -> Fallible<Array> {
+    pub fn sample(held: &mut ScriptDmrgState, count: INT, o: Options) -> Fallible<Array> {
         Ok(configurations(held, count, &o)?)
     }
 }

@@ -9,7 +9,9 @@ use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::Device;
 use crate::backend::matrix::records::{Element, Handling, RecordList, Schedule};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain, total_spin};
+use crate::manybody::dmrg::{
+    ChainBlock, ChainSide, Mpo, Strategy, Superblock, TargetCharges, TruncatedBasis, edge_chain, total_spin,
+};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series, Table};
 use crate::operator::{LinearOperator, Operator};
@@ -18,7 +20,7 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, named, session};
 
 /// A truncated basis, as scripts hold it.
-pub(super) type AnyBasis = Either<Arc<Basis<f64>>, Arc<Basis<C64>>>;
+pub(super) type AnyBasis = Either<Arc<TruncatedBasis<f64>>, Arc<TruncatedBasis<C64>>>;
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -27,19 +29,19 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("dmrg", exported_module!(block_functions));
 }
 
-fn edge(mpo: &Arc<Mpo>, side: Side) -> AnyBlock {
+fn edge(mpo: &Arc<Mpo>, side: ChainSide) -> AnyBlock {
     if mpo.is_complex() {
-        Either::Complex(Block::edge(mpo, side))
+        Either::Complex(ChainBlock::edge(mpo, side))
     } else {
-        Either::Real(Block::edge(mpo, side))
+        Either::Real(ChainBlock::edge(mpo, side))
     }
 }
 
 /// "left" or "right".
-pub(super) fn side_of(name: &str) -> Result<Side> {
+pub(super) fn side_of(name: &str) -> Result<ChainSide> {
     match name {
-        "left" => Ok(Side::Left),
-        "right" => Ok(Side::Right),
+        "left" => Ok(ChainSide::Left),
+        "right" => Ok(ChainSide::Right),
         _ => Err(Error::input(format!("no side `{name}`")).hint("a side is \"left\" or \"right\"")),
     }
 }
@@ -64,7 +66,11 @@ fn need_conserved<Q>(wanted: &[(String, Q)], names: &[String]) -> Result<()> {
 }
 
 /// The sums of the charges: all those of the chain, or those that are named.
-fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -> Result<Target> {
+fn target<T: Element>(
+    left: &ChainBlock<T>,
+    right: &ChainBlock<T>,
+    sector: Option<&Map>,
+) -> Result<TargetCharges> {
     let mpo = left.mpo();
     let symmetry = mpo.symmetry();
     if let Some(sector) = sector {
@@ -101,7 +107,7 @@ fn joined(
 ) -> Result<Operator> {
     fn join<T: Element>(
         device: &Device,
-        (l, r): (&Arc<Block<T>>, &Arc<Block<T>>),
+        (l, r): (&Arc<ChainBlock<T>>, &Arc<ChainBlock<T>>),
         sector: Option<&Map>,
         strategy: Strategy,
         handling: Handling,
@@ -270,7 +276,7 @@ mod block_functions {
     /// ```
     #[rhai_fn(name = "left_edge")]
     pub fn left_edge(mpo: Arc<Mpo>) -> AnyBlock {
-        edge(&mpo, Side::Left)
+        edge(&mpo, ChainSide::Left)
     }
 
     /// The block without sites at the right end of a chain.
@@ -282,7 +288,7 @@ mod block_functions {
     /// ```
     #[rhai_fn(name = "right_edge")]
     pub fn right_edge(mpo: Arc<Mpo>) -> AnyBlock {
-        edge(&mpo, Side::Right)
+        edge(&mpo, ChainSide::Right)
     }
 
     /// As `dmrg::right_edge`, for the chain cut before site `site`: terms that reach beyond the cut are left out. A
@@ -305,9 +311,9 @@ mod block_functions {
         });
         let bond = bond?;
         Ok(if mpo.is_complex() {
-            Either::Complex(Block::cut(&mpo, bond))
+            Either::Complex(ChainBlock::cut(&mpo, bond))
         } else {
-            Either::Real(Block::cut(&mpo, bond))
+            Either::Real(ChainBlock::cut(&mpo, bond))
         })
     }
 
@@ -499,7 +505,7 @@ mod block_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn nearest_sector(left: AnyBlock, right: AnyBlock, wanted: Map) -> Fallible<Map> {
-        fn find<T: Element>(l: &Block<T>, r: &Block<T>, wanted: &Map) -> Result<Map> {
+        fn find<T: Element>(l: &ChainBlock<T>, r: &ChainBlock<T>, wanted: &Map) -> Result<Map> {
             let wanted = sector_of(wanted)?;
             let names = l.mpo().symmetry().names();
             need_conserved(&wanted, names)?;

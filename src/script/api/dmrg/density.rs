@@ -7,13 +7,14 @@ use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::algebra::cut_of;
 use super::blocks::{AnyBasis, side_of};
-use super::held::Held;
+use super::held::ScriptDmrgState;
 use super::{AnyState, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::BlockVector;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{
-    Basis, DensityMatrix, Mixing, Side, State, Superblock, Truncation, projected, transformed, uploaded,
+    ChainSide, DensityMatrix, MatrixProductState, Mixing, Superblock, TruncatedBasis, Truncation, projected,
+    transformed, uploaded,
 };
 use crate::number::{C64, Series};
 use crate::operator::Operator;
@@ -41,11 +42,11 @@ fn reals(value: Option<Dynamic>, what: &str) -> Result<Vec<f64>> {
 }
 
 /// Superblocks and the states of each, all real or all complex.
-fn density_of(all: &[(Operator, Vector)], side: Side, mixing: &Mixing) -> Result<AnyDensity> {
+fn density_of(all: &[(Operator, Vector)], side: ChainSide, mixing: &Mixing) -> Result<AnyDensity> {
     fn make<'a, T: Element>(
         all: &'a [(Operator, Vector)],
         own: impl Fn(&'a Operator) -> Option<&'a Superblock<T>>,
-        side: Side,
+        side: ChainSide,
         mixing: &Mixing,
     ) -> Result<Arc<DensityMatrix<T>>> {
         let mixed = || {
@@ -106,8 +107,8 @@ pub(super) fn unmoved(old: &Operator, v: &BlockVector, new: &Operator, side: &st
     let both = superblock_of(old).ok_or_else(|| no_superblock("white_transformation"))?;
     let at = side_of(side)?;
     let basis = match both {
-        Either::Real(b) => Either::Real(Basis::whole(b.half(at).space()).shared()),
-        Either::Complex(b) => Either::Complex(Basis::whole(b.half(at).space()).shared()),
+        Either::Real(b) => Either::Real(TruncatedBasis::whole(b.half(at).space()).shared()),
+        Either::Complex(b) => Either::Complex(TruncatedBasis::whole(b.half(at).space()).shared()),
     };
     carried(old, v, new, &basis, side)
 }
@@ -129,7 +130,7 @@ fn in_basis(both: &Operator, state: &AnyState) -> Result<Vector> {
 fn all_in_basis(both: &Operator, states: &Array) -> Result<Option<Vector>> {
     let mut columns: Vec<Vec<C64>> = Vec::new();
     for state in states {
-        let held = state.clone().try_cast::<Held>().ok_or_else(|| {
+        let held = state.clone().try_cast::<ScriptDmrgState>().ok_or_else(|| {
             Error::input("states to project are given as an array of DmrgStates")
                 .hint("`orthogonal_to: [gs]`, with what `dmrg::finite` returned")
         })?;
@@ -157,12 +158,12 @@ pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Resul
         both: &Superblock<T>,
         v: &BlockVector,
         column: usize,
-    ) -> Result<Arc<State<T>>> {
+    ) -> Result<Arc<MatrixProductState<T>>> {
         let columns = both.columns(h.device(), v)?;
         let x = columns.get(column).ok_or_else(|| {
             Error::input(format!("no column {column} in the vectors")).hint("columns are numbered from 0")
         })?;
-        State::from_superblock(both, x).map(Arc::new)
+        MatrixProductState::from_superblock(both, x).map(Arc::new)
     }
     let any = superblock_of(both).ok_or_else(|| no_superblock("dmrg_state"))?;
     Ok(either_map!(any, b => make(both, b, v, column)?))
@@ -220,7 +221,9 @@ mod density_functions {
     ) -> Fallible<AnyDensity> {
         if superblocks.len() != vectors.len() {
             let (n, k) = (superblocks.len(), vectors.len());
-            return Err(Error::input(format!("{n} superblocks and the vectors of {k}")).into());
+            return Err(Error::input(format!("{n} superblocks and the vectors of {k}"))
+                .hint("give as many blocks of vectors as superblocks, in their order")
+                .into());
         }
         let mut all = Vec::new();
         for (h, v) in superblocks.iter().zip(&vectors) {
@@ -351,7 +354,7 @@ mod density_functions {
     /// assert_close(dot(v, both * v), -0.75, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn project(both: Operator, state: Held) -> Fallible<Vector> {
+    pub fn project(both: Operator, state: ScriptDmrgState) -> Fallible<Vector> {
         Ok(state.need_natural().and_then(|()| in_basis(&both, &state.state))?)
     }
 

@@ -10,7 +10,7 @@ use super::{Either, either_map};
 use crate::error::Error;
 use crate::manybody::dmrg::{Asked, Excitations, Repeated, Uniform};
 use crate::number::{C64, Series, Table};
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -66,7 +66,7 @@ mod excited_functions {
     pub fn excitations_at(
         held: &mut HeldUniform,
         h: Arc<Repeated>,
-        momentum: Real,
+        momentum: Float,
         o: Options,
     ) -> Fallible<Table> {
         let n = held.cell().sites.count();

@@ -9,7 +9,7 @@ use rhai::{Dynamic, FLOAT, INT, Map};
 use super::uniform::HeldUniform;
 use super::{Either, either, either_map};
 use crate::manybody::Sites;
-use crate::manybody::dmrg::{Growing, Growth, Repeated, UnitCell};
+use crate::manybody::dmrg::{ChainGrowth, Growing, Repeated, UnitCell};
 use crate::number::C64;
 use crate::script::api::manybody::sector_of;
 use crate::script::rooms::Rooms;
@@ -22,7 +22,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// A chain under growth, as scripts hold it.
-type AnyGrowth = Either<Arc<Growth<f64>>, Arc<Growth<C64>>>;
+type AnyGrowth = Either<Arc<ChainGrowth<f64>>, Arc<ChainGrowth<C64>>>;
 
 #[export_module(root = "crate::script::native")]
 mod growth_functions {
@@ -44,8 +44,8 @@ mod growth_functions {
     #[rhai_fn(return_raw)]
     pub fn uniform_growth(h: Arc<Repeated>, start: HeldUniform) -> Fallible<AnyGrowth> {
         Ok(match &start.state {
-            Either::Real(s) if !h.mpo.is_complex() => Either::Real(Growth::new(&h, s)?.into()),
-            any => Either::Complex(Growth::new(&h, &either!(any, s => s.to_complex()))?.into()),
+            Either::Real(s) if !h.mpo.is_complex() => Either::Real(ChainGrowth::new(&h, s)?.into()),
+            any => Either::Complex(ChainGrowth::new(&h, &either!(any, s => s.to_complex()))?.into()),
         })
     }
 

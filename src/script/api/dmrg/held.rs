@@ -10,7 +10,7 @@ use super::order::order_of;
 use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
-use crate::manybody::dmrg::{InBlocks, Saved, parted, sealed};
+use crate::manybody::dmrg::{InBlocks, SavedState, parted, sealed};
 use crate::number::{C64, Series, Table};
 use crate::output::files;
 use crate::script::api::about;
@@ -19,12 +19,12 @@ use crate::script::session;
 
 /// A state and how it was found, as scripts hold it.
 #[derive(Clone)]
-pub(in crate::script) struct Held {
+pub(in crate::script) struct ScriptDmrgState {
     pub(super) state: AnyState,
     pub(super) about: Rc<Map>,
 }
 
-impl Held {
+impl ScriptDmrgState {
     /// A property that it has from the search that found it.
     pub(super) fn known(&self, key: &str) -> Result<Dynamic> {
         self.about.get(key).map(Dynamic::flatten_clone).ok_or_else(|| {
@@ -43,7 +43,7 @@ impl Held {
     }
 
     /// Refuses another state whose sites stand in another order along its chain.
-    pub(super) fn must_stand_as(&self, other: &Held) -> Result<()> {
+    pub(super) fn must_stand_as(&self, other: &ScriptDmrgState) -> Result<()> {
         if self.order()? == other.order()? {
             return Ok(());
         }
@@ -87,13 +87,13 @@ impl Held {
     }
 
     /// Another state of the same sites, in the same order, of which nothing else is known.
-    pub(super) fn beside(&self, state: AnyState) -> Held {
+    pub(super) fn beside(&self, state: AnyState) -> ScriptDmrgState {
         let order = self.about.get_key_value("order").map(|(k, v)| (k.clone(), v.clone()));
-        Held { state, about: Rc::new(order.into_iter().collect()) }
+        ScriptDmrgState { state, about: Rc::new(order.into_iter().collect()) }
     }
 
     /// The same state with one more property.
-    pub(super) fn knowing(mut self, key: &str, value: Dynamic) -> Held {
+    pub(super) fn knowing(mut self, key: &str, value: Dynamic) -> ScriptDmrgState {
         Rc::make_mut(&mut self.about).insert(key.into(), value);
         self
     }
@@ -108,7 +108,7 @@ impl Held {
     }
 
     /// The other target states of the search that found it.
-    pub(super) fn excited(&self) -> Vec<Held> {
+    pub(super) fn excited(&self) -> Vec<ScriptDmrgState> {
         let list = self.about.get("excited").and_then(|list| list.read_lock::<Array>());
         list.map(|list| list.iter().filter_map(|x| x.clone().try_cast()).collect()).unwrap_or_default()
     }
@@ -154,7 +154,7 @@ pub(super) fn saved_in_blocks(
     let session = session()?;
     let path = session.output_path(file);
     let state = state();
-    let mut arrays: Vec<files::Named> =
+    let mut arrays: Vec<files::StateArray> =
         vec![("norm".into(), vec![1], files::ArrayNumbers::Any(Series::Real(vec![state.norm])))];
     let whole = |all: Vec<usize>| files::ArrayNumbers::Whole(all.into_iter().map(|k| k as i64).collect());
     let labels = |all: Vec<&Vec<i32>>| {
@@ -193,7 +193,7 @@ pub(super) fn saved_in_blocks(
     Ok(true)
 }
 
-pub(super) fn save_state(held: &Held, file: &str) -> Result<()> {
+pub(super) fn save_state(held: &ScriptDmrgState, file: &str) -> Result<()> {
     let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
     let plain = || either!(&held.state, s => s.need_component());
     if saved_in_blocks(file, &bytes, plain, || either!(&held.state, s => s.in_blocks()))? {
@@ -214,11 +214,11 @@ pub(super) fn save_state(held: &Held, file: &str) -> Result<()> {
 }
 
 /// The first of the states that some bytes begin with, and the bytes behind it.
-pub(super) fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
-    let (saved, about, rest) = Saved::from_bytes(bytes)?;
+pub(super) fn one_of(bytes: &[u8]) -> Result<(ScriptDmrgState, &[u8])> {
+    let (saved, about, rest) = SavedState::from_bytes(bytes)?;
     let state = match saved {
-        Saved::Real(state) => Either::Real(Arc::new(state)),
-        Saved::Complex(state) => Either::Complex(Arc::new(state)),
+        SavedState::Real(state) => Either::Real(Arc::new(state)),
+        SavedState::Complex(state) => Either::Complex(Arc::new(state)),
     };
-    Ok((Held { state, about: Rc::new(about::from_json(&about)) }, rest))
+    Ok((ScriptDmrgState { state, about: Rc::new(about::from_json(&about)) }, rest))
 }

@@ -21,7 +21,7 @@ pub(super) use held::need_own_name;
 pub(super) use reading::{load_blocks, load_state as load};
 
 use crate::error::Error;
-use crate::manybody::dmrg::{Block, State, Superblock};
+use crate::manybody::dmrg::{ChainBlock, MatrixProductState, Superblock};
 use crate::number::C64;
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
@@ -73,9 +73,9 @@ macro_rules! either_map {
 pub(super) use {either, either_map};
 
 /// A block, as scripts hold it.
-pub(super) type AnyBlock = Either<Arc<Block<f64>>, Arc<Block<C64>>>;
+pub(super) type AnyBlock = Either<Arc<ChainBlock<f64>>, Arc<ChainBlock<C64>>>;
 /// A state, as scripts hold it.
-pub(super) type AnyState = Either<Arc<State<f64>>, Arc<State<C64>>>;
+pub(super) type AnyState = Either<Arc<MatrixProductState<f64>>, Arc<MatrixProductState<C64>>>;
 
 /// The error for an operator that is no superblock.
 fn no_superblock(what: &str) -> Error {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT};
 
-use super::held::Held;
+use super::held::ScriptDmrgState;
 use super::state::chosen;
 use super::{either, either_map};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -20,7 +20,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// `<S_i . S_j>` of some places of the chain, which ascend.
-fn products(held: &Held, places: &[usize]) -> Result<Vec<f64>> {
+fn products(held: &ScriptDmrgState, places: &[usize]) -> Result<Vec<f64>> {
     let task = session()?.task(true);
     if either!(&held.state, s => s.spin()).is_some() {
         return either!(&held.state, s => s.spin_products(places, &task));
@@ -45,7 +45,7 @@ mod multiplet_functions {
     /// assert_close(gs.component(0.0).expect("Sz").sum(), 0.0, 1e-12);
     /// ```
     #[rhai_fn(global, name = "component", pure, return_raw)]
-    pub fn component(held: &mut Held, m: Real) -> Fallible<Held> {
+    pub fn component(held: &mut ScriptDmrgState, m: Float) -> Fallible<ScriptDmrgState> {
         let twice = (2.0 * m).round();
         if !((2.0 * m - twice).abs() < 1e-9 && twice.abs() < 1e9) {
             return Err(Error::input(format!("a component Sz = {m}")).hint("a multiple of 1/2").into());
@@ -70,7 +70,7 @@ mod multiplet_functions {
     /// assert(gs.component(0.0).total_spin == (), "one component");
     /// ```
     #[rhai_fn(global, get = "total_spin", pure)]
-    pub fn total_spin(held: &mut Held) -> Dynamic {
+    pub fn total_spin(held: &mut ScriptDmrgState) -> Dynamic {
         let twice = either!(&held.state, s => s.spin());
         twice.map_or(Dynamic::UNIT, |twice| (FLOAT::from(twice) / 2.0).into())
     }
@@ -88,7 +88,7 @@ mod multiplet_functions {
     /// assert_close(gs.spin_correlations().at(0, 1), -0.75, 1e-12);
     /// ```
     #[rhai_fn(global, name = "spin_correlations", pure, return_raw)]
-    pub fn spin_correlations(held: &mut Held, o: Options) -> Fallible<Matrix> {
+    pub fn spin_correlations(held: &mut ScriptDmrgState, o: Options) -> Fallible<Matrix> {
         held.need_some()?;
         let sites = chosen(held, &o)?;
         let (places, which) = held.places(&sites)?;

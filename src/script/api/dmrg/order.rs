@@ -90,7 +90,10 @@ mod order_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn smallest_cuts(n: INT, bonds: Array) -> Fallible<Array> {
-        let n = usize::try_from(n).map_err(|_| Error::input(format!("an order of {n} sites")))?;
+        let n = usize::try_from(n).map_err(|_| {
+            Error::input(format!("an order of {n} sites"))
+                .hint("count the sites of the chain, none of which may be missing")
+        })?;
         let wrong =
             || Error::input("bonds are arrays that begin with two sites").hint("as `lattice.bonds()` gives");
         let mut pairs = Vec::with_capacity(bonds.len());

@@ -13,7 +13,7 @@ use crate::manybody::dmrg::{Repeated, Uniform, UniformSearch, UnitCell, lowest_c
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series};
 use crate::script::api::manybody::{sector_of, states_of};
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -194,7 +194,7 @@ mod search_functions {
 
     /// The search with bonds of at most `states` states and without states of weight below `least`.
     #[rhai_fn(global, name = "cut", pure, return_raw)]
-    pub fn cut(run: &mut AnySearch, states: INT, least: Real) -> Fallible<AnySearch> {
+    pub fn cut(run: &mut AnySearch, states: INT, least: Float) -> Fallible<AnySearch> {
         let states = usize::try_from(states).unwrap_or(0);
         Ok(either_map!(run, s => Arc::new(s.cut(states, least)?.0)))
     }
@@ -203,7 +203,7 @@ mod search_functions {
     /// two neighbouring sites has more weight. A state is replaced by one of at least `gain` times its weight. At most
     /// `states` remain at a bond, and none of weight below `least`. `moved` is the number of replaced states.
     #[rhai_fn(global, name = "reshared", pure, return_raw)]
-    pub fn reshared(run: &mut AnySearch, states: INT, least: Real, gain: Real) -> Fallible<AnySearch> {
+    pub fn reshared(run: &mut AnySearch, states: INT, least: Float, gain: Float) -> Fallible<AnySearch> {
         let session = session()?;
         let (device, task) = (session.device(), session.task(false));
         let most = (usize::try_from(states).unwrap_or(0), least, gain);

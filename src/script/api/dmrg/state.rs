@@ -8,12 +8,12 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::algebra::{ascending, complex, cut_of};
 use super::density::state_of;
-use super::held::{Held, by_bond, number, save_state, simple};
+use super::held::{ScriptDmrgState, by_bond, number, save_state, simple};
 use super::reading::load_state;
 use super::{AnyBlock, Either, either};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Block, Mpo, State, Truncation};
+use crate::manybody::dmrg::{ChainBlock, MatrixProductState, Mpo, Truncation};
 use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table, format};
@@ -25,12 +25,12 @@ use crate::script::{Fallible, Options, session};
 
 /// Registers the type and functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Held>("DmrgState");
+    rooms.register_type_with_name::<ScriptDmrgState>("DmrgState");
     rooms.room("dmrg", exported_module!(state_functions));
 }
 
 /// The sites that the option `sites` names; all of them without it.
-pub(super) fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
+pub(super) fn chosen(held: &ScriptDmrgState, o: &Options) -> Result<Vec<usize>> {
     let n = either!(&held.state, s => s.sites().count());
     let Some(value) = o.given("sites") else { return Ok((0..n).collect()) };
     let wrong = || {
@@ -41,15 +41,20 @@ pub(super) fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
 }
 
 /// The right blocks of a chain in a state's own basis and what others have beside it.
-fn right_blocks_of(mpo: &Arc<Mpo>, state: &Held, others: &[Held], cut: &Truncation) -> Result<Array> {
+fn right_blocks_of(
+    mpo: &Arc<Mpo>,
+    state: &ScriptDmrgState,
+    others: &[ScriptDmrgState],
+    cut: &Truncation,
+) -> Result<Array> {
     fn all<T: Element>(
         mpo: &Arc<Mpo>,
-        state: &State<T>,
-        others: &[State<T>],
+        state: &MatrixProductState<T>,
+        others: &[MatrixProductState<T>],
         cut: &Truncation,
-        wrap: impl Fn(Arc<Block<T>>) -> AnyBlock,
+        wrap: impl Fn(Arc<ChainBlock<T>>) -> AnyBlock,
     ) -> Result<Array> {
-        let others: Vec<&State<T>> = others.iter().collect();
+        let others: Vec<&MatrixProductState<T>> = others.iter().collect();
         let mut array = vec![Dynamic::UNIT];
         let blocks = state.wide_right_blocks(mpo, &others, cut)?;
         array.extend(blocks.into_iter().map(|b| Dynamic::from(wrap(b))));
@@ -58,15 +63,15 @@ fn right_blocks_of(mpo: &Arc<Mpo>, state: &Held, others: &[Held], cut: &Truncati
     state.need_natural()?;
     state.need_some()?;
     if mpo.is_complex() {
-        let others: Vec<State<C64>> = others.iter().map(|o| complex(&o.state)).collect();
+        let others: Vec<MatrixProductState<C64>> = others.iter().map(|o| complex(&o.state)).collect();
         return all(mpo, &complex(&state.state), &others, cut, Either::Complex);
     }
-    let real = |held: &Held| match &held.state {
+    let real = |held: &ScriptDmrgState| match &held.state {
         Either::Real(s) => Ok((**s).clone()),
         Either::Complex(_) => Err(Error::input("a complex state of a real Hamiltonian")
             .hint("make the blocks of a complex automaton: `dmrg::mpo(h, chain, sector).to_complex()`")),
     };
-    let others: Vec<State<f64>> = others.iter().map(real).collect::<Result<_>>()?;
+    let others: Vec<MatrixProductState<f64>> = others.iter().map(real).collect::<Result<_>>()?;
     all(mpo, &real(state)?, &others, cut, Either::Real)
 }
 
@@ -85,9 +90,9 @@ mod state_functions {
     /// assert_close(state.expect(models::heisenberg(chain)), state.energy, 1e-9);
     /// ```
     #[rhai_fn(name = "state", return_raw)]
-    pub fn whole_state(both: Operator, vectors: Vector, about: Map) -> Fallible<Held> {
+    pub fn whole_state(both: Operator, vectors: Vector, about: Map) -> Fallible<ScriptDmrgState> {
         let state = state_of(&both, &vectors.block, 0)?;
-        Ok(Held { state, about: Rc::new(about) })
+        Ok(ScriptDmrgState { state, about: Rc::new(about) })
     }
 
     /// The product state with the named local states, in the sector of its conserved numbers.
@@ -99,9 +104,10 @@ mod state_functions {
     /// assert_close(state.expect("Ntot").sum(), 3.0, 1e-14);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn product_state(sites: Sites, names: Array, sector: Map) -> Fallible<Held> {
-        let state = State::<f64>::product(&sites, &states_of(&sites, &names)?, &sector_of(&sector)?)?;
-        Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
+    pub fn product_state(sites: Sites, names: Array, sector: Map) -> Fallible<ScriptDmrgState> {
+        let state =
+            MatrixProductState::<f64>::product(&sites, &states_of(&sites, &names)?, &sector_of(&sector)?)?;
+        Ok(ScriptDmrgState { state: Either::Real(Arc::new(state)), about: Rc::default() })
     }
 
     /// Product states of a sector with low energy, as arrays of names for `product_state` or the option `start`, in
@@ -139,7 +145,7 @@ mod state_functions {
     /// assert(dmrg::right_blocks(m, neel)[1].states == 1, "one way to continue");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn right_blocks(mpo: Arc<Mpo>, state: Held) -> Fallible<Array> {
+    pub fn right_blocks(mpo: Arc<Mpo>, state: ScriptDmrgState) -> Fallible<Array> {
         Ok(right_blocks_of(&mpo, &state, &[], &Truncation::default())?)
     }
 
@@ -159,9 +165,14 @@ mod state_functions {
     /// assert(wide[2].states == 3, "its own, and one spin more or less");
     /// ```
     #[rhai_fn(name = "right_blocks", return_raw)]
-    pub fn wide_right_blocks(mpo: Arc<Mpo>, state: Held, others: Array, o: Options) -> Fallible<Array> {
+    pub fn wide_right_blocks(
+        mpo: Arc<Mpo>,
+        state: ScriptDmrgState,
+        others: Array,
+        o: Options,
+    ) -> Fallible<Array> {
         let cast = |x: Dynamic| {
-            x.try_cast::<Held>().ok_or_else(|| {
+            x.try_cast::<ScriptDmrgState>().ok_or_else(|| {
                 Error::input("the other states are given as an array of DmrgStates")
                     .hint("write `[psi]` for one")
             })
@@ -172,33 +183,33 @@ mod state_functions {
 
     /// Whether its amplitudes are complex.
     #[rhai_fn(global, get = "complex", pure)]
-    pub fn is_complex(held: &mut Held) -> bool {
+    pub fn is_complex(held: &mut ScriptDmrgState) -> bool {
         matches!(held.state, Either::Complex(_))
     }
 
     /// `<H>` of the stored state if `dmrg::finite` found it; otherwise the value that was given as `energy`.
     #[rhai_fn(global, get = "energy", pure, return_raw)]
-    pub fn energy(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn energy(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("energy")?)
     }
 
     /// The largest weight discarded by a truncation in the last sweep. For states from evolutions, `dmrg::apply` and
     /// `dmrg::combine` it is the sum over all bonds and steps.
     #[rhai_fn(global, get = "discarded", pure, return_raw)]
-    pub fn discarded(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn discarded(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("discarded")?)
     }
 
     /// `<H^2> - <H>^2` of the stored state: how far it is from an eigenstate of the Hamiltonian of the search.
     /// `state.variance(h)` is the variance of any sum.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
-    pub fn known_variance(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn known_variance(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("variance")?)
     }
 
     /// The lowest energy at any bond of the last sweep, before further truncation. Other programs report this energy.
     #[rhai_fn(global, get = "lowest", pure, return_raw)]
-    pub fn lowest(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn lowest(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("lowest")?)
     }
 
@@ -206,19 +217,19 @@ mod state_functions {
     /// their numbers. Bonds (`entropy`, `spectrum`, `states`) are those of the chain; sites are always named by their
     /// numbers.
     #[rhai_fn(global, get = "order", pure)]
-    pub fn order(held: &mut Held) -> Dynamic {
+    pub fn order(held: &mut ScriptDmrgState) -> Dynamic {
         held.about.get("order").cloned().unwrap_or(Dynamic::UNIT)
     }
 
     /// The energies of all target states, ascending.
     #[rhai_fn(global, get = "energies", pure, return_raw)]
-    pub fn energies(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn energies(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("energies")?)
     }
 
     /// The other target states of a search for several, by energy.
     #[rhai_fn(global, get = "excited", pure, return_raw)]
-    pub fn excited(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn excited(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         if !held.about.contains_key("excited") && held.about.contains_key("energies") {
             return Ok(Array::new().into());
         }
@@ -228,19 +239,19 @@ mod state_functions {
     /// The table of the sweeps: `sweep`, `energy`, `states`, `discarded` (weight), `entropy` (the largest), `seconds`,
     /// `bytes` (of memory) and `iterations` (of Davidson's method).
     #[rhai_fn(global, get = "sweeps", pure, return_raw)]
-    pub fn sweeps(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn sweeps(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("sweeps")?)
     }
 
     /// Whether the energy had converged before the sweeps ended, with a variance that the discarded weight explains.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
-    pub fn converged(held: &mut Held) -> Fallible<Dynamic> {
+    pub fn converged(held: &mut ScriptDmrgState) -> Fallible<Dynamic> {
         Ok(held.known("converged")?)
     }
 
     /// All properties of the state, as a map.
     #[rhai_fn(global, get = "about", pure)]
-    pub fn about(held: &mut Held) -> Map {
+    pub fn about(held: &mut ScriptDmrgState) -> Map {
         (*held.about).clone()
     }
 
@@ -252,10 +263,10 @@ mod state_functions {
     /// assert_close(state.energy, -0.25, 0.0);
     /// ```
     #[rhai_fn(global, name = "with_properties", pure)]
-    pub fn with_properties(held: &mut Held, about: Map) -> Held {
+    pub fn with_properties(held: &mut ScriptDmrgState, about: Map) -> ScriptDmrgState {
         let mut all = (*held.about).clone();
         all.extend(about);
-        Held { state: held.state.clone(), about: Rc::new(all) }
+        ScriptDmrgState { state: held.state.clone(), about: Rc::new(all) }
     }
 
     /// The entanglement entropy of each bond: a Table of `bond` (0 lies between sites 0 and 1) and `entropy`.
@@ -266,7 +277,7 @@ mod state_functions {
     /// assert_close(state.entropy.entropy.max(), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, get = "entropy", pure, return_raw)]
-    pub fn entropy(held: &mut Held) -> Fallible<Table> {
+    pub fn entropy(held: &mut ScriptDmrgState) -> Fallible<Table> {
         held.need_some()?;
         let entropies = either!(&held.state, s => s.entropies())?;
         Ok(by_bond(entropies)?)
@@ -281,7 +292,7 @@ mod state_functions {
     /// assert_close(state.spectrum(1)[0], 1.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn spectrum(held: &mut Held, bond: INT) -> Fallible<Series> {
+    pub fn spectrum(held: &mut ScriptDmrgState, bond: INT) -> Fallible<Series> {
         held.need_some()?;
         let mut all = either!(&held.state, s => s.spectra())?;
         let n = all.len();
@@ -305,7 +316,7 @@ mod state_functions {
     /// assert_close(state.expect("Sz").sum(), 0.5, 1e-14);
     /// ```
     #[rhai_fn(global, name = "expect", pure, return_raw)]
-    pub fn expect_some(held: &mut Held, operator: &str, o: Options) -> Fallible<Series> {
+    pub fn expect_some(held: &mut ScriptDmrgState, operator: &str, o: Options) -> Fallible<Series> {
         held.need_some()?;
         let sites = chosen(held, &o)?;
         let (places, which) = held.places(&sites)?;
@@ -324,7 +335,7 @@ mod state_functions {
     /// assert_close(state.expect(models::heisenberg(chain)), -0.5, 1e-14);
     /// ```
     #[rhai_fn(global, name = "expect", pure, return_raw)]
-    pub fn expect_sum(held: &mut Held, sum: OpSum) -> Fallible<Dynamic> {
+    pub fn expect_sum(held: &mut ScriptDmrgState, sum: OpSum) -> Fallible<Dynamic> {
         held.need_some()?;
         Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.expectation(&sum))).map(number)?)
     }
@@ -338,7 +349,7 @@ mod state_functions {
     /// assert_close(state.variance(models::heisenberg(chain)), 0.25, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn variance(held: &mut Held, sum: OpSum) -> Fallible<FLOAT> {
+    pub fn variance(held: &mut ScriptDmrgState, sum: OpSum) -> Fallible<FLOAT> {
         held.need_some()?;
         Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0)?)
     }
@@ -355,7 +366,7 @@ mod state_functions {
     /// assert_close(state.correlations("Sz", "Sz").at(0, 1), -0.25, 1e-14);
     /// ```
     #[rhai_fn(global, name = "correlations", pure, return_raw)]
-    pub fn correlations_of(held: &mut Held, a: &str, b: &str, o: Options) -> Fallible<Matrix> {
+    pub fn correlations_of(held: &mut ScriptDmrgState, a: &str, b: &str, o: Options) -> Fallible<Matrix> {
         held.need_some()?;
         let task = session()?.task(true);
         let sites = chosen(held, &o)?;
@@ -378,7 +389,7 @@ mod state_functions {
     /// assert_close(a.overlap(product_state(chain, ["Dn", "Up"], #{ Sz: 0.0 })), 0.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn overlap(held: &mut Held, other: Held) -> Fallible<Dynamic> {
+    pub fn overlap(held: &mut ScriptDmrgState, other: ScriptDmrgState) -> Fallible<Dynamic> {
         held.must_stand_as(&other)?;
         let value = match (&held.state, &other.state) {
             (Either::Real(a), Either::Real(b)) => a.overlap(b),
@@ -392,13 +403,13 @@ mod state_functions {
 
     /// The number of states kept at each bond; for a state of total spin, the number of multiplets.
     #[rhai_fn(global, get = "states", pure)]
-    pub fn states(held: &mut Held) -> Series {
+    pub fn states(held: &mut ScriptDmrgState) -> Series {
         Series::Real(either!(&held.state, s => s.widths()).into_iter().map(|w| w as f64).collect())
     }
 
     /// The conserved numbers of the state.
     #[rhai_fn(global, get = "sector", pure)]
-    pub fn sector(held: &mut Held) -> Map {
+    pub fn sector(held: &mut ScriptDmrgState) -> Map {
         either!(&held.state, s => s.sector()).into_iter().map(|(n, q)| (n.into(), q.into())).collect()
     }
 
@@ -418,7 +429,7 @@ mod state_functions {
     /// assert_close(load("neel.npz").expect("Sz")[0], 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save(held: &mut Held, file: &str) -> Fallible<()> {
+    pub fn save(held: &mut ScriptDmrgState, file: &str) -> Fallible<()> {
         Ok(save_state(held, file)?)
     }
 
@@ -436,7 +447,7 @@ mod state_functions {
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn to_string(held: &mut Held) -> String {
+    pub fn to_string(held: &mut ScriptDmrgState) -> String {
         let energy = match held.about.get("energy").and_then(|e| e.as_float().ok()) {
             Some(e) => format!(", energy {}", format::energy(e, e.abs())),
             None => String::new(),

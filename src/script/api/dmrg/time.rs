@@ -7,11 +7,11 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 use super::algebra::{complex, cut_of};
 use super::blocks::side_of;
 use super::density::{AnyDensity, unmoved};
-use super::held::Held;
+use super::held::ScriptDmrgState;
 use super::{Either, no_superblock, superblock_of};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{DensityMatrix, State, Trotter, other_states as other_states_of};
-use crate::manybody::{OpSum, Sites, Term};
+use crate::manybody::dmrg::{DensityMatrix, MatrixProductState, Trotter, other_states as other_states_of};
+use crate::manybody::{OpSum, OperatorTerm, Sites};
 use crate::method::{Moments, Window};
 use crate::number::Series;
 use crate::operator::Operator;
@@ -79,7 +79,7 @@ mod time_functions {
     /// assert_close(hot.expect("Sz")[2], 0.25, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn purified(chain: Sites, sector: Map) -> Fallible<Held> {
+    pub fn purified(chain: Sites, sector: Map) -> Fallible<ScriptDmrgState> {
         hot(&chain, &sector, None)
     }
 
@@ -93,7 +93,7 @@ mod time_functions {
     /// assert_close(hot.about.log_states, 4.0 * log(2.0), 1e-12);
     /// ```
     #[rhai_fn(name = "purified", return_raw)]
-    pub fn purified_of(chain: Sites, sector: Map, h: OpSum) -> Fallible<Held> {
+    pub fn purified_of(chain: Sites, sector: Map, h: OpSum) -> Fallible<ScriptDmrgState> {
         hot(&chain, &sector, Some(&h))
     }
 
@@ -110,18 +110,19 @@ mod time_functions {
     }
 }
 
-fn hot(chain: &Sites, sector: &Map, of: Option<&OpSum>) -> Fallible<Held> {
+fn hot(chain: &Sites, sector: &Map, of: Option<&OpSum>) -> Fallible<ScriptDmrgState> {
     let task = session()?.task(true);
-    let (state, log_states) = State::infinite_temperature(chain, &sector_of(sector)?, of, &task)?;
+    let (state, log_states) =
+        MatrixProductState::infinite_temperature(chain, &sector_of(sector)?, of, &task)?;
     let about = Map::from([("log_states".into(), log_states.into())]);
-    Ok(Held { state: Either::Real(state.into()), about: about.into() })
+    Ok(ScriptDmrgState { state: Either::Real(state.into()), about: about.into() })
 }
 
 #[export_module(root = "crate::script::native")]
 mod internal_functions {
     /// The largest distance between sites in a term of a sum.
     pub fn reach(sum: OpSum) -> INT {
-        let of = |term: &Term| {
+        let of = |term: &OperatorTerm| {
             let sites = || term.factors.iter().map(|f| f.1);
             sites().max().unwrap_or(0) - sites().min().unwrap_or(0)
         };
@@ -161,9 +162,12 @@ mod internal_functions {
     /// - `order` (int >= 1, 2): 2 or 4.
     /// - `states` (int), `cutoff` (0.0), `progress` (true): as for `dmrg::apply`.
     #[rhai_fn(return_raw)]
-    pub fn trotter(psi: Held, sum: OpSum, z: Dynamic, steps: INT, o: Options) -> Fallible<Map> {
+    pub fn trotter(psi: ScriptDmrgState, sum: OpSum, z: Dynamic, steps: INT, o: Options) -> Fallible<Map> {
         let run = || -> Result<Map> {
-            let wrong = || Error::input("gates take a number and a number of steps");
+            let wrong = || {
+                Error::input("gates take a number and a number of steps")
+                    .hint("the number may be complex, and there is one step at least")
+            };
             let z = as_complex(&z).ok_or_else(wrong)?;
             let steps = usize::try_from(steps).ok().filter(|n| *n > 0).ok_or_else(wrong)?;
             let (cut, order, task) = (cut_of(&o)?, o.count("order")?, o.task()?);

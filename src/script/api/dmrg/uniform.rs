@@ -28,7 +28,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// A state of an infinite chain.
 pub(super) type AnyUniform = Either<Arc<Uniform<f64>>, Arc<Uniform<C64>>>;
 /// A label of conserved numbers, twice their values.
-type Label = Vec<i32>;
+type ArrayLabel = Vec<i32>;
 
 /// Charges further than this, in quanta, are left out of a list of correlation lengths.
 const NEAR: i32 = 2;
@@ -63,7 +63,7 @@ impl HeldUniform {
     }
 
     /// Twice the values of a charge that the option `charge` gives.
-    pub(super) fn charge(&self, o: &Options) -> Result<Option<Label>> {
+    pub(super) fn charge(&self, o: &Options) -> Result<Option<ArrayLabel>> {
         let Some(map) = o.maybe::<Map>("charge") else { return Ok(None) };
         let cell = self.cell();
         let given = cell.sites.target(&sector_of(&map)?)?;
@@ -75,7 +75,7 @@ impl HeldUniform {
         Ok(Some(cell.symmetry.names().iter().map(of).collect()))
     }
 
-    fn transfer(&self, charge: &Label, count: usize) -> Result<(Vec<C64>, bool)> {
+    fn transfer(&self, charge: &ArrayLabel, count: usize) -> Result<(Vec<C64>, bool)> {
         either!(&self.state, s => s.transfer(charge, count))
     }
 
@@ -98,7 +98,7 @@ impl HeldUniform {
     }
 
     /// The largest eigenvalue of each of the nearest charges but for the state's own, with its charge.
-    fn slowest(&self) -> Result<Vec<(Label, C64)>> {
+    fn slowest(&self) -> Result<Vec<(ArrayLabel, C64)>> {
         let cell = self.cell();
         let zero = cell.symmetry.zero();
         let mut all = Vec::new();

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
@@ -90,7 +90,7 @@ mod make_functions {
     /// assert_close(gauge::plaquette(u), 0.721344433725904, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn reference_field(lattice: Lattice, r: Real) -> Fallible<Links> {
+    pub fn reference_field(lattice: Lattice, r: Float) -> Fallible<Links> {
         // Larger phases have lost all their digits to rounding.
         if !(r.abs() <= 1e6) {
             return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most").into());

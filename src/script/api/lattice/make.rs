@@ -6,9 +6,9 @@ use rhai::{Array, Dynamic, INT};
 use super::{Boundary, count, ints, reals};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
-use crate::lattice::{Bond, Lattice, Site};
+use crate::lattice::{Bond, Lattice, LatticeSite};
 use crate::number::C64;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
@@ -42,7 +42,8 @@ fn custom(vectors: Array, o: &Options) -> Result<Lattice> {
         return Err(Error::input(format!("{} names for {} sites", names.len(), positions.len()))
             .hint("give one for each site of the cell, or leave them out"));
     }
-    let basis = names.into_iter().zip(positions).map(|(name, position)| Site { name, position }).collect();
+    let basis =
+        names.into_iter().zip(positions).map(|(name, position)| LatticeSite { name, position }).collect();
     let mut bonds = Vec::new();
     for bond in o.maybe::<Array>("bonds").unwrap_or_default() {
         bonds.push(bond_of(&bond, d)?);
@@ -225,7 +226,7 @@ mod lattice_module {
     /// let ring = lattice::chain(8).boundary(lattice::twisted(PI / 2.0));
     /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
     /// ```
-    pub fn twisted(phase: Real) -> Boundary {
+    pub fn twisted(phase: Float) -> Boundary {
         Boundary(Wrap::Phase(C64::cis(phase)))
     }
 }

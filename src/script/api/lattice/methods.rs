@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::{Fallible, session};
 
 pub(super) fn register(engine: &mut Engine) {
@@ -173,12 +173,12 @@ mod lattice_functions {
     /// assert((lat.sites / 8000.0 - 0.9).abs() < 0.02, "a tenth is gone");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn vacancies(lattice: &mut Lattice, fraction: Real, seed: INT) -> Fallible<Lattice> {
+    pub fn vacancies(lattice: &mut Lattice, fraction: Float, seed: INT) -> Fallible<Lattice> {
         Ok(lattice.vacancies(fraction, seed as u64)?)
     }
 
     #[rhai_fn(name = "vacancies", return_raw, pure)]
-    pub fn vacancies_plain(lattice: &mut Lattice, fraction: Real) -> Fallible<Lattice> {
+    pub fn vacancies_plain(lattice: &mut Lattice, fraction: Float) -> Fallible<Lattice> {
         Ok(session().and_then(|s| lattice.vacancies(fraction, s.seed()))?)
     }
 

@@ -101,13 +101,15 @@ pub(super) fn sublattice_of(lattice: &Lattice, value: &Dynamic) -> Result<usize>
     }
     let name = value.clone().into_string().map_err(|t| {
         Error::input(format!("a sublattice is named by its number or its name, not by a {t}"))
+            .hint("write it like `0` or `\"A\"`")
     })?;
     lattice.sublattice(&name)
 }
 
 /// The answer of a predicate.
 pub(super) fn truth(value: Dynamic) -> Result<bool> {
-    value
-        .as_bool()
-        .map_err(|t| Error::input(format!("the function gives a {t}, where true or false is needed")))
+    value.as_bool().map_err(|t| {
+        Error::input(format!("the function gives a {t}, where true or false is needed"))
+            .hint("end it with a comparison, as in `|r| r[0] > 2.0`")
+    })
 }

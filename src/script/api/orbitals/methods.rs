@@ -11,7 +11,7 @@ use super::super::model::single_precision;
 use super::{grid_of, is_archive};
 use crate::backend::splines::SplineBatch;
 use crate::error::{Error, Result};
-use crate::montecarlo::orbitals::{Basis, OrbitalSet, OrbitalSource, SplineOrbitals};
+use crate::montecarlo::orbitals::{OrbitalBasis, OrbitalSet, OrbitalSource, SplineOrbitals};
 use crate::montecarlo::{Derivatives, SimulationCell};
 use crate::number::{C64, Matrix, Scalar, Series};
 use crate::output::files;
@@ -39,12 +39,12 @@ fn at_point(set: &OrbitalSet, point: [f64; 3]) -> [Series; 5] {
         [d.value, x, y, z, d.laplacian].map(series)
     }
     match set.basis() {
-        Basis::Real(o) => {
+        OrbitalBasis::Real(o) => {
             let mut d = Derivatives::<f64>::new(1, o.count());
             o.derivatives(&[point], &mut d);
             planes(d, Series::Real)
         }
-        Basis::Complex(o) => {
+        OrbitalBasis::Complex(o) => {
             let mut d = Derivatives::<C64>::new(1, o.count());
             o.derivatives(&[point], &mut d);
             planes(d, Series::Complex)
@@ -195,12 +195,12 @@ mod orbitals_functions {
         let points = points_of(&points)?;
         let (rows, cols) = (points.len(), set.basis().count());
         let found = match set.basis() {
-            Basis::Real(o) => {
+            OrbitalBasis::Real(o) => {
                 let mut out = vec![0.0; rows * cols];
                 o.values(&points, &mut out);
                 Matrix::new(rows, cols, out)
             }
-            Basis::Complex(o) => {
+            OrbitalBasis::Complex(o) => {
                 let mut out = vec![C64::default(); rows * cols];
                 o.values(&points, &mut out);
                 Matrix::new(rows, cols, out)

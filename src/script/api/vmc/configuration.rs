@@ -9,14 +9,14 @@ use super::wavefunction::Psi;
 use super::{point, points};
 use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::Amplitude;
-use crate::montecarlo::lattice::{Hop, LatticeState, Occupied};
+use crate::montecarlo::lattice::{ElectronHop, LatticeState, OccupiedSites};
 use crate::montecarlo::{Configuration, SlaterJastrow};
 use crate::number::C64;
 use crate::script::Fallible;
 use crate::script::rooms::Rooms;
 
 /// Electrons at places, with the determinants and inverse matrices of their wave function there.
-trait Placed {
+trait PlacedElectrons {
     /// Electrons of spin up and of spin down.
     fn electrons(&self) -> (usize, usize);
     /// ln |Psi| and the phase of Psi.
@@ -28,21 +28,21 @@ trait Placed {
     /// Where the electrons are.
     fn places(&self) -> Array;
     /// Another one that goes its own way.
-    fn copy(&self) -> Box<dyn Placed>;
+    fn copy(&self) -> Box<dyn PlacedElectrons>;
 }
 
 /// The script's handle: a value of its own, as numbers are.
-struct Electrons(Box<dyn Placed>);
+struct ScriptConfiguration(Box<dyn PlacedElectrons>);
 
-impl Clone for Electrons {
+impl Clone for ScriptConfiguration {
     fn clone(&self) -> Self {
-        Electrons(self.0.copy())
+        ScriptConfiguration(self.0.copy())
     }
 }
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Electrons>("Configuration");
+    rooms.register_type_with_name::<ScriptConfiguration>("Configuration");
     rooms.register_global_module(exported_module!(configuration_functions).into());
 }
 
@@ -60,7 +60,7 @@ struct InSpace<S> {
 }
 
 /// The ratio for one electron in space, and what accepting it takes.
-struct Change<S> {
+struct TrialMove<S> {
     to: [f64; 3],
     row: Vec<S>,
     ratios: Vec<Option<S>>,
@@ -68,7 +68,7 @@ struct Change<S> {
 }
 
 impl<S: Amplitude> InSpace<S> {
-    fn placed(psi: &Arc<SlaterJastrow<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
+    fn placed(psi: &Arc<SlaterJastrow<S>>, places: &Dynamic) -> Result<Box<dyn PlacedElectrons>> {
         let (up, down) = psi.electrons();
         let all = points(places, "places of electrons", psi.orbitals().dimension())?;
         if all.len() != up + down {
@@ -78,17 +78,17 @@ impl<S: Amplitude> InSpace<S> {
         Ok(Box::new(InSpace { psi: psi.clone(), at: psi.configuration(all)? }))
     }
 
-    fn change(&self, i: usize, to: &Dynamic) -> Result<Change<S>> {
+    fn change(&self, i: usize, to: &Dynamic) -> Result<TrialMove<S>> {
         let to = point(to, self.psi.orbitals().dimension())?;
         let (mut row, mut ratios) = (Vec::new(), Vec::new());
         self.psi.values(&[to], &mut row);
         let determinants = self.psi.ratio(&self.at, i, &row, &mut ratios);
         let jastrow = self.psi.jastrow().change(&self.at.positions, i, to);
-        Ok(Change { to, row, ratios, ratio: determinants * S::real(jastrow.exp()) })
+        Ok(TrialMove { to, row, ratios, ratio: determinants * S::real(jastrow.exp()) })
     }
 }
 
-impl<S: Amplitude> Placed for InSpace<S> {
+impl<S: Amplitude> PlacedElectrons for InSpace<S> {
     fn electrons(&self) -> (usize, usize) {
         self.psi.electrons()
     }
@@ -116,7 +116,7 @@ impl<S: Amplitude> Placed for InSpace<S> {
         self.at.positions.iter().map(one).collect()
     }
 
-    fn copy(&self) -> Box<dyn Placed> {
+    fn copy(&self) -> Box<dyn PlacedElectrons> {
         Box::new(self.clone())
     }
 }
@@ -125,7 +125,7 @@ impl<S: Amplitude> Placed for InSpace<S> {
 #[derive(Clone)]
 struct OnLattice<S> {
     psi: Arc<LatticeState<S>>,
-    at: Occupied<S>,
+    at: OccupiedSites<S>,
 }
 
 /// The sites of both spins.
@@ -144,13 +144,13 @@ fn sites(places: &Dynamic) -> Result<[Vec<usize>; 2]> {
 }
 
 impl<S: Amplitude> OnLattice<S> {
-    fn placed(psi: &Arc<LatticeState<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
+    fn placed(psi: &Arc<LatticeState<S>>, places: &Dynamic) -> Result<Box<dyn PlacedElectrons>> {
         let [up, down] = sites(places)?;
         Ok(Box::new(OnLattice { psi: psi.clone(), at: psi.occupied(&up, &down)? }))
     }
 
     /// A hop of one electron to a free site of its spin.
-    fn hop(&self, i: usize, to: &Dynamic) -> Result<Hop> {
+    fn hop(&self, i: usize, to: &Dynamic) -> Result<ElectronHop> {
         let up = self.psi.electrons().0;
         let (spin, own) = if i < up { (0, i) } else { (1, i - up) };
         let count = self.psi.sites();
@@ -169,7 +169,7 @@ impl<S: Amplitude> OnLattice<S> {
     }
 }
 
-impl<S: Amplitude> Placed for OnLattice<S> {
+impl<S: Amplitude> PlacedElectrons for OnLattice<S> {
     fn electrons(&self) -> (usize, usize) {
         self.psi.electrons()
     }
@@ -193,13 +193,13 @@ impl<S: Amplitude> Placed for OnLattice<S> {
         self.at.places.iter().map(|spin| spin.iter().map(site).collect::<Array>().into()).collect()
     }
 
-    fn copy(&self) -> Box<dyn Placed> {
+    fn copy(&self) -> Box<dyn PlacedElectrons> {
         Box::new(self.clone())
     }
 }
 
 /// An electron by its number, those of spin up first.
-fn electron(e: &Electrons, number: INT) -> Result<usize> {
+fn electron(e: &ScriptConfiguration, number: INT) -> Result<usize> {
     let (up, down) = e.0.electrons();
     usize::try_from(number).ok().filter(|&i| i < up + down).ok_or_else(|| {
         Error::input(format!("electron {number} of {}", up + down))
@@ -220,8 +220,8 @@ mod configuration_functions {
     /// assert_close(here.ratio(0, 0.1), (0.8 - 0.1) / 1.3 * exp(0.5 * (0.25 - 0.01)), 1e-12);   // x2 - x1, times a Gaussian
     /// ```
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn configuration_at(psi: &mut Psi, places: Dynamic) -> Fallible<Electrons> {
-        Ok(Electrons(match psi {
+    pub fn configuration_at(psi: &mut Psi, places: Dynamic) -> Fallible<ScriptConfiguration> {
+        Ok(ScriptConfiguration(match psi {
             Psi::Real(psi) => InSpace::placed(psi, &places),
             Psi::Complex(psi) => InSpace::placed(psi, &places),
             Psi::LatticeReal(psi) => OnLattice::placed(psi, &places),
@@ -239,7 +239,7 @@ mod configuration_functions {
     /// assert_close((exp(here - there) + 1.0).abs(), 0.0, 1e-12);          // electrons of one spin exchanged
     /// ```
     #[rhai_fn(global, get = "log", pure)]
-    pub fn log_of(e: &mut Electrons) -> C64 {
+    pub fn log_of(e: &mut ScriptConfiguration) -> C64 {
         let (log, phase) = e.0.log();
         C64::new(log, phase.arg())
     }
@@ -258,7 +258,7 @@ mod configuration_functions {
     /// assert_close((exp(there.log - here.log) - q).abs(), 0.0, 1e-10);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn ratio(e: &mut Electrons, electron: INT, to: Dynamic) -> Fallible<Dynamic> {
+    pub fn ratio(e: &mut ScriptConfiguration, electron: INT, to: Dynamic) -> Fallible<Dynamic> {
         Ok(e.0.ratio(super::electron(e, electron)?, &to)?)
     }
 
@@ -271,7 +271,7 @@ mod configuration_functions {
     /// assert_close(here.places[1][0], 0.3, 0.0);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn place(e: &mut Electrons, electron: INT, to: Dynamic) -> Fallible<()> {
+    pub fn place(e: &mut ScriptConfiguration, electron: INT, to: Dynamic) -> Fallible<()> {
         let i = super::electron(e, electron)?;
         if e.0.place(i, &to)? {
             return Ok(());
@@ -284,12 +284,12 @@ mod configuration_functions {
     /// Where the electrons are, in the form that `at` takes: an array of points of three coordinates, or of the sites
     /// of each spin.
     #[rhai_fn(global, get = "places", pure)]
-    pub fn places(e: &mut Electrons) -> Array {
+    pub fn places(e: &mut ScriptConfiguration) -> Array {
         e.0.places()
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn configuration_to_string(e: &mut Electrons) -> String {
+    pub fn configuration_to_string(e: &mut ScriptConfiguration) -> String {
         let (up, down) = e.0.electrons();
         format!("Configuration of {up} + {down} electrons")
     }

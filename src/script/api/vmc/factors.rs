@@ -3,22 +3,22 @@
 use rhai::Dynamic;
 use rhai::plugin::*;
 
-use super::hamiltonian::Open;
+use super::hamiltonian::ScriptOpenSystem;
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
-use crate::montecarlo::jastrow::{Factor, must_meet_cusp_once};
+use crate::montecarlo::jastrow::{JastrowFactor, must_meet_cusp_once};
 use crate::script::api::values::{to_series, type_of};
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 /// A product of Jastrow factors, as scripts hold it.
 #[derive(Clone, Default)]
-pub(super) struct Factors(pub Vec<Factor>);
+pub(super) struct ScriptJastrow(pub Vec<JastrowFactor>);
 
-impl Factors {
-    pub(super) fn from_value(value: &Dynamic) -> Result<Factors> {
-        value.clone().try_cast::<Factors>().ok_or_else(|| {
+impl ScriptJastrow {
+    pub(super) fn from_value(value: &Dynamic) -> Result<ScriptJastrow> {
+        value.clone().try_cast::<ScriptJastrow>().ok_or_else(|| {
             Error::input(format!("a Jastrow factor is made by the module `jastrow`, not {}", type_of(value)))
                 .hint("like `jastrow::pade(#{ b: 0.4 })`")
         })
@@ -27,7 +27,7 @@ impl Factors {
 
 /// Registers the type and the module.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Factors>("Jastrow");
+    rooms.register_type_with_name::<ScriptJastrow>("Jastrow");
     rooms.room("jastrow", exported_module!(jastrow_module));
     rooms.register_global_module(exported_module!(factors_functions).into());
 }
@@ -37,8 +37,8 @@ fn list(o: &Options, key: &'static str) -> Result<Vec<f64>> {
     Ok(series.as_real(key)?.to_vec())
 }
 
-fn one(factor: Factor) -> Factors {
-    Factors(vec![factor])
+fn one(factor: JastrowFactor) -> ScriptJastrow {
+    ScriptJastrow(vec![factor])
 }
 
 #[export_module(root = "crate::script::native")]
@@ -59,16 +59,16 @@ mod jastrow_module {
     /// assert_close(psi.parameters.strength, sqrt(8.0 / 3.0), 1e-9);
     /// ```
     #[rhai_fn(name = "rpa", return_raw)]
-    pub fn rpa_of(crystal: Crystal, o: Options) -> Fallible<Factors> {
+    pub fn rpa_of(crystal: Crystal, o: Options) -> Fallible<ScriptJastrow> {
         let by_density = (crystal.rs().powi(3) / 3.0).sqrt();
         let (strength, cutoff) = (o.maybe_float("strength")?.unwrap_or(by_density), o.maybe_float("cutoff")?);
-        Ok(one(Factor::Rpa { strength: Some(strength), cutoff }))
+        Ok(one(JastrowFactor::Rpa { strength: Some(strength), cutoff }))
     }
 
     #[rhai_fn(name = "rpa", return_raw)]
-    pub fn rpa(o: Options) -> Fallible<Factors> {
+    pub fn rpa(o: Options) -> Fallible<ScriptJastrow> {
         let (strength, cutoff) = (o.maybe_float("strength")?, o.maybe_float("cutoff")?);
-        Ok(one(Factor::Rpa { strength, cutoff }))
+        Ok(one(JastrowFactor::Rpa { strength, cutoff }))
     }
 
     /// u(r) = s r/(1 + b r). The slope s at contact is the cusp. In three dimensions it is 1/2 for opposite and 1/4 for
@@ -86,9 +86,9 @@ mod jastrow_module {
     /// assert(psi.parameters.b == 0.35, "a parameter");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn pade(o: Options) -> Fallible<Factors> {
+    pub fn pade(o: Options) -> Fallible<ScriptJastrow> {
         let (b, slope) = (o.float("b")?, o.maybe_float("slope")?);
-        Ok(one(Factor::Pade { slope, b }))
+        Ok(one(JastrowFactor::Pade { slope, b }))
     }
 
     /// The polynomial of Drummond, Towler and Needs: u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...) up to a
@@ -107,10 +107,10 @@ mod jastrow_module {
     /// assert(psi.parameter_values.len == 3, "two for opposite spins, one for equal");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn polynomial(o: Options) -> Fallible<Factors> {
+    pub fn polynomial(o: Options) -> Fallible<ScriptJastrow> {
         let (cutoff, slope) = (o.maybe_float("cutoff")?, o.maybe_float("slope")?);
         let (opposite, same) = (list(&o, "opposite")?, list(&o, "same")?);
-        Ok(one(Factor::Polynomial { cutoff, slope, opposite, same }))
+        Ok(one(JastrowFactor::Polynomial { cutoff, slope, opposite, same }))
     }
 
     /// u(r) = ln(1 + a r): with a = 1/2 it is exact for Hooke's atom of frequency 1/2.
@@ -126,8 +126,8 @@ mod jastrow_module {
     /// assert_close(local_energy(walk, electrons(vmc::trap(0.5), #{ interaction: "coulomb" })).mean(), 2.0, 1e-10);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn logarithm(o: Options) -> Fallible<Factors> {
-        Ok(one(Factor::Log { slope: o.maybe_float("slope")? }))
+    pub fn logarithm(o: Options) -> Fallible<ScriptJastrow> {
+        Ok(one(JastrowFactor::Log { slope: o.maybe_float("slope")? }))
     }
 
     /// u(r) = p ln r: the wave function vanishes like r^p where two particles meet.
@@ -138,8 +138,8 @@ mod jastrow_module {
     /// assert(psi.parameters.power == 1.0, "as two fermions of one spin");
     /// ```
     #[rhai_fn(name = "power")]
-    pub fn power(p: Real) -> Factors {
-        Factors(vec![Factor::Power { power: p }])
+    pub fn power(p: Float) -> ScriptJastrow {
+        ScriptJastrow(vec![JastrowFactor::Power { power: p }])
     }
 
     /// chi(r) = -Z r/(1 + b r) between electrons and nuclei, for orbitals without cusps at the nuclei. With a cutoff, a
@@ -157,32 +157,32 @@ mod jastrow_module {
     /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 0.5, "a parameter each");
     /// ```
     #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear_open(system: Open, o: Options) -> Fallible<Factors> {
+    pub fn nuclear_open(system: ScriptOpenSystem, o: Options) -> Fallible<ScriptJastrow> {
         let nuclei = system.nuclei()?;
         let (centres, charges) = nuclei.iter().copied().unzip();
         let (b, cutoff) = (o.float("b")?, o.maybe_float("cutoff")?);
-        Ok(one(Factor::Nuclear { centres, charges, b, cutoff }))
+        Ok(one(JastrowFactor::Nuclear { centres, charges, b, cutoff }))
     }
 
     #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear(crystal: Crystal, o: Options) -> Fallible<Factors> {
+    pub fn nuclear(crystal: Crystal, o: Options) -> Fallible<ScriptJastrow> {
         let (centres, charges) = crystal.ions().iter().map(|ion| (ion.position, ion.charge)).unzip();
         let (b, cutoff) = (o.float("b")?, o.maybe_float("cutoff")?);
-        Ok(one(Factor::Nuclear { centres, charges, b, cutoff }))
+        Ok(one(JastrowFactor::Nuclear { centres, charges, b, cutoff }))
     }
 }
 
 #[export_module(root = "crate::script::native")]
 mod factors_functions {
     #[rhai_fn(name = "*", return_raw)]
-    pub fn times(a: Factors, b: Factors) -> Fallible<Factors> {
+    pub fn times(a: ScriptJastrow, b: ScriptJastrow) -> Fallible<ScriptJastrow> {
         let both = [a.0, b.0].concat();
         must_meet_cusp_once(&both)?;
-        Ok(Factors(both))
+        Ok(ScriptJastrow(both))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn to_string(factors: &mut Factors) -> String {
+    pub fn to_string(factors: &mut ScriptJastrow) -> String {
         let names: Vec<String> = factors.0.iter().map(ToString::to_string).collect();
         format!("Jastrow {}", if names.is_empty() { "1".into() } else { names.join(" x ") })
     }

@@ -5,7 +5,7 @@ use rhai::plugin::*;
 
 use super::wavefunction::Psi;
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Mpo, Symmetry};
+use crate::manybody::dmrg::{ConservedNumbers, Mpo};
 use crate::manybody::{OpSum, Site, Sites};
 use crate::montecarlo::Hamiltonian;
 use crate::montecarlo::lattice::LocalSum;
@@ -56,7 +56,7 @@ fn need_hermitian(sum: &OpSum, sites: usize) -> Result<()> {
         let site = Site::named(kind, None)?;
         let mut names = terms.iter().flat_map(|term| &term.factors);
         if names.all(|(name, _)| site.operator(name).is_ok()) {
-            return Mpo::need_hermitian(sum, &Sites::uniform(site, sites)?, &Symmetry::default());
+            return Mpo::need_hermitian(sum, &Sites::uniform(site, sites)?, &ConservedNumbers::default());
         }
     }
     Ok(())

@@ -9,22 +9,22 @@ use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::{Coulomb, External, Hamiltonian, Ions, Nuclei, Periodic, Repulsion, Trap, Truncated};
 use crate::script::api::values::real;
-use crate::script::native::Real;
+use crate::script::native::Float;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 /// The potential of electrons in open space.
 #[derive(Clone)]
-pub(super) enum Open {
+pub(super) enum ScriptOpenSystem {
     Trap(f64),
     Nuclei(Nuclei),
 }
 
-impl Open {
+impl ScriptOpenSystem {
     pub(super) fn nuclei(&self) -> Result<&[([f64; 3], f64)]> {
         match self {
-            Open::Nuclei(nuclei) => Ok(&nuclei.nuclei),
-            Open::Trap(_) => {
+            ScriptOpenSystem::Nuclei(nuclei) => Ok(&nuclei.nuclei),
+            ScriptOpenSystem::Trap(_) => {
                 Err(Error::input("a trap has no nuclei").hint("make some with `vmc::nuclei([..])`"))
             }
         }
@@ -33,7 +33,7 @@ impl Open {
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Open>("OpenSystem");
+    rooms.register_type_with_name::<ScriptOpenSystem>("OpenSystem");
     rooms.register_type_with_name::<Hamiltonian>("Hamiltonian");
     rooms.room("vmc", exported_module!(hamiltonian_functions));
 }
@@ -51,13 +51,13 @@ mod hamiltonian_functions {
     /// print(vmc::trap(1.0));
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn trap(omega: Real) -> Fallible<Open> {
+    pub fn trap(omega: Float) -> Fallible<ScriptOpenSystem> {
         if !(omega > 0.0 && omega.is_finite()) {
             return Err(Error::input(format!("a trap of frequency {omega}"))
                 .hint("it is a positive number")
                 .into());
         }
-        Ok(Open::Trap(omega))
+        Ok(ScriptOpenSystem::Trap(omega))
     }
 
     /// Nuclei in open space, from an array of charges and places in bohr.
@@ -68,7 +68,7 @@ mod hamiltonian_functions {
     /// print(h2);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn nuclei(list: Array) -> Fallible<Open> {
+    pub fn nuclei(list: Array) -> Fallible<ScriptOpenSystem> {
         let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
             let [charge, place] = super::super::pair(value, || {
                 Error::input("a nucleus is a charge and a place").hint("like [2.0, [0.0, 0.0, 0.0]]")
@@ -87,7 +87,7 @@ mod hamiltonian_functions {
                 .hint("like `vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]])`")
                 .into());
         }
-        Ok(Open::Nuclei(Nuclei { nuclei }))
+        Ok(ScriptOpenSystem::Nuclei(Nuclei { nuclei }))
     }
 
     /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential,
@@ -109,7 +109,7 @@ mod hamiltonian_functions {
     /// assert_close(local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: "none" })).mean(), 2.0, 1e-10);
     /// ```
     #[rhai_fn(global, name = "electrons", return_raw)]
-    pub fn electrons_open(system: Open, o: Options) -> Fallible<Hamiltonian> {
+    pub fn electrons_open(system: ScriptOpenSystem, o: Options) -> Fallible<Hamiltonian> {
         o.only_for("electrons in a crystal", &["ions"])?;
         let softening = o.float("softening")?;
         let interaction: Option<Arc<dyn Repulsion>> =
@@ -124,10 +124,10 @@ mod hamiltonian_functions {
                 other => return Err(unknown(other, "\"coulomb\" and \"none\"").into()),
             };
         let (potential, constant, what): (Arc<dyn External>, f64, String) = match &system {
-            Open::Trap(omega) => {
+            ScriptOpenSystem::Trap(omega) => {
                 (Arc::new(Trap { omega: *omega }), 0.0, format!("a trap of frequency {omega}"))
             }
-            Open::Nuclei(nuclei) => {
+            ScriptOpenSystem::Nuclei(nuclei) => {
                 let n = nuclei.nuclei.len();
                 let what = format!("{n} nucle{}", if n == 1 { "us" } else { "i" });
                 (Arc::new(nuclei.clone()), nuclei.repulsion(), what)
@@ -183,10 +183,10 @@ mod hamiltonian_functions {
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn open_to_string(system: &mut Open) -> String {
+    pub fn open_to_string(system: &mut ScriptOpenSystem) -> String {
         match system {
-            Open::Trap(omega) => format!("trap of frequency {omega}"),
-            Open::Nuclei(nuclei) => {
+            ScriptOpenSystem::Trap(omega) => format!("trap of frequency {omega}"),
+            ScriptOpenSystem::Nuclei(nuclei) => {
                 let charges: Vec<String> = nuclei.nuclei.iter().map(|(_, z)| z.to_string()).collect();
                 format!("nuclei of charge {}", charges.join(", "))
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Engine, FLOAT, INT};
 
-use super::walk::{Walk, walk};
+use super::walk::{ScriptWalkers, walk};
 use crate::error::{Error, Result};
 use crate::montecarlo::jastrow::Setting;
 use crate::montecarlo::observables;
@@ -19,7 +19,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(measure_functions).into());
 }
 
-fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Result<T>) -> Result<T> {
+fn measured<T>(walk: &ScriptWalkers, f: impl Fn(observables::Positions, &Setting) -> Result<T>) -> Result<T> {
     walk!(walk,
         w => {
             let places = w.places()?;
@@ -126,7 +126,7 @@ mod measure_functions {
     /// assert_close(g.total.sum() * 0.5, 1.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn pair_correlation(walk: &mut Walk, o: Options) -> Fallible<Table> {
+    pub fn pair_correlation(walk: &mut ScriptWalkers, o: Options) -> Fallible<Table> {
         let (bins, cutoff) = (o.count("bins")?, o.maybe_float("cutoff")?);
         Ok(measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff))?)
     }
@@ -144,7 +144,7 @@ mod measure_functions {
     /// assert(structure_factor(walk, #{ cutoff: 3.0 }).k[0] > 1.6, "2 pi over the edge of the cell");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn structure_factor(walk: &mut Walk, o: Options) -> Fallible<Table> {
+    pub fn structure_factor(walk: &mut ScriptWalkers, o: Options) -> Fallible<Table> {
         let cutoff = o.float("cutoff")?;
         Ok(measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff))?)
     }
@@ -166,7 +166,7 @@ mod measure_functions {
     /// assert_close(n.density.sum() * 2.0, 3.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn electron_density(walk: &mut Walk, o: Options) -> Fallible<Table> {
+    pub fn electron_density(walk: &mut ScriptWalkers, o: Options) -> Fallible<Table> {
         let (axis, bins) = (o.count("axis")?, o.count("bins")?);
         let range = match (o.maybe_float("from")?, o.maybe_float("to")?) {
             (Some(from), Some(to)) => Some((from, to)),

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-use super::walk::{Walk, walk};
+use super::walk::{ScriptWalkers, walk};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
 use crate::montecarlo::Hamiltonian;
 use crate::montecarlo::lattice::LocalSum;
-use crate::montecarlo::optimise::{self, Reweighted, Sample};
+use crate::montecarlo::optimise::{self, ParameterSample, Reweighted};
 use crate::number::Series;
 use crate::script::api::values::to_series;
 use crate::script::rooms::Rooms;
@@ -18,11 +18,11 @@ use crate::script::{Fallible, Options};
 
 /// Samples gathered so far.
 #[derive(Clone, Default)]
-struct Samples(Rc<Vec<Sample>>);
+struct ScriptParameterSamples(Rc<Vec<ParameterSample>>);
 
 /// Registers the type and functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Samples>("ParameterSamples");
+    rooms.register_type_with_name::<ScriptParameterSamples>("ParameterSamples");
     rooms.room("vmc", exported_module!(optimise_functions));
 }
 
@@ -31,7 +31,7 @@ fn kind() -> Error {
         .hint("in the continuum it is made by `electrons`, on a lattice it is an OpSum")
 }
 
-fn promise_of(walks: &[Walk], hamiltonian: &Dynamic, values: &Dynamic) -> Result<Map> {
+fn promise_of(walks: &[ScriptWalkers], hamiltonian: &Dynamic, values: &Dynamic) -> Result<Map> {
     let values = to_series(values)?;
     let values = values.as_real("parameters")?;
     let mut all: Vec<Reweighted> = Vec::new();
@@ -69,21 +69,24 @@ mod optimise_functions {
     /// assert(psi.parameter_values[0] == 0.15 && samples.energies.len == 64, "b, and a local energy each");
     /// ```
     #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
-    pub fn parameter_derivatives(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Samples> {
+    pub fn parameter_derivatives(
+        walk: &mut ScriptWalkers,
+        hamiltonian: Hamiltonian,
+    ) -> Fallible<ScriptParameterSamples> {
         let samples = walk!(mut &*walk,
             w => hamiltonian.fits(w.psi()).and_then(|()| optimise::samples(&hamiltonian, &mut *w)),
             _l => Err(kind()));
-        Ok(Samples(Rc::new(samples?)))
+        Ok(ScriptParameterSamples(Rc::new(samples?)))
     }
 
     #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
-    pub fn lattice_derivatives(walk: &mut Walk, sum: OpSum) -> Fallible<Samples> {
-        let find = |walk: &Walk| -> Result<Vec<Sample>> {
+    pub fn lattice_derivatives(walk: &mut ScriptWalkers, sum: OpSum) -> Fallible<ScriptParameterSamples> {
+        let find = |walk: &ScriptWalkers| -> Result<Vec<ParameterSample>> {
             walk!(mut walk,
                 _w => Err(kind()),
                 l => optimise::lattice_samples(&LocalSum::of(&sum, l.psi())?, &mut *l))
         };
-        Ok(Samples(Rc::new(find(walk)?)))
+        Ok(ScriptParameterSamples(Rc::new(find(walk)?)))
     }
 
     /// The change of the parameters that samples suggest: by the linear method (the lowest state in the space of Psi
@@ -105,7 +108,7 @@ mod optimise_functions {
     /// assert(vmc::parameter_step(samples, #{ method: "reconfiguration" })[0] < 0.0, "fewer doubly occupied sites");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn parameter_step(samples: Samples, o: Options) -> Fallible<Series> {
+    pub fn parameter_step(samples: ScriptParameterSamples, o: Options) -> Fallible<Series> {
         let (method, shift) = (o.text("method")?, o.float("shift")?);
         let rate = o.float("rate")?;
         let step = match method.as_str() {
@@ -133,33 +136,37 @@ mod optimise_functions {
     /// assert(promise.change < 0.0 && promise.share > 0.8, "nearer to the optimum of 0.35");
     /// ```
     #[rhai_fn(name = "correlated_energy", return_raw)]
-    pub fn correlated_energy(walk: Walk, hamiltonian: Dynamic, values: Dynamic) -> Fallible<Map> {
+    pub fn correlated_energy(walk: ScriptWalkers, hamiltonian: Dynamic, values: Dynamic) -> Fallible<Map> {
         Ok(promise_of(&[walk], &hamiltonian, &values)?)
     }
 
     #[rhai_fn(name = "correlated_energy", return_raw)]
     pub fn correlated_energies(walks: Array, hamiltonian: Dynamic, values: Dynamic) -> Fallible<Map> {
-        let wrong = || Error::input("correlated samples are walkers, or an array of them");
+        let wrong = || {
+            Error::input("correlated samples are walkers, or an array of them")
+                .hint("`walkers(psi)` makes them")
+        };
 
-        let all: Option<Vec<Walk>> = walks.iter().map(|w| w.clone().try_cast::<Walk>()).collect();
+        let all: Option<Vec<ScriptWalkers>> =
+            walks.iter().map(|w| w.clone().try_cast::<ScriptWalkers>()).collect();
         Ok(promise_of(&all.ok_or_else(wrong)?, &hamiltonian, &values)?)
     }
 
     /// The number of samples.
     #[rhai_fn(global, get = "count", pure)]
-    pub fn count_of_samples(samples: &mut Samples) -> INT {
+    pub fn count_of_samples(samples: &mut ScriptParameterSamples) -> INT {
         samples.0.len() as INT
     }
 
     /// The local energies of the samples.
     #[rhai_fn(global, get = "energies", pure)]
-    pub fn energies_of_samples(samples: &mut Samples) -> Series {
+    pub fn energies_of_samples(samples: &mut ScriptParameterSamples) -> Series {
         Series::Real(samples.0.iter().map(|s| s.energy).collect())
     }
 
     #[rhai_fn(global, name = "+", return_raw)]
-    pub fn plus(a: Samples, b: Samples) -> Fallible<Samples> {
-        let count = |s: &Samples| s.0.first().map(|x| x.logs.len());
+    pub fn plus(a: ScriptParameterSamples, b: ScriptParameterSamples) -> Fallible<ScriptParameterSamples> {
+        let count = |s: &ScriptParameterSamples| s.0.first().map(|x| x.logs.len());
         if count(&a) != count(&b) {
             return Err(Error::input("samples of different parameters cannot be added")
                 .hint("gather them with one wave function")
@@ -167,11 +174,11 @@ mod optimise_functions {
         }
         let mut all = a.0;
         Rc::make_mut(&mut all).extend_from_slice(&b.0);
-        Ok(Samples(all))
+        Ok(ScriptParameterSamples(all))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn samples_to_string(samples: &mut Samples) -> String {
+    pub fn samples_to_string(samples: &mut ScriptParameterSamples) -> String {
         let parameters = samples.0.first().map_or(0, |s| s.logs.len());
         format!("ParameterSamples: {} of {parameters} parameters", samples.0.len())
     }

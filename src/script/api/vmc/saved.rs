@@ -6,11 +6,11 @@ use rhai::plugin::*;
 use rhai::{Dynamic, Map};
 use serde_json::{Value, json};
 
-use super::walk::{Walk, handle, walk};
+use super::walk::{ScriptWalkers, handle, walk};
 use super::wavefunction::Psi;
 use crate::error::{Error, Result};
 use crate::montecarlo::lattice::LatticeWalkers;
-use crate::montecarlo::{Saved, Walkers};
+use crate::montecarlo::{SavedWalkers, Walkers};
 use crate::number::memory;
 use crate::output::files;
 use crate::script::api::about;
@@ -47,12 +47,12 @@ mod saving {
     /// assert((walk.positions(0) - again.positions(0)).norm() == 0.0, "the same walk");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn save_walkers(walk: &mut Walk, file: &str, about: Map) -> Fallible<()> {
+    pub fn save_walkers(walk: &mut ScriptWalkers, file: &str, about: Map) -> Fallible<()> {
         Ok(save(walk, file, &about)?)
     }
 }
 
-fn save(walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
+fn save(walk: &mut ScriptWalkers, file: &str, about: &Map) -> Result<()> {
     let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
     let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
     need_own_name(file)?;
@@ -68,7 +68,7 @@ fn save(walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
     Ok(())
 }
 
-fn parts<P: Into<Value>>(saved: Saved<P>) -> (u64, u64, Value) {
+fn parts<P: Into<Value>>(saved: SavedWalkers<P>) -> (u64, u64, Value) {
     (saved.seed, saved.sweep, saved.places.into())
 }
 
@@ -96,23 +96,23 @@ pub(in crate::script::api) fn load(psi: &Psi, file: &str) -> Result<Map> {
     let (seed, sweep) = (whole["seed"].as_u64(), whole["sweeps"].as_u64());
     let (Some(seed), Some(sweep)) = (seed, sweep) else { return Err(broken()) };
     let positions = &whole["positions"];
-    let sites = || -> Result<Saved<[Vec<u32>; 2]>> {
-        Ok(Saved { seed, sweep, places: places_of(positions).ok_or_else(broken)? })
+    let sites = || -> Result<SavedWalkers<[Vec<u32>; 2]>> {
+        Ok(SavedWalkers { seed, sweep, places: places_of(positions).ok_or_else(broken)? })
     };
-    let saved = || -> Result<Saved<Vec<[f64; 3]>>> {
+    let saved = || -> Result<SavedWalkers<Vec<[f64; 3]>>> {
         let positions = positions.as_array().ok_or_else(broken)?;
         let one = |walker: &Value| walker.as_array()?.iter().map(point).collect::<Option<Vec<_>>>();
         let places = positions.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(broken)?;
-        Ok(Saved { seed, sweep, places })
+        Ok(SavedWalkers { seed, sweep, places })
     };
     let walk = match psi {
-        Psi::Real(psi) => Walk::Real(handle(Walkers::restored(psi.clone(), saved()?)?)),
-        Psi::Complex(psi) => Walk::Complex(handle(Walkers::restored(psi.clone(), saved()?)?)),
+        Psi::Real(psi) => ScriptWalkers::Real(handle(Walkers::restored(psi.clone(), saved()?)?)),
+        Psi::Complex(psi) => ScriptWalkers::Complex(handle(Walkers::restored(psi.clone(), saved()?)?)),
         Psi::LatticeReal(state) => {
-            Walk::LatticeReal(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
+            ScriptWalkers::LatticeReal(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
         }
         Psi::LatticeComplex(state) => {
-            Walk::LatticeComplex(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
+            ScriptWalkers::LatticeComplex(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
         }
     };
     let about = about::from_json(&whole["about"]);

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{FLOAT, INT};
+use rhai::{FLOAT, INT, Map};
 
 use super::wavefunction::Psi;
 use crate::error::{Error, Result, nearest};
 use crate::manybody::OpSum;
 use crate::montecarlo::lattice::{LatticeWalkers, LocalSum};
 use crate::montecarlo::{
-    Ensemble, Hamiltonian, LocalEnergy, Proposal, Scheme, Screen, Start, Sweep, System, Walkers,
+    Ensemble, Hamiltonian, LocalEnergy, Proposal, Scheme, ScreenRule, Sweep, System, WalkerStart, Walkers,
 };
 use crate::number::{C64, Matrix, Series, Table};
 use crate::script::rooms::Rooms;
@@ -20,7 +20,7 @@ use crate::script::{Fallible, Options, session};
 
 /// Walkers, as scripts hold them: a handle, so that all names of the same walkers see their moves.
 #[derive(Clone)]
-pub(super) enum Walk {
+pub(super) enum ScriptWalkers {
     Real(Rc<RefCell<Walkers<f64>>>),
     Complex(Rc<RefCell<Walkers<C64>>>),
     LatticeReal(Rc<RefCell<LatticeWalkers<f64>>>),
@@ -41,24 +41,24 @@ macro_rules! walk {
         walk!($value, $w => $body, $l => $lattice, borrow_mut)
     };
     ($value:expr, $w:ident => $body:expr, $l:ident => $lattice:expr, $borrow:ident) => {{
-        use $crate::script::api::vmc::walk::Walk;
+        use $crate::script::api::vmc::walk::ScriptWalkers;
         match $value {
-            Walk::Real(w) => {
+            ScriptWalkers::Real(w) => {
                 #[allow(unused_mut)]
                 let mut $w = w.$borrow();
                 $body
             }
-            Walk::Complex(w) => {
+            ScriptWalkers::Complex(w) => {
                 #[allow(unused_mut)]
                 let mut $w = w.$borrow();
                 $body
             }
-            Walk::LatticeReal(w) => {
+            ScriptWalkers::LatticeReal(w) => {
                 #[allow(unused_mut)]
                 let mut $l = w.$borrow();
                 $lattice
             }
-            Walk::LatticeComplex(w) => {
+            ScriptWalkers::LatticeComplex(w) => {
                 #[allow(unused_mut)]
                 let mut $l = w.$borrow();
                 $lattice
@@ -71,7 +71,7 @@ pub(super) use walk;
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Walk>("Walkers");
+    rooms.register_type_with_name::<ScriptWalkers>("Walkers");
     rooms.room("vmc", exported_module!(walk_functions));
 }
 
@@ -91,7 +91,8 @@ fn scheme_of(name: &str) -> Result<Scheme> {
 fn sweep_of(o: &Options) -> Result<Sweep> {
     let proposal =
         o.one_of("proposal", &[("gaussian", Proposal::Gaussian), ("uniform", Proposal::Uniform)])?;
-    let screen = o.one_of("screen", &[("metropolis", Screen::Metropolis), ("barker", Screen::Barker)])?;
+    let screen =
+        o.one_of("screen", &[("metropolis", ScreenRule::Metropolis), ("barker", ScreenRule::Barker)])?;
     let step = o.maybe_float("step")?.ok_or_else(|| {
         Error::input("`metropolis` needs the size of a trial move")
             .hint("like `step: 0.5`, in bohr; `vmc::run` finds one")
@@ -108,14 +109,14 @@ fn sweep_of(o: &Options) -> Result<Sweep> {
     Ok(sweep)
 }
 
-fn energies_of(walk: &Walk, hamiltonian: &Hamiltonian) -> Result<Vec<LocalEnergy>> {
+fn energies_of(walk: &ScriptWalkers, hamiltonian: &Hamiltonian) -> Result<Vec<LocalEnergy>> {
     walk!(mut walk,
         w => hamiltonian.fits(w.psi()).and_then(|()| hamiltonian.local_energies(&mut *w)),
         _l => Err(Error::input("a Hamiltonian of the continuum for walkers on a lattice")
             .hint("their Hamiltonian is an OpSum, like `models::hubbard_chain(8, #{ U: 4.0 })`")))
 }
 
-fn values_of(walk: &Walk, sum: &OpSum) -> Result<Vec<C64>> {
+fn values_of(walk: &ScriptWalkers, sum: &OpSum) -> Result<Vec<C64>> {
     walk!(mut walk,
         _w => Err(Error::input("an OpSum for walkers in the continuum")
             .hint("their Hamiltonian is made by `electrons`")),
@@ -148,7 +149,7 @@ mod walk_functions {
     /// assert(walk.inverse_error < 1e-10, "inverse matrices are as good as new");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn walkers(psi: Psi, o: Options) -> Fallible<Walk> {
+    pub fn walkers(psi: Psi, o: Options) -> Fallible<ScriptWalkers> {
         let (count, seed) = (o.count("count")?, o.seed()?);
         // The dimension of open space: in a periodic cell, as on a lattice, they start anywhere.
         let open = match &psi {
@@ -163,15 +164,15 @@ mod walk_functions {
             Some(v) => super::super::points(&v, "centres", open.unwrap_or(3))?,
             None => vec![[0.0; 3]],
         };
-        let start = Start { centres, spread: o.float("spread")? };
+        let start = WalkerStart { centres, spread: o.float("spread")? };
         Ok(match psi {
-            Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),
-            Psi::Complex(psi) => Walk::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
+            Psi::Real(psi) => ScriptWalkers::Real(handle(Walkers::new(psi, count, seed, &start)?)),
+            Psi::Complex(psi) => ScriptWalkers::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
             Psi::LatticeReal(state) => {
-                Walk::LatticeReal(handle(LatticeWalkers::new(state, count, seed, &())?))
+                ScriptWalkers::LatticeReal(handle(LatticeWalkers::new(state, count, seed, &())?))
             }
             Psi::LatticeComplex(state) => {
-                Walk::LatticeComplex(handle(LatticeWalkers::new(state, count, seed, &())?))
+                ScriptWalkers::LatticeComplex(handle(LatticeWalkers::new(state, count, seed, &())?))
             }
         })
     }
@@ -209,10 +210,10 @@ mod walk_functions {
     /// assert(walk.sweeps == 20, "the same walkers, not a copy");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn metropolis(walk: &mut Walk, o: Options) -> Fallible<FLOAT> {
+    pub fn metropolis(walk: &mut ScriptWalkers, o: Options) -> Fallible<FLOAT> {
         let count = o.count("sweeps")?;
         let session = session()?;
-        if matches!(walk, Walk::LatticeReal(_) | Walk::LatticeComplex(_)) {
+        if matches!(walk, ScriptWalkers::LatticeReal(_) | ScriptWalkers::LatticeComplex(_)) {
             let in_space = ["step", "proposal", "drift", "group", "screen"];
             o.only_for("walkers in the continuum", &in_space)?;
             let scheme = scheme_of(o.maybe_text("scheme")?.as_deref().unwrap_or("particle-by-particle"))?;
@@ -254,13 +255,13 @@ mod walk_functions {
     /// assert_close(e.mean(), 8.0, 1e-9);
     /// ```
     #[rhai_fn(global, name = "local_energy", return_raw)]
-    pub fn local_energy(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Series> {
+    pub fn local_energy(walk: &mut ScriptWalkers, hamiltonian: Hamiltonian) -> Fallible<Series> {
         let energies = energies_of(walk, &hamiltonian)?;
         Ok(Series::Real(energies.iter().map(LocalEnergy::total).collect()))
     }
 
     #[rhai_fn(global, name = "local_energy", return_raw)]
-    pub fn local_energy_of_sum(walk: &mut Walk, sum: OpSum) -> Fallible<Series> {
+    pub fn local_energy_of_sum(walk: &mut ScriptWalkers, sum: OpSum) -> Fallible<Series> {
         let values = values_of(walk, &sum)?;
         Ok(Series::Real(values.iter().map(|z| z.re).collect()))
     }
@@ -277,8 +278,46 @@ mod walk_functions {
     /// assert_close(local_value(walk, n).mean(), 4.0, 1e-12);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn local_value(walk: &mut Walk, sum: OpSum) -> Fallible<Series> {
+    pub fn local_value(walk: &mut ScriptWalkers, sum: OpSum) -> Fallible<Series> {
         Ok(values_of(walk, &sum).map(Series::Complex)?)
+    }
+
+    /// What the samples of a walk on a lattice leave out. It looks at configurations that one term of the Hamiltonian
+    /// connects with the walkers, `count` at most for each, and counts those with local energies below `lowest` or above
+    /// `highest`, the bounds of all samples. The map has their `weight`, a probability, and `energy`, the sum of their
+    /// local energies times their probabilities. A weight that is not small means that the samples are not enough, even
+    /// if all of them have the same energy. `vmc::run` and `vmc::optimise` ask for it.
+    ///
+    /// # Types
+    /// `(walk: Walkers, hamiltonian: OpSum, lowest: float, highest: float, count: int) -> map { weight: float, energy:
+    /// float }`
+    ///
+    /// # Example
+    /// ```rhai
+    /// let levels = tight_binding(lattice::chain(4), #{ hopping: -1.0 }).to_matrix() + 0.1 * identity(4);
+    /// let psi = lattice_slater(levels.eigh().vectors, #{ up: 1, down: 1, gutzwiller: 1e-4 });
+    /// let h = models::hubbard_chain(4, #{ U: 1e9 });
+    /// let walk = walkers(psi, #{ count: 8, seed: 1 });
+    /// metropolis(walk, #{ sweeps: 20 });
+    /// let e = local_energy(walk, h);                            // no walker finds two electrons on one site
+    /// let left_out = vmc::unsampled(walk, h, e.min(), e.max(), 16);
+    /// assert(e.max() < 1.0 && left_out.energy > 1.0, "but these make the energy");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn unsampled(
+        walk: &mut ScriptWalkers,
+        hamiltonian: OpSum,
+        lowest: FLOAT,
+        highest: FLOAT,
+        count: INT,
+    ) -> Fallible<Map> {
+        let count = usize::try_from(count).unwrap_or(0).max(1);
+        let range = (lowest, highest);
+        let found = walk!(mut walk,
+            _w => Err(Error::input("configurations beside walkers in the continuum")
+                .hint("take walkers on a lattice, of `lattice_slater`")),
+            l => LocalSum::of(&hamiltonian, l.psi())?.unsampled(&mut *l, range, count))?;
+        Ok([("weight".into(), found.weight.into()), ("energy".into(), found.energy.into())].into())
     }
 
     /// The parts of the local energy of every walker in the continuum: a Table of `energy`, `kinetic`, `external` and
@@ -291,8 +330,8 @@ mod walk_functions {
     /// assert_close((t.kinetic + t.external - 2.0).norm(), 0.0, 1e-9);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn energy_terms(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Table> {
-        let table = |walk: &mut Walk| {
+    pub fn energy_terms(walk: &mut ScriptWalkers, hamiltonian: Hamiltonian) -> Fallible<Table> {
+        let table = |walk: &mut ScriptWalkers| {
             let energies = energies_of(walk, &hamiltonian)?;
             let column = |f: fn(&LocalEnergy) -> f64| Series::Real(energies.iter().map(f).collect());
             Table::from_columns([
@@ -307,19 +346,19 @@ mod walk_functions {
 
     /// How many walkers there are.
     #[rhai_fn(global, get = "count", pure)]
-    pub fn count_of(walk: &mut Walk) -> INT {
+    pub fn count_of(walk: &mut ScriptWalkers) -> INT {
         walk!(walk, w => w.count(), l => l.count()) as INT
     }
 
     /// Sweeps made since the start.
     #[rhai_fn(global, get = "sweeps", pure)]
-    pub fn sweeps(walk: &mut Walk) -> INT {
+    pub fn sweeps(walk: &mut ScriptWalkers) -> INT {
         walk!(walk, w => w.sweeps(), l => l.sweeps()) as INT
     }
 
     /// The fraction of trial moves accepted so far.
     #[rhai_fn(global, get = "acceptance", pure)]
-    pub fn acceptance(walk: &mut Walk) -> FLOAT {
+    pub fn acceptance(walk: &mut ScriptWalkers) -> FLOAT {
         walk!(walk, w => w.acceptance(), l => l.acceptance())
     }
 
@@ -331,13 +370,13 @@ mod walk_functions {
     /// assert(walk.full && metropolis(walk) == 0.0, "nowhere to go");
     /// ```
     #[rhai_fn(global, get = "full", pure)]
-    pub fn full(walk: &mut Walk) -> bool {
+    pub fn full(walk: &mut ScriptWalkers) -> bool {
         walk!(walk, _w => false, l => l.psi().full())
     }
 
     /// The largest error of an inverse Slater matrix found when it was recomputed.
     #[rhai_fn(global, get = "inverse_error", pure)]
-    pub fn inverse_error(walk: &mut Walk) -> FLOAT {
+    pub fn inverse_error(walk: &mut ScriptWalkers) -> FLOAT {
         walk!(walk, w => w.inverse_error(), l => l.inverse_error())
     }
 
@@ -351,7 +390,7 @@ mod walk_functions {
     /// assert(r.rows == 2 && r.columns == 3, "two electrons in space");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn positions(walk: &mut Walk, k: INT) -> Fallible<Matrix> {
+    pub fn positions(walk: &mut ScriptWalkers, k: INT) -> Fallible<Matrix> {
         let n = walk!(&walk, w => w.count(), l => l.count());
         let k = usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| {
             Error::input(format!("walker {k} of {n}"))
@@ -383,15 +422,19 @@ mod walk_functions {
     /// assert(walk.count == 2, "where they were");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn with_wavefunction(walk: &mut Walk, psi: Psi) -> Fallible<Walk> {
+    pub fn with_wavefunction(walk: &mut ScriptWalkers, psi: Psi) -> Fallible<ScriptWalkers> {
         fn changed<C: System>(walk: &RefCell<Ensemble<C>>, psi: Arc<C>) -> Result<Rc<RefCell<Ensemble<C>>>> {
             walk.borrow().with_psi(psi).map(handle)
         }
         Ok(match (walk, psi) {
-            (Walk::Real(w), Psi::Real(psi)) => changed(w, psi).map(Walk::Real),
-            (Walk::Complex(w), Psi::Complex(psi)) => changed(w, psi).map(Walk::Complex),
-            (Walk::LatticeReal(w), Psi::LatticeReal(psi)) => changed(w, psi).map(Walk::LatticeReal),
-            (Walk::LatticeComplex(w), Psi::LatticeComplex(psi)) => changed(w, psi).map(Walk::LatticeComplex),
+            (ScriptWalkers::Real(w), Psi::Real(psi)) => changed(w, psi).map(ScriptWalkers::Real),
+            (ScriptWalkers::Complex(w), Psi::Complex(psi)) => changed(w, psi).map(ScriptWalkers::Complex),
+            (ScriptWalkers::LatticeReal(w), Psi::LatticeReal(psi)) => {
+                changed(w, psi).map(ScriptWalkers::LatticeReal)
+            }
+            (ScriptWalkers::LatticeComplex(w), Psi::LatticeComplex(psi)) => {
+                changed(w, psi).map(ScriptWalkers::LatticeComplex)
+            }
             _ => {
                 Err(Error::input("walkers of another kind of wave function")
                     .hint("make new ones with `walkers`"))
@@ -400,7 +443,7 @@ mod walk_functions {
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn to_string(walk: &mut Walk) -> String {
+    pub fn to_string(walk: &mut ScriptWalkers) -> String {
         let (count, sweeps) = (count_of(walk), sweeps(walk));
         let about = walk!(&walk, w => w.psi().describe(), l => l.psi().describe());
         format!("Walkers: {count} after {sweeps} sweeps, of {about}")

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-use super::factors::Factors;
+use super::factors::ScriptJastrow;
 use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::Amplitude;
-use crate::montecarlo::jastrow::Factor;
+use crate::montecarlo::jastrow::JastrowFactor;
 use crate::montecarlo::lattice::{LatticeState, Reference};
-use crate::montecarlo::orbitals::{Basis, OrbitalSet};
-use crate::montecarlo::{Product, SlaterJastrow};
+use crate::montecarlo::orbitals::{OrbitalBasis, OrbitalSet};
+use crate::montecarlo::{DeterminantProduct, SlaterJastrow};
 use crate::number::{C64, Matrix, Series, memory};
 use crate::script::api::chebyshev::as_complex;
 use crate::script::api::values::{to_series, type_of};
@@ -107,10 +107,12 @@ fn slater<S: Amplitude>(
     decisions: Option<Arc<dyn crate::montecarlo::Orbitals<S>>>,
     (up, down): (usize, usize),
     determinants: Option<Vec<(C64, Vec<usize>, Vec<usize>)>>,
-    factors: &Factors,
+    factors: &ScriptJastrow,
     delay: Option<usize>,
 ) -> Result<Arc<SlaterJastrow<S>>> {
-    let endless = |f: &&Factor| matches!(f, Factor::Pade { .. } | Factor::Log { .. } | Factor::Power { .. });
+    let endless = |f: &&JastrowFactor| {
+        matches!(f, JastrowFactor::Pade { .. } | JastrowFactor::Log { .. } | JastrowFactor::Power { .. })
+    };
     if let Some(factor) = factors.0.iter().find(endless).filter(|_| orbitals.cell().is_some()) {
         return Err(Error::input(format!("the Jastrow factor `{factor}` has no end, and a periodic cell has one"))
             .hint("its kink between images would be missing from the energy: take `jastrow::rpa` or `jastrow::polynomial`"));
@@ -132,7 +134,7 @@ fn slater<S: Amplitude>(
                     return Err(Error::input("a complex coefficient with real orbitals")
                         .hint("the coefficients of real determinants are real"));
                 }
-                Ok(Product { coefficient: S::from_c64(c), up, down })
+                Ok(DeterminantProduct { coefficient: S::from_c64(c), up, down })
             };
             SlaterJastrow::with_products(orbitals, list.into_iter().map(product).collect::<Result<_>>()?)?
         }
@@ -203,20 +205,21 @@ mod wavefunction_functions {
         let both = format!("{} and {} electrons", electrons.0, electrons.1);
         memory::ensure(8 * squares, &format!("the Slater matrix of {both}"))?;
         let determinants = o.given("determinants").map(|v| products(&v)).transpose()?;
-        let factors = o.given("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
+        let factors =
+            o.given("jastrow").map(|v| ScriptJastrow::from_value(&v)).transpose()?.unwrap_or_default();
         let decisions = o.maybe::<OrbitalSet>("decisions");
         let delay = o.maybe_count("delay")?;
         Ok(match (orbitals.basis(), decisions.map(|d| d.basis())) {
-            (Basis::Real(b), None) => {
+            (OrbitalBasis::Real(b), None) => {
                 slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real)
             }
-            (Basis::Real(b), Some(Basis::Real(d))) => {
+            (OrbitalBasis::Real(b), Some(OrbitalBasis::Real(d))) => {
                 slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Real)
             }
-            (Basis::Complex(b), None) => {
+            (OrbitalBasis::Complex(b), None) => {
                 slater(b, None, electrons, determinants, &factors, delay).map(Psi::Complex)
             }
-            (Basis::Complex(b), Some(Basis::Complex(d))) => {
+            (OrbitalBasis::Complex(b), Some(OrbitalBasis::Complex(d))) => {
                 slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Complex)
             }
             _ => Err(Error::input("real and complex orbitals in one wave function")
@@ -249,7 +252,9 @@ mod wavefunction_functions {
         let second = o.given("down_orbitals").map(|v| columns(&v)).transpose()?;
         let (other, other_sites, other_filled) = second.unwrap_or_else(|| (first.clone(), sites, filled));
         if other_sites != sites {
-            return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}")).into());
+            return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}"))
+                .hint("make both for one lattice")
+                .into());
         }
         for (n, have, spin) in [(up, filled, "up"), (down, other_filled, "down")] {
             if n > have {
@@ -325,16 +330,16 @@ mod wavefunction_functions {
 
     /// The Jastrow factors, with the parameters found for these electrons.
     #[rhai_fn(global, get = "jastrow", pure, return_raw)]
-    pub fn jastrow_of(psi: &mut Psi) -> Fallible<Factors> {
+    pub fn jastrow_of(psi: &mut Psi) -> Fallible<ScriptJastrow> {
         match psi {
-            Psi::Real(psi) => Ok(Factors(psi.jastrow().factors().to_vec())),
-            Psi::Complex(psi) => Ok(Factors(psi.jastrow().factors().to_vec())),
+            Psi::Real(psi) => Ok(ScriptJastrow(psi.jastrow().factors().to_vec())),
+            Psi::Complex(psi) => Ok(ScriptJastrow(psi.jastrow().factors().to_vec())),
             _ => Err(no_factors().into()),
         }
     }
 
     #[rhai_fn(global, set = "jastrow", return_raw)]
-    pub fn set_jastrow(psi: &mut Psi, factors: Factors) -> Fallible<()> {
+    pub fn set_jastrow(psi: &mut Psi, factors: ScriptJastrow) -> Fallible<()> {
         *psi = match psi {
             Psi::Real(psi) => Psi::Real(Arc::new(psi.with_jastrow(&factors.0)?)),
             Psi::Complex(psi) => Psi::Complex(Arc::new(psi.with_jastrow(&factors.0)?)),
