@@ -1,6 +1,6 @@
 //! The kernel for Jupyter: notebooks, consoles and editors that speak its messaging protocol (version 5.3,
-//! <https://jupyter-client.readthedocs.io/en/stable/messaging.html>) run cells in a session of `repl/`. A thread of its own
-//! holds the five ZeroMQ sockets, so that interruptions and heartbeats are heard while a cell runs.
+//! <https://jupyter-client.readthedocs.io/en/stable/messaging.html>) run cells in a session of `repl/`. A thread of its
+//! own holds the five ZeroMQ sockets, so that interruptions and heartbeats are heard while a cell runs.
 
 mod about;
 mod connection;

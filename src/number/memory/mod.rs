@@ -1,5 +1,6 @@
-//! How much memory there is, asked before large arrays are allocated, so that a request beyond it is a sentence and
-//! not an abort. What asks nobody meets the program's allocator, [`Watched`], which refuses what there is no room for.
+//! How much memory there is, asked before large arrays are allocated, so that a request beyond it is a sentence and not
+//! an abort. What asks nobody meets the program's allocator, [`WatchedAllocator`], which refuses what there is no room
+//! for.
 
 mod allocator;
 mod emergency;
@@ -10,7 +11,7 @@ use std::any::Any;
 
 use crate::error::{Error, Result};
 
-pub use allocator::{Refused, Watched, forget_refusal, unwind_if_refused};
+pub use allocator::{Refused, WatchedAllocator, forget_refusal, unwind_if_refused};
 pub use limits::{available, restrict};
 pub use read::{open, read};
 
@@ -22,7 +23,7 @@ const UNWRAPPED: &str = "called `Result::unwrap()` on an `Err` value: AllocError
 const UNWRAPPED_SIZE: &str = "called `Result::unwrap()` on an `Err` value: CapacityOverflow";
 
 /// Begins to watch the memory: finds out how much there is, from when on the allocator refuses more. Called by programs
-/// and libraries whose allocator is [`Watched`], before they run scripts.
+/// and libraries whose allocator is [`WatchedAllocator`], before they run scripts.
 pub fn watch() {
     available();
     let before = std::panic::take_hook();
