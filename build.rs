@@ -1,5 +1,6 @@
-//! Compares what host and device agree on (`build/layouts.rs`), compiles the CUDA kernels into one binary that the program
-//! embeds, where there is an nvcc; embeds none otherwise, lists the scripts that come with the program, and notes the commit.
+//! Compares what host and device agree on (`build/layouts.rs`), compiles the CUDA kernels into one binary that the
+//! program embeds, where there is an nvcc; embeds none otherwise, lists the scripts that come with the program, and
+//! notes the commit.
 
 #[path = "build/layouts.rs"]
 mod layouts;
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// The architectures to compile for, as nvcc's arguments: Ampere, Hopper, and PTX for what comes after; or only those that
-/// `UMKLAPP_CUDA_ARCH` names, like `90` or `80,90`, in a half or a third of the time.
+/// The architectures to compile for, as nvcc's arguments: Ampere, Hopper, and PTX for what comes after; or only those
+/// that `UMKLAPP_CUDA_ARCH` names, like `90` or `80,90`, in a half or a third of the time.
 fn targets() -> Vec<String> {
     let one = |arch: &str, code: &str| format!("-gencode=arch=compute_{arch},code={code}_{arch}");
     let named = std::env::var("UMKLAPP_CUDA_ARCH").unwrap_or_default();
@@ -42,8 +43,8 @@ fn main() {
     }
 }
 
-/// The scripts that come with the program, as an array of places and texts. Each has a line in the index of its folder, which is
-/// watched: the folder itself also holds what the scripts print.
+/// The scripts that come with the program, as an array of places and texts. Each has a line in the index of its folder,
+/// which is watched: the folder itself also holds what the scripts print.
 fn scripts() -> String {
     let mut list = String::from("[\n");
     for folder in ["scripts", "examples"] {
@@ -75,11 +76,12 @@ fn header(out: &Path) -> PathBuf {
     path
 }
 
-/// The compiler: `NVCC` (`none` for none), that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
+/// The compiler: `NVCC` (`none` for none), that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc`
+/// installed.
 ///
-/// Where there is none, cargo is to call this again once there is. It cannot be told of a file to come: one that is missing
-/// counts as changed each time, and everything would be built anew. So it watches the folders that are there, as far as they
-/// are flat, for it looks at all that is in them.
+/// Where there is none, cargo is to call this again once there is. It cannot be told of a file to come: one that is
+/// missing counts as changed each time, and everything would be built anew. So it watches the folders that are there,
+/// as far as they are flat, for it looks at all that is in them.
 fn nvcc() -> Option<PathBuf> {
     let named = std::env::var_os("NVCC").map(PathBuf::from);
     if named.as_deref() == Some(Path::new("none")) {
@@ -123,7 +125,8 @@ fn compile(nvcc: &Path, out: &Path, header: &Path, image: &Path) {
         .filter(|path| path.extension().is_some_and(|e| e == "cu"))
         .collect();
     sources.sort();
-    // An object is kept if nothing that it was made of has changed: shared code, the options here, the compiler's place.
+    // An object is kept if nothing that it was made of has changed: shared code, the options here, the compiler's
+    // place.
     let shared = std::fs::read_dir("kernels").expect("kernels/ can be read");
     let shared = shared
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -218,7 +221,8 @@ fn commit() -> Option<String> {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
-    // In a second working tree `.git` is no folder, and a file that is not there would have the kernels built every time.
+    // In a second working tree `.git` is no folder, and a file that is not there would have the kernels built every
+    // time.
     println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--git-path", "HEAD"])?);
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;

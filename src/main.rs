@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use umklapp::number::memory::{Watched, unwind_if_refused};
+use umklapp::number::memory::{WatchedAllocator, unwind_if_refused};
 
 #[global_allocator]
-static ALLOCATOR: Watched = Watched;
+static ALLOCATOR: WatchedAllocator = WatchedAllocator;
 
 /// Where the standard library goes when memory was refused: to whoever catches it, as a panic. All else ends as with
 /// the system's function of this name.

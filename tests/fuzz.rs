@@ -22,13 +22,13 @@ use common::Folder;
 use fuzz::random::Random;
 use umklapp::Engine;
 use umklapp::error::ErrorKind;
-use umklapp::number::memory::{Watched, available, unwind_if_refused};
+use umklapp::number::memory::{WatchedAllocator, available, unwind_if_refused};
 use umklapp::script::{Evaluated, Settings};
 use umklapp::task::Interrupt;
 
 // As the program has it: memory that there is not is an error.
 #[global_allocator]
-static ALLOCATOR: Watched = Watched;
+static ALLOCATOR: WatchedAllocator = WatchedAllocator;
 
 #[cfg(unix)]
 #[unsafe(no_mangle)]

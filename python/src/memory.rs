@@ -1,10 +1,10 @@
 //! Refused memory is an exception and no end of the interpreter: the program's allocator counts what this library
 //! takes, and where the standard library would end the process, the call unwinds to the thread of its session.
 
-use umklapp::number::memory::{Watched, unwind_if_refused};
+use umklapp::number::memory::{WatchedAllocator, unwind_if_refused};
 
 #[global_allocator]
-static ALLOCATOR: Watched = Watched;
+static ALLOCATOR: WatchedAllocator = WatchedAllocator;
 
 unsafe extern "C" {
     #[cfg(target_os = "linux")]

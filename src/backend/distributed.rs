@@ -7,7 +7,7 @@ use super::matrix::Csr;
 use super::{BlockVector, Device, Dots, Kernel, MatrixSpec, Region, Rows};
 use crate::error::Result;
 use crate::number::{C64, DType};
-use crate::ranks::Alike;
+use crate::ranks::AlikeRanks;
 
 /// What the backend of one of several ranks knows of its own rows, and of the others.
 pub trait Distributed {
@@ -19,11 +19,11 @@ pub trait Distributed {
 
     /// The ranks of a run, if they compute with the same bits: what lives whole on all of them may be computed by one
     /// for all.
-    fn alike(&self) -> Result<Option<Alike>>;
+    fn alike(&self) -> Result<Option<AlikeRanks>>;
 
     /// The ranks that may solve dense matrices for one another: those,
     /// and such whose cards hand each other what they have found.
-    fn solves_together(&self) -> Result<Option<Alike>>;
+    fn solves_together(&self) -> Result<Option<AlikeRanks>>;
 
     /// The rank that has all that lives whole; none where every rank has it.
     fn lone(&self) -> Option<LoneRank>;
@@ -90,7 +90,7 @@ pub trait Distributed {
 ///
 /// # Errors
 /// Those of MPI and of the devices.
-pub fn alike(device: &Device) -> Result<(Option<Alike>, Option<Alike>)> {
+pub fn alike(device: &Device) -> Result<(Option<AlikeRanks>, Option<AlikeRanks>)> {
     let Some(ranks) = device.distributed() else { return Ok((None, None)) };
     Ok((ranks.alike()?, ranks.solves_together()?))
 }

@@ -1,4 +1,4 @@
-//! Rows that are exchanged between the parts of a divided matrix. They pass through memory of the host ([`Port`]),
+//! Rows that are exchanged between the parts of a divided matrix. They pass through memory of the host ([`ExchangePort`]),
 //! where a row is the real parts of all columns, followed for complex types by the imaginary parts. Or parts write them
 //! directly to each other's memory ([`Link`]).
 
@@ -15,14 +15,14 @@ use crate::number::{C64, DType};
 pub use crate::ranks::HostMemory;
 
 /// Products that are still being computed: they are waited for only when they are asked for.
-pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
+pub type PendingProducts = Box<dyn FnOnce() -> Result<Dots> + Send>;
 
 /// Rows that travel for a site at a face of a box: two spins of three colours.
 pub const HALF: usize = 6;
 
 /// What has come through the faces of a box: by direction, through the lower and the upper one;
 /// none where there is no neighbour.
-pub type Came<'a> = [[Option<&'a [u8]>; 2]; 4];
+pub type FaceArrivals<'a> = [[Option<&'a [u8]>; 2]; 4];
 
 /// The Wilson-Dirac operator on a box of a lattice whose neighbours are boxes of others. What passes a face is made
 /// ready by the box that it comes from: half-spinors, those that go upwards taken through the link, in the order of the
@@ -46,15 +46,15 @@ pub trait Faced: Send + Sync {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
-        came: Option<&Came>,
+        besides: PassExtras,
+        came: Option<&FaceArrivals>,
     ) -> Result<Dots>;
 }
 
 /// What a backend has that may be a part of another: its ends of exchanges through the host.
 pub trait HostExchange {
     /// One part's end of an exchange of rows.
-    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>>;
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn ExchangePort>>;
 
     /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none
     /// where any memory serves.
@@ -101,11 +101,11 @@ pub(super) fn through_host(device: &Device) -> Result<&dyn HostExchange> {
 }
 
 /// The products of a part's pass: over its own columns, and what others' rows add.
-pub(super) type PassProducts = (Option<Later>, Option<Later>);
+pub(super) type PassProducts = (Option<PendingProducts>, Option<PendingProducts>);
 
 /// What a pass computes besides its update.
 #[derive(Clone, Copy)]
-pub enum Besides<'a> {
+pub enum PassExtras<'a> {
     Nothing,
     /// Both products.
     Dots,
@@ -113,9 +113,9 @@ pub enum Besides<'a> {
     Plus(&'a [(f64, &'a BlockVector)]),
 }
 
-impl Besides<'_> {
+impl PassExtras<'_> {
     pub fn dots(self) -> bool {
-        matches!(self, Besides::Dots)
+        matches!(self, PassExtras::Dots)
     }
 }
 
@@ -126,8 +126,8 @@ pub(super) fn inside(
     c: Update,
     v: Option<&BlockVector>,
     w: &mut BlockVector,
-    besides: Besides,
-) -> Result<Option<Later>> {
+    besides: PassExtras,
+) -> Result<Option<PendingProducts>> {
     if w.rows.local == 0 {
         return Ok(None);
     }
@@ -136,9 +136,9 @@ pub(super) fn inside(
         _ => scale(device, c.gamma, w),
     };
     match (own, v, besides) {
-        (Some(own), Some(v), Besides::Dots) => return own.update_later(c, v, w).map(Some),
-        (_, _, Besides::Dots | Besides::Nothing) => plain(w)?,
-        (_, _, Besides::Plus(plus)) => {
+        (Some(own), Some(v), PassExtras::Dots) => return own.update_later(c, v, w).map(Some),
+        (_, _, PassExtras::Dots | PassExtras::Nothing) => plain(w)?,
+        (_, _, PassExtras::Plus(plus)) => {
             if let Some(done) = own.zip(v).and_then(|(own, v)| own.update_plus(c, v, w, plus)) {
                 return done.map(|()| None);
             }
@@ -275,15 +275,15 @@ impl VectorShape {
 }
 
 /// What passes need besides vectors, for those of one shape; kept from one pass to the next.
-pub(super) struct Kept<T>(Mutex<Option<(VectorShape, T)>>);
+pub(super) struct KeptForPasses<T>(Mutex<Option<(VectorShape, T)>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for KeptForPasses<T> {
     fn default() -> Self {
-        Kept(Mutex::new(None))
+        KeptForPasses(Mutex::new(None))
     }
 }
 
-impl<T> Kept<T> {
+impl<T> KeptForPasses<T> {
     /// That of vectors of this shape, if it is here: a pass that fails, or runs at the same time, leaves none.
     pub fn take(&self, shape: VectorShape) -> Option<T> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -297,17 +297,18 @@ impl<T> Kept<T> {
 }
 
 /// One part's end of an exchange. A backend that copies asynchronously owns the memory until the copy is over.
-pub trait Port: Send {
+pub trait ExchangePort: Send {
     /// Queues gathering the rows that each neighbour needs, one piece of memory a neighbour.
     fn collect(&mut self, v: &BlockVector, to: Vec<Staging>) -> Result<()>;
 
-    /// The memory given to [`Port::collect`] once the rows are in it; none if that takes longer and `wait` is not set.
+    /// The memory given to [`ExchangePort::collect`] once the rows are in it; none if that takes longer and `wait` is
+    /// not set.
     fn collected(&mut self, wait: bool) -> Result<Option<Vec<Staging>>>;
 
     /// Queues bringing in the rows of neighbour number `from`.
     fn deliver(&mut self, from: usize, rows: Staging) -> Result<()>;
 
-    /// Memory given to [`Port::deliver`], with the neighbours' numbers, once it has been read.
+    /// Memory given to [`ExchangePort::deliver`], with the neighbours' numbers, once it has been read.
     fn released(&mut self) -> Result<Vec<(usize, Staging)>>;
 
     /// `w += alpha A h` on the boundary rows, where `A` has a row for each of them and a column for each row brought
@@ -318,7 +319,7 @@ pub trait Port: Send {
         a: &dyn Kernel,
         w: &mut BlockVector,
         v: Option<&BlockVector>,
-    ) -> Result<Option<Later>>;
+    ) -> Result<Option<PendingProducts>>;
 }
 
 /// Ranges of rows, one a part, and which of the parts this one is.
@@ -422,7 +423,7 @@ pub trait Link: Send {
         alpha: f64,
         w: Option<&mut BlockVector>,
         v: Option<&BlockVector>,
-    ) -> Result<Option<Later>>;
+    ) -> Result<Option<PendingProducts>>;
 
     /// For a kernel of the same backend, to queue passes and exchanges together.
     fn as_any(&mut self) -> &mut dyn Any;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::exchange::{Later, Link, VectorShape};
+use super::exchange::{Link, PendingProducts, VectorShape};
 use super::matrix::classes::Classes;
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::{Face, WilsonSpec};
@@ -202,7 +202,7 @@ pub trait Kernel: Send + Sync {
 
     /// One fused pass with both products, which need not be known when the call returns: a backend that queues its work
     /// overrides this.
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<PendingProducts> {
         let dots = with_dots(self, c, v, w)?;
         Ok(Box::new(|| Ok(dots)))
     }

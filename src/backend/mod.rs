@@ -11,7 +11,7 @@
 //!
 //! Then, as it grows:
 //! - [`Recorder`]: passes that are queued once more by a single call;
-//! - [`DenseSolver`], [`Keeper`], [`Superblocks`]: dense matrices of searches, solved, kept and turned;
+//! - [`DenseSolver`], [`MatrixKeeper`], [`Superblocks`]: dense matrices of searches, solved, kept and turned;
 //! - [`MonteCarlo`]: tables of cubic B-splines ([`splines`]), walkers ([`walkers`]);
 //! - [`HostExchange`], [`PeerExchange`]: what a part of another backend has ([`exchange`]);
 //! - [`Distributed`]: what one of several ranks has.
@@ -51,7 +51,7 @@ pub use exchange::{HostExchange, PeerExchange};
 pub(crate) use kernel::step_by_step;
 pub use kernel::{Dots, Kernel, KernelInfo, KernelShape, Matrices, MatrixSpec, Recorder, Recording, Update};
 pub(in crate::backend) use kernel::{check_update, with_dots};
-pub use matrix::held::Keeper;
+pub use matrix::held::MatrixKeeper;
 pub use matrix::outer::Superblocks;
 pub use region::Region;
 pub use vector::{BlockVector, Grid, Rows, Vectors};
@@ -175,7 +175,7 @@ pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
     }
 
     /// What keeps dense matrices in its memory.
-    fn keeper(&self) -> Option<&dyn Keeper> {
+    fn keeper(&self) -> Option<&dyn MatrixKeeper> {
         self.alone()?.keeper()
     }
 

@@ -173,7 +173,7 @@ pub struct Sweep {
 
 /// What some sweeps of all walkers make.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Swept<P> {
+pub struct SweepResult<P> {
     /// Where the electrons of every walker are.
     pub places: Vec<P>,
     /// Moves accepted.
@@ -266,7 +266,13 @@ pub trait DeviceWalkers: Send + Sync {
     ///
     /// # Errors
     /// A ratio that is no number, a walker on a node, an interruption, a failure of the device.
-    fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>>;
+    fn sweeps(
+        &mut self,
+        sweep: &Sweep,
+        from: u64,
+        count: u64,
+        fresh: u64,
+    ) -> Result<SweepResult<Vec<[f64; 3]>>>;
 
     /// Computes all inverse matrices anew; returns how far the old ones were off.
     ///

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::exchange::Later;
+use super::exchange::PendingProducts;
 use super::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Update, check_update, with_dots};
 use crate::error::Result;
 
 /// Where such an operator lives.
-pub(super) trait Home: Send + Sync {
+pub(super) trait OperatorHome: Send + Sync {
     /// The block as this place has it, if it is there.
     fn there<'a>(&self, v: &'a BlockVector) -> Result<Option<&'a BlockVector>>;
 
@@ -32,7 +32,7 @@ pub(super) struct WholeKernel<H> {
     pub inner: Arc<dyn Kernel>,
 }
 
-impl<H: Home> WholeKernel<H> {
+impl<H: OperatorHome> WholeKernel<H> {
     /// Both vectors as this place has them, if both are there.
     fn both<'a>(
         &self,
@@ -54,7 +54,7 @@ impl<H: Home> WholeKernel<H> {
 
 /// Every way of a kernel that takes vectors is one of `inner` for vectors that are there. Of links there is none: they
 /// would be given vectors as the layers above hold them.
-impl<H: Home> Kernel for WholeKernel<H> {
+impl<H: OperatorHome> Kernel for WholeKernel<H> {
     fn shape(&self) -> KernelShape {
         self.inner.shape()
     }
@@ -90,7 +90,7 @@ impl<H: Home> Kernel for WholeKernel<H> {
         self.inner.update_plus(c, v, w, &plus?)
     }
 
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<PendingProducts> {
         if let Some((v, w)) = self.both(v, w)? {
             return self.inner.update_later(c, v, w);
         }

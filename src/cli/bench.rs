@@ -29,7 +29,7 @@ use crate::task::Interrupt;
 pub(crate) struct Bench {
     /// What to measure
     #[arg(value_enum)]
-    what: What,
+    what: Measurement,
     #[command(flatten)]
     pub(super) shared: RunOptions,
     /// Include the large cases (10 GB of memory, some minutes)
@@ -52,7 +52,7 @@ pub(crate) struct Bench {
 
 /// What can be measured.
 #[derive(Clone, Copy, ValueEnum)]
-enum What {
+enum Measurement {
     /// The fused Chebyshev step of the kernel polynomial method
     Kpm,
     /// Block-vector algebra
@@ -82,13 +82,13 @@ impl Bench {
         let device = engine.session().device();
         out(&format!("{}: {}", device.name(), device.describe()));
         let against_triad: fn(&Bench, &Device, f64) -> Result<()> = match self.what {
-            What::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
-            What::Kpm => kpm::run,
-            What::Blas => Bench::blas,
-            What::Scale => return scale::run(self, &device),
-            What::Vmc => return vmc::run(self, &device),
-            What::Wilson => wilson::run,
-            What::Splines => splines::run,
+            Measurement::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
+            Measurement::Kpm => kpm::run,
+            Measurement::Blas => Bench::blas,
+            Measurement::Scale => return scale::run(self, &device),
+            Measurement::Vmc => return vmc::run(self, &device),
+            Measurement::Wilson => wilson::run,
+            Measurement::Splines => splines::run,
         };
         let bandwidth = triad(&device, self.limit())?;
         out(&format!("triad z = x y: {:.1} GB/s", bandwidth / 1e9));

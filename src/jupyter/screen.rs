@@ -11,17 +11,17 @@ use super::message::unique;
 use super::sockets::{Said, To, Voice};
 use crate::error::ErrorKind;
 use crate::output::files::FileData;
-use crate::repl::session::Front;
+use crate::repl::session::SessionFront;
 use crate::script::diagnostics::Report;
 
 /// Sends what belongs to the request that is being answered; from any thread.
 pub(super) struct NotebookScreen {
     voice: Voice,
-    now: Mutex<Now>,
+    now: Mutex<CurrentRequest>,
 }
 
 /// The request that is being answered.
-struct Now {
+struct CurrentRequest {
     header: Arc<Value>,
     /// The displays of its work's progress, by the number of the work.
     progress: HashMap<u64, String>,
@@ -31,17 +31,17 @@ impl NotebookScreen {
     pub fn new(voice: Voice) -> NotebookScreen {
         NotebookScreen {
             voice,
-            now: Mutex::new(Now { header: Arc::new(json!({})), progress: HashMap::new() }),
+            now: Mutex::new(CurrentRequest { header: Arc::new(json!({})), progress: HashMap::new() }),
         }
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn now(&self) -> MutexGuard<'_, CurrentRequest> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is shown from now on belongs to the request with this header.
     pub fn begin(&self, header: &Arc<Value>) {
-        *self.now() = Now { header: header.clone(), progress: HashMap::new() };
+        *self.now() = CurrentRequest { header: header.clone(), progress: HashMap::new() };
     }
 
     pub fn tell(&self, kind: &'static str, content: Value) {
@@ -90,7 +90,7 @@ impl Notebook {
     }
 }
 
-impl Front for Notebook {
+impl SessionFront for Notebook {
     fn value(&self, text: &str, data: Option<&FileData>) {
         if !self.silent.get() {
             let bundle = display::of_value(text, data);

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::lattice::{no_axis, pseudo_inverse};
 use super::model::Model;
-use super::unrolled::Beyond;
+use super::unrolled::CopyElements;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series, memory, scalar};
@@ -28,9 +28,9 @@ pub struct Bloch {
     vectors: Vec<Vec<f64>>,
     reciprocal: Vec<Vec<f64>>,
     places: Vec<Vec<f64>>,
-    hamiltonian: Arc<Vec<Beyond>>,
+    hamiltonian: Arc<Vec<CopyElements>>,
     /// The velocities along the Cartesian axes that were asked for.
-    velocities: Arc<Vec<OnceLock<Vec<Beyond>>>>,
+    velocities: Arc<Vec<OnceLock<Vec<CopyElements>>>>,
 }
 
 impl Bloch {
@@ -164,7 +164,7 @@ impl Bloch {
         Ok(self.model.bond_elements()?.into_iter().map(one).collect())
     }
 
-    fn displacement(&self, part: &Beyond) -> Vec<i64> {
+    fn displacement(&self, part: &CopyElements) -> Vec<i64> {
         self.periodic.iter().map(|&d| part.copy[d]).collect()
     }
 
@@ -222,7 +222,7 @@ impl Bloch {
         sum.ok_or_else(|| Error::internal("a reciprocal vector of length zero"))
     }
 
-    fn at(&self, k: &[f64], parts: &[Beyond]) -> Result<Matrix> {
+    fn at(&self, k: &[f64], parts: &[CopyElements]) -> Result<Matrix> {
         if k.len() != self.dimension() {
             return Err(Error::input(format!(
                 "a momentum of {} numbers for {} periodic directions",
@@ -265,10 +265,10 @@ fn strained() -> Error {
 
 /// Parts that differ by how often they cross other boundaries than those of the momenta, in one, with the phases of
 /// these boundaries. Those of holes are opposite, but for those of a momentum.
-fn closed(model: &Model, periodic: &[usize], parts: Vec<Beyond>) -> Vec<Beyond> {
+fn closed(model: &Model, periodic: &[usize], parts: Vec<CopyElements>) -> Vec<CopyElements> {
     let (orbitals, electrons) = (model.orbitals(), model.particles());
-    let mut found: Vec<Beyond> = Vec::new();
-    for Beyond { copy, mut entries } in parts {
+    let mut found: Vec<CopyElements> = Vec::new();
+    for CopyElements { copy, mut entries } in parts {
         let (mut left, mut phase) = (copy, C64::ONE);
         for (d, wrap) in model.lattice.wrap().iter().enumerate().filter(|(d, _)| !periodic.contains(d)) {
             if let Wrap::Phase(p) = wrap {
@@ -281,7 +281,7 @@ fn closed(model: &Model, periodic: &[usize], parts: Vec<Beyond>) -> Vec<Beyond> 
         }
         match found.iter_mut().find(|part| part.copy == left) {
             Some(part) => part.entries.append(&mut entries),
-            None => found.push(Beyond { copy: left, entries }),
+            None => found.push(CopyElements { copy: left, entries }),
         }
     }
     found

@@ -61,7 +61,7 @@ pub use model::{Hop, Model, OfBond, OfPosition};
 pub use nambu::{Holes, PairedParticles};
 pub use points::{HopAlong, HopTerm};
 pub use random::DisorderDistribution;
-pub use unrolled::Beyond;
+pub use unrolled::CopyElements;
 pub use wannier::{
     Centres, WannierInput, WannierOptions, read_wannier_input, read_wannier90, read_wannier90_position,
 };

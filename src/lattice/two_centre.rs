@@ -34,7 +34,7 @@ const NAMES: [(&str, Orbital); 12] = [
 
 /// How an integral depends on the distance.
 #[derive(Debug, Clone, Copy)]
-pub enum Law {
+pub enum DistanceLaw {
     /// Not at all.
     Number(f64),
     /// `value * exp(-(r - at)/length)`.
@@ -48,12 +48,12 @@ pub enum Law {
     },
 }
 
-impl Law {
+impl DistanceLaw {
     /// The integral at a distance.
     pub fn at(&self, distance: f64) -> f64 {
         match *self {
-            Law::Number(value) => value,
-            Law::Decay { value, at, length } => value * (-(distance - at) / length).exp(),
+            DistanceLaw::Number(value) => value,
+            DistanceLaw::Decay { value, at, length } => value * (-(distance - at) / length).exp(),
         }
     }
 }

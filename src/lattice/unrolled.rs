@@ -12,7 +12,7 @@ use crate::task;
 
 /// The matrix elements `<row| H |column>` of columns in another copy of the sample.
 #[derive(Debug, Clone)]
-pub struct Beyond {
+pub struct CopyElements {
     /// Which copy: how many boundaries are crossed in each direction of the lattice.
     pub copy: [i64; MAX_DIMENSION],
     /// Rows, columns and values, by row and then column.
@@ -26,7 +26,7 @@ impl Model {
     ///
     /// # Errors
     /// When there is no memory for it, or on interruption.
-    pub fn by_copy(&self, axes: &[usize]) -> Result<Vec<Beyond>> {
+    pub fn by_copy(&self, axes: &[usize]) -> Result<Vec<CopyElements>> {
         let lattice = &self.lattice;
         let mut most = [0; MAX_DIMENSION];
         for (d, (&n, wrap)) in lattice.cells().iter().zip(lattice.wrap()).enumerate() {
@@ -63,7 +63,7 @@ impl Model {
         }
         Ok(parts
             .into_iter()
-            .map(|(code, entries)| Beyond { copy: crossings(code, &most), entries })
+            .map(|(code, entries)| CopyElements { copy: crossings(code, &most), entries })
             .collect())
     }
 }

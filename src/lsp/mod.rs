@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::script::{Engine, Settings};
 use crate::task::Interrupt;
 use answers::Answers;
-use wire::{Answer, Code, Heard};
+use wire::{Answer, Code, EditorMessage};
 
 /// The scripts that the editor has open, and what is known of the language.
 struct Server {
@@ -49,11 +49,13 @@ pub fn run() -> Result<()> {
     let broke = |e: Error| e.context("the connection to the editor broke");
     while let Some(heard) = wire::read(&mut from).map_err(broke)? {
         let said = match heard {
-            Heard::Asked { id, method, params } => Some(wire::answer(&id, server.answer(&method, params))),
-            Heard::Told { method, .. } if method == lsp::notification::Exit::METHOD => break,
-            Heard::Told { method, params } => server.hear(&method, params),
-            Heard::Answered => None,
-            Heard::Wrong { id, code, why } => Some(wire::answer(&id, Err((code, why)))),
+            EditorMessage::Asked { id, method, params } => {
+                Some(wire::answer(&id, server.answer(&method, params)))
+            }
+            EditorMessage::Told { method, .. } if method == lsp::notification::Exit::METHOD => break,
+            EditorMessage::Told { method, params } => server.hear(&method, params),
+            EditorMessage::Answered => None,
+            EditorMessage::Wrong { id, code, why } => Some(wire::answer(&id, Err((code, why)))),
         };
         if let Some(said) = said {
             wire::send(&mut to, &said).map_err(broke)?;

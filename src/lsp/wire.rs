@@ -26,7 +26,7 @@ pub(super) type Answer = std::result::Result<Value, (Code, String)>;
 
 /// What an editor sends.
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum EditorMessage {
     /// It waits for the answer, which bears this name.
     Asked { id: Value, method: String, params: Value },
     /// It waits for none.
@@ -41,7 +41,7 @@ pub(super) enum Heard {
 ///
 /// # Errors
 /// A header without a length, an end in the middle of a message.
-pub(super) fn read(from: &mut impl BufRead) -> Result<Option<Heard>> {
+pub(super) fn read(from: &mut impl BufRead) -> Result<Option<EditorMessage>> {
     let Some(length) = length(from)? else { return Ok(None) };
     // As much memory as has come, whatever length was told.
     let mut body = Vec::new();
@@ -85,8 +85,8 @@ fn length(from: &mut impl BufRead) -> Result<Option<u64>> {
 }
 
 /// What a body says.
-fn understood(body: &[u8]) -> Heard {
-    let wrong = |id, code, why: &str| Heard::Wrong { id, code, why: why.into() };
+fn understood(body: &[u8]) -> EditorMessage {
+    let wrong = |id, code, why: &str| EditorMessage::Wrong { id, code, why: why.into() };
     let mut message = match serde_json::from_slice(body) {
         Ok(Value::Object(message)) => message,
         Ok(_) => return wrong(Value::Null, Code::NoRequest, "a message is an object"),
@@ -95,15 +95,15 @@ fn understood(body: &[u8]) -> Heard {
     let id = message.remove("id");
     let answered = id.is_some() && (message.contains_key("result") || message.contains_key("error"));
     let method = match message.remove("method") {
-        None if answered => return Heard::Answered,
+        None if answered => return EditorMessage::Answered,
         Some(Value::String(method)) => Some(method),
         _ => None,
     };
     let params = message.remove("params").unwrap_or_default();
     match (id, method) {
-        (None, Some(method)) => Heard::Told { method, params },
+        (None, Some(method)) => EditorMessage::Told { method, params },
         (Some(id @ (Value::Number(_) | Value::String(_))), Some(method)) => {
-            Heard::Asked { id, method, params }
+            EditorMessage::Asked { id, method, params }
         }
         (Some(id @ (Value::Number(_) | Value::String(_))), None) => {
             wrong(id, Code::NoRequest, "a request names a `method`")
@@ -146,14 +146,14 @@ mod tests {
         format!("Content-Length: {}\r\n\r\n{body}", body.len())
     }
 
-    fn first(text: &str) -> Result<Option<Heard>> {
+    fn first(text: &str) -> Result<Option<EditorMessage>> {
         read(&mut text.as_bytes())
     }
 
     #[test]
     fn what_is_no_message_is_told_apart() {
         let code = |body: &str| match first(&framed(body)) {
-            Ok(Some(Heard::Wrong { id, code, .. })) => (id, code),
+            Ok(Some(EditorMessage::Wrong { id, code, .. })) => (id, code),
             other => panic!("{body}: {other:?}"),
         };
         for body in ["", "{", "nonsense", "{\"id\": 1, \"method\": \"a\"", &"[".repeat(100_000)] {
@@ -166,12 +166,12 @@ mod tests {
         assert_eq!(code("{\"id\": \"x\", \"method\": []}"), (json!("x"), Code::NoRequest));
         let bytes = [b"Content-Length: 2\r\n\r\n".as_slice(), &[0xff, 0xfe]].concat();
         let heard = read(&mut bytes.as_slice());
-        assert!(matches!(heard, Ok(Some(Heard::Wrong { code: Code::NoJson, .. }))), "{heard:?}");
+        assert!(matches!(heard, Ok(Some(EditorMessage::Wrong { code: Code::NoJson, .. }))), "{heard:?}");
     }
 
     #[test]
     fn headers_may_have_other_lines() {
-        let told = Heard::Told { method: "a".into(), params: Value::Null };
+        let told = EditorMessage::Told { method: "a".into(), params: Value::Null };
         for header in [
             "Content-Length: 14\r\nContent-Type: x; charset=utf-8\r\n\r\n",
             "nonsense\r\ncontent-length:14\n\n",

@@ -76,7 +76,7 @@ impl Tail {
 pub struct OpSum {
     terms: Vec<OperatorTerm>,
     tails: Vec<Tail>,
-    meant: Option<Meant>,
+    meant: Option<MeantSites>,
     order: Option<Vec<usize>>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn changes(terms: &[&OperatorTerm], name: &str, twice: i32) -> Error 
 
 /// The sites that a sum is meant for, if its maker said so: the same names mean other operators on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meant {
+pub struct MeantSites {
     /// The kind of the sites; empty for several kinds.
     pub kind: String,
     /// How many sites there are.
@@ -184,7 +184,7 @@ impl OpSum {
         let mut kinds = sites.iter().map(|site| site.name());
         let first = kinds.next().unwrap_or_default();
         let kind = if kinds.all(|kind| kind == first) { first.to_string() } else { String::new() };
-        self.meant = Some(Meant { kind, sites: sites.count() });
+        self.meant = Some(MeantSites { kind, sites: sites.count() });
     }
 
     /// Refuses another number of sites than it is meant for; `what` has them, as in "a system of".
@@ -199,7 +199,7 @@ impl OpSum {
     }
 
     /// The sites that it is meant for, if that was said.
-    pub fn meant(&self) -> Option<&Meant> {
+    pub fn meant(&self) -> Option<&MeantSites> {
         self.meant.as_ref()
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::scheme::SweepDraws;
-use crate::backend::walkers::Swept;
+use crate::backend::walkers::SweepResult;
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory;
 use crate::ranks::{self, Broadcast};
@@ -91,7 +91,13 @@ pub trait Resident<C: System>: Send + Sync {
     ///
     /// # Errors
     /// As [`System::sweep`]; the walkers are then lost.
-    fn sweeps(&mut self, sweep: &C::Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<C::Places>>;
+    fn sweeps(
+        &mut self,
+        sweep: &C::Sweep,
+        from: u64,
+        count: u64,
+        fresh: u64,
+    ) -> Result<SweepResult<C::Places>>;
     /// Computes inverse matrices anew; returns how far the old ones were off.
     ///
     /// # Errors

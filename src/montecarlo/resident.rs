@@ -4,7 +4,7 @@ use super::amplitude::Amplitude;
 use super::ensemble::Resident;
 use super::scheme::Sweep;
 use super::wavefunction::SlaterJastrow;
-use crate::backend::walkers::{DeviceWalkers, Swept, WalkersSpec, monte_carlo};
+use crate::backend::walkers::{DeviceWalkers, SweepResult, WalkersSpec, monte_carlo};
 use crate::error::Result;
 use crate::number::DType;
 
@@ -69,7 +69,13 @@ pub fn spec<S: Amplitude>(
 }
 
 impl<S: Amplitude> Resident<SlaterJastrow<S>> for OnDevice {
-    fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
+    fn sweeps(
+        &mut self,
+        sweep: &Sweep,
+        from: u64,
+        count: u64,
+        fresh: u64,
+    ) -> Result<SweepResult<Vec<[f64; 3]>>> {
         sweep.check()?;
         (**self).sweeps(sweep, from, count, fresh)
     }

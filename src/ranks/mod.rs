@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use mpi::Mpi;
-pub use shares::{Alike, PieceShares, owners, weighted};
+pub use shares::{AlikeRanks, PieceShares, owners, weighted};
 pub use told::Broadcast;
 pub use world::{HostMemory, UnderWay, World};
 

@@ -35,7 +35,7 @@ pub fn weighted(length: usize, weights: &[f64]) -> Vec<usize> {
 /// Ranks that take what one of them has computed for what all would have: they compute with the same bits, or one of
 /// them computes all of it.
 #[derive(Clone, Copy)]
-pub struct Alike {
+pub struct AlikeRanks {
     world: &'static World,
     /// Whether small work is shared out, too.
     always: bool,
@@ -43,15 +43,15 @@ pub struct Alike {
     one: Option<usize>,
 }
 
-impl Alike {
+impl AlikeRanks {
     /// These ranks; `always` shares out small work, too.
-    pub fn new(world: &'static World, always: bool) -> Alike {
-        Alike { world, always, one: None }
+    pub fn new(world: &'static World, always: bool) -> AlikeRanks {
+        AlikeRanks { world, always, one: None }
     }
 
     /// These ranks, of which one does all work for the others.
-    pub fn by_one(world: &'static World, rank: usize) -> Alike {
-        Alike { world, always: true, one: Some(rank) }
+    pub fn by_one(world: &'static World, rank: usize) -> AlikeRanks {
+        AlikeRanks { world, always: true, one: Some(rank) }
     }
 
     /// Whether sharing out so many multiplications pays.

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::input;
-use super::session::{AfterInput, Done, ReplSession};
+use super::session::{AfterInput, ReplSession, SucceededInput};
 use crate::error::{Error, Result, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
@@ -243,8 +243,9 @@ fn in_editor(path: &Path) -> Result<String> {
 }
 
 /// The session's inputs as a script that shows what the session showed.
-fn script(done: &[Done]) -> String {
-    let names = |d: &Done, name| lex::tokens(&d.text).iter().any(|t| &d.text[t.range.clone()] == name);
+fn script(done: &[SucceededInput]) -> String {
+    let names =
+        |d: &SucceededInput, name| lex::tokens(&d.text).iter().any(|t| &d.text[t.range.clone()] == name);
     let uses_out = done.iter().any(|d| names(d, "Out"));
     let uses_ans = uses_out || done.iter().any(|d| names(d, "ans"));
     let mut out = String::from(if uses_out { "let Out = [];\n" } else { "" });
@@ -289,8 +290,8 @@ fn time(all: Duration, loops: u32) -> String {
 mod tests {
     use super::*;
 
-    fn done(text: &str, value: bool) -> Done {
-        Done { text: text.into(), value }
+    fn done(text: &str, value: bool) -> SucceededInput {
+        SucceededInput { text: text.into(), value }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::script::{Engine, Evaluated, api};
 const KEPT: usize = 50;
 
 /// What shows values and mistakes, where that is no terminal: a notebook.
-pub trait Front {
+pub trait SessionFront {
     /// A value that stands on its own: its text, and the numbers behind it where it is a table, a matrix or a series.
     fn value(&self, text: &str, data: Option<&FileData>);
     fn mistake(&self, report: &Report);
@@ -52,7 +52,7 @@ pub enum AfterInput {
 }
 
 /// An input that succeeded, for `%save`.
-pub struct Done {
+pub struct SucceededInput {
     pub text: String,
     /// Whether it is an expression whose value was shown.
     pub value: bool,
@@ -71,7 +71,7 @@ pub struct ReplSession {
     pub engine: Engine,
     /// What completion knows; shared with the editor.
     pub names: Rc<RefCell<Names>>,
-    pub done: Vec<Done>,
+    pub done: Vec<SucceededInput>,
     /// All inputs so far, with their lines numbered through. An error may lie in a function of an earlier input.
     heard: Vec<Section>,
     /// Reads what is typed.
@@ -83,7 +83,7 @@ pub struct ReplSession {
     /// Whether somebody sits at a terminal or a notebook.
     pub interactive: bool,
     /// Shows values and mistakes in place of the terminal.
-    pub(super) front: Option<Rc<dyn Front>>,
+    pub(super) front: Option<Rc<dyn SessionFront>>,
     /// The cell that runs, in a notebook.
     pub(super) cell: Option<Running>,
     /// The next step of the tour.
@@ -122,7 +122,7 @@ impl ReplSession {
     }
 
     /// A session for a notebook, which shows what the session says.
-    pub fn of_notebook(engine: Engine, front: Rc<dyn Front>) -> ReplSession {
+    pub fn of_notebook(engine: Engine, front: Rc<dyn SessionFront>) -> ReplSession {
         ReplSession { front: Some(front), ..ReplSession::new(engine, true) }
     }
 
@@ -269,7 +269,7 @@ impl ReplSession {
                     _ => {}
                 }
                 let value = shows && !silent && self.single(text);
-                self.done.push(Done { text: text.trim_end().to_string(), value });
+                self.done.push(SucceededInput { text: text.trim_end().to_string(), value });
                 AfterInput::Next
             }
         };

@@ -64,7 +64,7 @@ impl ReplSession {
         saved.map(drop).map_err(|report| Error::file(report.message).context(format!("`{name}`")))
     }
 
-    /// Gives variables the values that [`Session::store`] wrote.
+    /// Gives variables the values that [`ReplSession::store`] wrote.
     pub fn restore(&mut self, folder: &str) -> AfterInput {
         match self.read_from(Path::new(folder)) {
             Ok(names) => {

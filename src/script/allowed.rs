@@ -177,7 +177,7 @@ pub(super) fn told_of(option: &OptionDoc) -> String {
 }
 
 /// What is known of an option of a call.
-pub(super) enum Given {
+pub(super) enum GivenOption {
     No,
     /// Given, but what it is shows when the script runs.
     Something,
@@ -186,8 +186,8 @@ pub(super) enum Given {
 
 /// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only
 /// with `method: "tdvp"`", "only with `start`".
-pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> Given) -> Option<(String, Error)> {
-    let there = |key: &str| !matches!(given(key), Given::No);
+pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> GivenOption) -> Option<(String, Error)> {
+    let there = |key: &str| !matches!(given(key), GivenOption::No);
     for option in options.iter().filter(|option| there(&option.key)) {
         let key = &option.key;
         // Whether an option is given, or is what stands behind a colon.
@@ -195,9 +195,9 @@ pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> Given) -> O
             None => there(need),
             Some((name, wanted)) => {
                 let value = match given(name) {
-                    Given::Something => return unknown,
-                    Given::Value(value) => Some(value),
-                    Given::No => options.iter().find(|o| o.key == name).and_then(OptionDoc::value),
+                    GivenOption::Something => return unknown,
+                    GivenOption::Value(value) => Some(value),
+                    GivenOption::No => options.iter().find(|o| o.key == name).and_then(OptionDoc::value),
                 };
                 literal(wanted).zip(value).is_some_and(|(a, b)| a.to_string() == b.to_string())
             }
@@ -329,9 +329,9 @@ mod tests {
         );
         let odds = |given: &[(&str, Dynamic)]| {
             let of = |key: &str| match given.iter().find(|(name, _)| *name == key) {
-                None => Given::No,
-                Some((_, value)) if value.is_unit() => Given::Something,
-                Some((_, value)) => Given::Value(value.clone()),
+                None => GivenOption::No,
+                Some((_, value)) if value.is_unit() => GivenOption::Something,
+                Some((_, value)) => GivenOption::Value(value.clone()),
             };
             at_odds(&all, of).map(|(_, e)| e.message().to_string()).unwrap_or_default()
         };

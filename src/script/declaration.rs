@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use rhai::{Dynamic, Engine, Map};
 
-use super::allowed::{Given, at_odds, empty_list};
+use super::allowed::{GivenOption, at_odds, empty_list};
 use super::declared::{OptionDoc, items, resolve, shown, unknown_key};
 use super::kinds::{self, in_words, is_or_are};
 use super::registry;
@@ -78,7 +78,8 @@ impl Declared {
                 checked.insert(key, option.accept(value, &of_type)?);
             }
         }
-        let of = |key: &str| checked.get(key).map_or(Given::No, |value| Given::Value(value.clone()));
+        let of =
+            |key: &str| checked.get(key).map_or(GivenOption::No, |value| GivenOption::Value(value.clone()));
         if let Some((_, error)) = at_odds(options, of) {
             return Err(error);
         }

@@ -20,7 +20,7 @@ pub struct Report {
     /// The remedy.
     pub hint: Option<String>,
     /// Functions that were being called, innermost first, with their lines.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CalledFunction>,
     /// What kind of failure it is.
     pub kind: ErrorKind,
     /// Whether the script can run all the same.
@@ -32,7 +32,7 @@ pub struct Report {
 
 /// A function that was being called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct CalledFunction {
     what: String,
     /// The line of the call, and where the lines of a module are counted, which.
     line: Option<usize>,
@@ -44,7 +44,7 @@ fn called(name: &str) -> String {
     if name.starts_with(registry::CLOSURE) { "a closure".into() } else { format!("`{name}`") }
 }
 
-impl std::fmt::Display for Call {
+impl std::fmt::Display for CalledFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "in {}", self.what)?;
         if let Some(line) = self.line {
@@ -150,11 +150,11 @@ impl Report {
                             if !at.is_none() {
                                 position = *at;
                             }
-                            calls.push(Call { what: called(name), line: at.line(), module: None });
+                            calls.push(CalledFunction { what: called(name), line: at.line(), module: None });
                         }
                         // Callers need not know how the stdlib does its work.
                         Some(module) if stdlib::MODULES.iter().any(|(name, _)| *name == module) => {}
-                        Some(module) => calls.push(Call {
+                        Some(module) => calls.push(CalledFunction {
                             what: called(name),
                             line: at.line(),
                             module: Some(module.to_string()),
@@ -168,7 +168,11 @@ impl Report {
                     }
                 }
                 EvalAltResult::ErrorInModule(name, next, at) => {
-                    calls.push(Call { what: format!("module `{name}`"), line: at.line(), module: None });
+                    calls.push(CalledFunction {
+                        what: format!("module `{name}`"),
+                        line: at.line(),
+                        module: None,
+                    });
                     inner = next;
                 }
                 _ => break,

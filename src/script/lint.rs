@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
-use super::allowed::{Given, at_odds};
+use super::allowed::{GivenOption, at_odds};
 use super::declaration::missing;
 use super::declared::{OptionDoc, resolve, unknown_key};
 use super::registry::{self, CallForm, RegisteredFunction};
@@ -229,10 +229,10 @@ pub(super) fn wrong_options(
         }
         let said = found.len();
         let known = |key: &str| match given.iter().find(|(name, ..)| name == key) {
-            None => Given::No,
-            Some((_, Some(value), _)) if value.is_unit() => Given::No,
-            Some((_, Some(value), _)) => Given::Value(value.clone()),
-            Some((_, None, _)) => Given::Something,
+            None => GivenOption::No,
+            Some((_, Some(value), _)) if value.is_unit() => GivenOption::No,
+            Some((_, Some(value), _)) => GivenOption::Value(value.clone()),
+            Some((_, None, _)) => GivenOption::Something,
         };
         let odd = at_odds(&options, known).filter(|_| one_form);
         let is_given = |option: &OptionDoc| {

@@ -295,7 +295,6 @@ pub(super) fn name_of(name: &str) -> &str {
         "C64" => "Complex",
         "Vector" => "BlockVector",
         "Psi" => "WaveFunction",
-        "Counted" => "Index",
         "OrbitalSet" => "Orbitals",
         "SharedDouble" => "DoubleMoments",
         "Subspace" => "Basis",
@@ -306,7 +305,6 @@ pub(super) fn name_of(name: &str) -> &str {
         "AnySearch" => "UniformSearch",
         "AnyGrowth" => "UniformGrowth",
         "Repeated" => "CellMpo",
-        "Solved" => "Solution",
         other => other.strip_prefix("Shared").or(other.strip_prefix("Script")).unwrap_or(other),
     }
 }

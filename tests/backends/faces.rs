@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use umklapp::backend::exchange::{Besides, Came, Faced, HALF, Link, VectorShape};
+use umklapp::backend::exchange::{FaceArrivals, Faced, HALF, Link, PassExtras, VectorShape};
 use umklapp::backend::matrix::wilson::{Compression, SiteParity, WilsonBox, WilsonSpec};
 use umklapp::backend::{BlockVector, Device, Dots, Grid, Kernel, MatrixSpec, Rows, Update};
 use umklapp::number::{C64, DType};
@@ -132,7 +132,7 @@ fn check_boxes(device: &Device, spec: &WilsonSpec, grid: [usize; 4], columns: us
         let expected = device.download(&found).expect("numbers");
         let mut together = Dots { vv: vec![0.0; columns], wv: vec![0.0; columns], partial: false };
         for (k, part) in boxes.parts.iter().enumerate() {
-            let mut came: Came = Default::default();
+            let mut came: FaceArrivals = Default::default();
             for d in (0..4).filter(|&d| part.is_cut(d)) {
                 let (below, above) = (boxes.beside(k, d, false), boxes.beside(k, d, true));
                 came[d] =
@@ -141,9 +141,9 @@ fn check_boxes(device: &Device, spec: &WilsonSpec, grid: [usize; 4], columns: us
             let (mut w, x) = (piece(k, &w_host), piece(k, &x_host));
             let added = [(0.4, &x)];
             let besides = match (plus, dotted) {
-                (true, _) => Besides::Plus(&added),
-                (_, true) => Besides::Dots,
-                _ => Besides::Nothing,
+                (true, _) => PassExtras::Plus(&added),
+                (_, true) => PassExtras::Dots,
+                _ => PassExtras::Nothing,
             };
             for came in [None, Some(&came)] {
                 let dots = kernels[k].pass(c, &vectors[k], &mut w, besides, came).expect("a pass");

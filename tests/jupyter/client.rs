@@ -1,5 +1,5 @@
-//! A frontend of its own, from the documents: ZMTP 3.0 (<https://rfc.zeromq.org/spec/23/>) over TCP, and Jupyter's messages. It
-//! shares no code with the kernel, so that both would have to be wrong in the same way.
+//! A frontend of its own, from the documents: ZMTP 3.0 (<https://rfc.zeromq.org/spec/23/>) over TCP, and Jupyter's
+//! messages. It shares no code with the kernel, so that both would have to be wrong in the same way.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};

@@ -6,7 +6,7 @@ use super::algebra::{by_precision, lanes, lanes_mut};
 use super::block::BlockReal;
 use super::fold::Fold;
 use super::{Cpu, Threads, block};
-use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
+use crate::backend::exchange::{ExchangePort, Halo, PendingProducts, Staging, VectorShape};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update, Vectors};
 use crate::error::{Error, Result};
 
@@ -23,7 +23,7 @@ struct CpuPort {
     read: Vec<(usize, Staging)>,
 }
 
-pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
+pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: VectorShape) -> Result<Box<dyn ExchangePort>> {
     let block = |rows: usize| cpu.zeros(shape.dtype, Rows::all(rows), shape.columns);
     let mut first = vec![0];
     first.extend(halo.receives.iter().scan(0, |sum, count| {
@@ -176,7 +176,7 @@ fn add<F: BlockReal>(
     Ok(sums)
 }
 
-impl Port for CpuPort {
+impl ExchangePort for CpuPort {
     fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
         for (rows, to) in self.halo.sends.iter().zip(&mut to) {
             by_precision!(v, gather(&self.threads, v, rows, to.bytes_mut()))?;
@@ -205,7 +205,7 @@ impl Port for CpuPort {
         a: &dyn Kernel,
         w: &mut BlockVector,
         v: Option<&BlockVector>,
-    ) -> Result<Option<Later>> {
+    ) -> Result<Option<PendingProducts>> {
         a.update(Update { alpha, beta: 0.0, gamma: 0.0 }, &self.rows, &mut self.change, None)?;
         let sums = by_precision!(w, add(&self.threads, &self.halo.boundary, &self.change, v, w))?;
         if v.is_none() {

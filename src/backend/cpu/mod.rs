@@ -32,7 +32,7 @@ mod wilson_site;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::exchange::{Faced, Halo, HostExchange, Port, VectorShape};
+use crate::backend::exchange::{ExchangePort, Faced, Halo, HostExchange, VectorShape};
 use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::MonteCarlo;
@@ -377,7 +377,7 @@ impl MonteCarlo for Cpu {
 }
 
 impl HostExchange for Cpu {
-    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn ExchangePort>> {
         exchange::port(self, halo, shape)
     }
 

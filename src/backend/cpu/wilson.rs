@@ -11,7 +11,7 @@ use super::fold::Fold;
 use super::wilson_shape::{MOST_ADDED, WilsonShape};
 use super::wilson_site::{Packed, WilsonPass, WilsonTask};
 use super::{Isa, Threads, block, block_mut};
-use crate::backend::exchange::{Besides, Came, Faced, HALF};
+use crate::backend::exchange::{FaceArrivals, Faced, HALF, PassExtras};
 use crate::backend::matrix::wilson::{COMPONENTS, SiteParity, Su3, WilsonBox, WilsonSpec, site_factors};
 use crate::backend::{
     BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
@@ -70,12 +70,12 @@ pub(super) fn prepare_box(threads: Arc<Threads>, isa: Isa, part: &WilsonBox) -> 
 
 /// The sites that a pass computes.
 #[derive(Clone, Copy)]
-enum Which<'a> {
+enum PassSites<'a> {
     All,
     /// Those that need nothing from beyond the box.
     Inside,
     /// The others, with what has come.
-    AtFaces(&'a Came<'a>),
+    AtFaces(&'a FaceArrivals<'a>),
 }
 
 impl<F: Packed> PreparedWilson<F> {
@@ -148,13 +148,13 @@ impl<F: Packed> PreparedWilson<F> {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
-        which: Which,
+        besides: PassExtras,
+        which: PassSites,
     ) -> Result<Dots> {
         check_update(self, v, w, besides.dots())?;
         let (bytes, columns) = (w.bytes(), v.columns());
         let mut job = self.job(v)?;
-        if let Besides::Plus(plus) = besides {
+        if let PassExtras::Plus(plus) = besides {
             job.added = plus.len();
             for (slot, (factor, x)) in job.plus.iter_mut().zip(plus) {
                 conformal("sum of vectors", x, w)?;
@@ -164,7 +164,7 @@ impl<F: Packed> PreparedWilson<F> {
         if job.added > MOST_ADDED {
             return Err(Error::internal(format!("{} vectors added in one pass", job.added)));
         }
-        if let Which::AtFaces(came) = which {
+        if let PassSites::AtFaces(came) = which {
             for (d, face) in (0..4).flat_map(|d| [(d, 0), (d, 1)]).filter(|(d, _)| self.shape.cut[*d]) {
                 let numbers: Option<&[F]> = came[d][face].map(bytemuck::cast_slice);
                 let fits = numbers.filter(|numbers| numbers.len() >= self.reals_across(d) * columns);
@@ -251,14 +251,14 @@ impl SiteOrder {
 
     /// Of a plane the sites that a pass computes, as ranges. Of a fold one lane at a face is enough for a site to be
     /// there.
-    fn chosen(&self, [x2, x3]: [usize; 2], which: Which) -> Vec<Range<usize>> {
+    fn chosen(&self, [x2, x3]: [usize; 2], which: PassSites) -> Vec<Range<usize>> {
         let first = (x3 * self.part[2] + x2) * self.plane;
         let whole = first..first + self.plane;
         let outer = |d: usize, x: usize| self.cut[d] && (x == 0 || x + 1 == self.part[d]);
         let (inside, rows) = match which {
-            Which::All => return vec![whole],
-            Which::Inside => (true, outer(2, x2) || outer(3, x3)),
-            Which::AtFaces(_) => (false, outer(2, x2) || outer(3, x3)),
+            PassSites::All => return vec![whole],
+            PassSites::Inside => (true, outer(2, x2) || outer(3, x3)),
+            PassSites::AtFaces(_) => (false, outer(2, x2) || outer(3, x3)),
         };
         if rows || !(self.cut[0] || self.cut[1]) {
             return if rows != inside { vec![whole] } else { Vec::new() };
@@ -316,10 +316,10 @@ impl<F: Packed> Faced for PreparedWilson<F> {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
-        came: Option<&Came>,
+        besides: PassExtras,
+        came: Option<&FaceArrivals>,
     ) -> Result<Dots> {
-        self.compute(c, v, w, besides, came.map_or(Which::Inside, Which::AtFaces))
+        self.compute(c, v, w, besides, came.map_or(PassSites::Inside, PassSites::AtFaces))
     }
 }
 
@@ -333,8 +333,8 @@ impl<F: Packed> Kernel for PreparedWilson<F> {
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-        let besides = if dots.is_some() { Besides::Dots } else { Besides::Nothing };
-        let found = self.compute(c, v, w, besides, Which::All)?;
+        let besides = if dots.is_some() { PassExtras::Dots } else { PassExtras::Nothing };
+        let found = self.compute(c, v, w, besides, PassSites::All)?;
         if let Some(dots) = dots {
             *dots = found;
         }
@@ -348,7 +348,7 @@ impl<F: Packed> Kernel for PreparedWilson<F> {
         w: &mut BlockVector,
         plus: &[(f64, &BlockVector)],
     ) -> Option<Result<()>> {
-        let added = || self.compute(c, v, w, Besides::Plus(plus), Which::All).map(drop);
+        let added = || self.compute(c, v, w, PassExtras::Plus(plus), PassSites::All).map(drop);
         (plus.len() <= MOST_ADDED).then(added)
     }
 

@@ -8,7 +8,7 @@ use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::sums::reduce;
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
-use crate::backend::exchange::Later;
+use crate::backend::exchange::PendingProducts;
 use crate::backend::{Algebra, BlockVector, Dots, check_deflation, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -264,7 +264,7 @@ pub(super) fn products_later(
     ledger: &Ledger,
     v: &BlockVector,
     w: &BlockVector,
-) -> Result<Later> {
+) -> Result<PendingProducts> {
     conformal("scalar product", w, v)?;
     let gpu = Cuda { card: card.clone(), solver: Arc::default() };
     let columns = v.columns;

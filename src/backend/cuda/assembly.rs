@@ -9,7 +9,7 @@ use cust::sys;
 
 use super::card::{Card, CardBuffer};
 use super::driver::{check, failure};
-use super::offers::{LINE, Landing, NEVER, Offer, tell};
+use super::offers::{LINE, Landing, NEVER, NeighbourOffer, tell};
 use super::pinned::Event;
 use super::{Cuda, DeviceBlock, arguments, buffer};
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};
@@ -21,7 +21,7 @@ pub(super) const WAITING: u32 = 32;
 
 /// Where this GPU's rows go at one of the others: in even passes and in odd ones, the number there,
 /// and the stream that copies.
-struct Other {
+struct OtherCard {
     to: [u64; 2],
     number: u64,
     copies: Stream,
@@ -31,7 +31,7 @@ struct Other {
 /// A GPU's end of the exchange.
 pub(super) struct CudaAssembly {
     // Streams and events go before the last that holds the GPU.
-    others: Vec<Other>,
+    others: Vec<OtherCard>,
     ready: Event,
     landing: Landing,
     gpu: Cuda,
@@ -40,7 +40,7 @@ pub(super) struct CudaAssembly {
     /// Bytes before the rows, and of all rows.
     head: usize,
     half: usize,
-    offers: Vec<Offer>,
+    offers: Vec<NeighbourOffer>,
     pass: u32,
 }
 
@@ -72,20 +72,20 @@ pub(super) fn assembly(gpu: &Cuda, ranges: &Ranges, shape: VectorShape) -> Resul
 
 impl Assembly for CudaAssembly {
     fn offers(&self) -> Vec<Vec<u8>> {
-        self.offers.iter().map(Offer::written).collect()
+        self.offers.iter().map(NeighbourOffer::written).collect()
     }
 
     fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool> {
         let card = &self.gpu.card;
         card.enter()?;
         for offer in offers {
-            let Some(offer) = Offer::read(offer) else { return Ok(false) };
+            let Some(offer) = NeighbourOffer::read(offer) else { return Ok(false) };
             let Some(landing) = offer.reached(card)? else { return Ok(false) };
             let rows = landing + offer.rows;
             let copies = Stream::new(StreamFlags::NON_BLOCKING, None)
                 .map_err(|e| failure("a stream for copies", e))?;
             let (number, out) = (landing + offer.number, Event::new()?);
-            self.others.push(Other { to: [rows, rows + offer.half], number, copies, out });
+            self.others.push(OtherCard { to: [rows, rows + offer.half], number, copies, out });
         }
         Ok(self.others.len() + 1 == self.ranges.parts())
     }

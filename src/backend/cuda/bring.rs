@@ -46,7 +46,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             ))
         }
         MatrixSpec::Stencil(stencil) => {
-            let cells::Brought { info, name, argument, buffers } = cells::bring(card, &stencil)?;
+            let cells::CudaStencil { info, name, argument, buffers } = cells::bring(card, &stencil)?;
             let argument = match argument {
                 CellsLaunch::General(argument) => Argument::Stencil(argument),
                 CellsLaunch::Straight(argument) => Argument::Straight(argument),

@@ -117,12 +117,12 @@ const SHARED_BLOCK: u32 = 512;
 
 /// See `kernels/straight.cu`.
 #[derive(Clone, Copy)]
-pub(super) struct Straight {
+pub(super) struct StraightArgument {
     head: StencilHead,
     inner: [u8; STRAIGHT_INNER],
 }
 
-impl Straight {
+impl StraightArgument {
     /// Threads of a block, for rows over so many.
     pub fn block(threads: u32) -> u32 {
         if threads == 1 { LONE_BLOCK } else { SHARED_BLOCK }
@@ -189,11 +189,11 @@ fn packed(dtype: DType, lists: &[Vec<(isize, C64)>]) -> (Vec<u32>, Vec<u8>) {
 /// Which kernel takes a stencil, with its argument.
 pub(super) enum CellsLaunch {
     General(Box<General>),
-    Straight(Box<Straight>),
+    Straight(Box<StraightArgument>),
 }
 
 /// A stencil on the GPU.
-pub(super) struct Brought {
+pub(super) struct CudaStencil {
     pub info: KernelInfo,
     /// First part of the kernel's name.
     pub name: &'static str,
@@ -208,7 +208,7 @@ pub(super) fn taken(stencil: &Stencil) -> bool {
 }
 
 /// Brings a stencil to the GPU.
-pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<Brought> {
+pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<CudaStencil> {
     stencil.validate()?;
     if !taken(stencil) {
         return Err(Error::input(format!(
@@ -239,7 +239,7 @@ pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<Brought> {
     let bytes = hoppings + diagonal.as_ref().map_or(0, |d| d.bytes);
     let info = KernelInfo { format: "stencil".into(), bytes, entries: classes.entries(stencil) };
     buffers.extend(diagonal);
-    Ok(Brought { info, name, argument, buffers })
+    Ok(CudaStencil { info, name, argument, buffers })
 }
 
 fn straight_argument(
@@ -251,7 +251,7 @@ fn straight_argument(
 ) -> Result<(&'static str, CellsLaunch, Vec<CardBuffer>)> {
     // Rows have no hopping to themselves.
     let (head, buffers) = StencilHead::of(card, stencil, classes, (values, OWN), diagonal)?;
-    let argument = Straight { head, inner: padded(stencil.dtype, &values.inner[..OWN]) };
+    let argument = StraightArgument { head, inner: padded(stencil.dtype, &values.inner[..OWN]) };
     // A lattice that is one cell deep has hoppings to itself there.
     let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
     Ok((name, CellsLaunch::Straight(Box::new(argument)), buffers))
@@ -289,7 +289,7 @@ fn general_argument(
         ..StencilArgument::zeroed()
     };
     let mut values = [0; 16 * MOST_INNER];
-    let inner = Inner::of(stencil, classes);
+    let inner = InnerHoppings::of(stencil, classes);
     let plain = card.upload(&inner.plain)?;
     let distances = card.upload(&inner.distances)?;
     let on_site = card.upload(&to_bytes(stencil.dtype, &inner.on_site))?;
@@ -311,7 +311,7 @@ fn general_argument(
 
 /// The hoppings of inner cells, and where they lead from cells of every combination of classes.
 #[derive(Default)]
-struct Inner {
+struct InnerHoppings {
     /// Hoppings of an orbital, in fours.
     quads: usize,
     /// Values, `quads` fours of every orbital; what is left of the last four is zero.
@@ -324,7 +324,7 @@ struct Inner {
     on_site: Vec<C64>,
 }
 
-impl Inner {
+impl InnerHoppings {
     fn of(stencil: &Stencil, classes: &Classes) -> Self {
         let orbitals = stencil.orbitals;
         let combinations = classes.lists.len() / orbitals.max(1);
@@ -337,11 +337,12 @@ impl Inner {
         let inner: Vec<Vec<(isize, C64)>> =
             classes.lists[number * orbitals..][..orbitals].iter().map(|list| hoppings(list)).collect();
         let quads = inner.iter().map(|list| list.len().div_ceil(4)).max().unwrap_or(0);
-        let none = Inner { plain: vec![0; combinations], on_site: vec![C64::default()], ..Self::default() };
+        let none =
+            InnerHoppings { plain: vec![0; combinations], on_site: vec![C64::default()], ..Self::default() };
         if 4 * quads * orbitals > MOST_INNER {
             return none;
         }
-        let mut all = Inner { quads, plain: vec![1; combinations], ..Self::default() };
+        let mut all = InnerHoppings { quads, plain: vec![1; combinations], ..Self::default() };
         for (orbital, list) in inner.iter().enumerate() {
             all.values.extend(list.iter().map(|e| e.1));
             all.values.resize(4 * quads * (orbital + 1), C64::default());

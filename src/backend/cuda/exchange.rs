@@ -13,7 +13,7 @@ use super::ledger::Ledger;
 use super::pinned::Event;
 use super::sums::DotGrowth;
 use super::{Cuda, RESIDENT, THREADS, arguments, buffer, unique, wilson};
-use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
+use crate::backend::exchange::{ExchangePort, Halo, PendingProducts, Staging, VectorShape};
 use crate::backend::{BlockVector, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 
@@ -44,7 +44,7 @@ struct CudaPort {
     read: Vec<(usize, Staging)>,
 }
 
-pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
+pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: VectorShape) -> Result<Box<dyn ExchangePort>> {
     let card: &Arc<Card> = &gpu.card;
     card.enter()?;
     let block = |rows: usize| gpu.uninitialised(shape.dtype, Rows::all(rows), shape.columns);
@@ -146,7 +146,7 @@ fn another_size() -> Error {
     Error::internal("memory of another size than the rows that it is for")
 }
 
-impl Port for CudaPort {
+impl ExchangePort for CudaPort {
     fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
         let ((lanes, complex), x) = (self.lanes(), buffer(v)?.address);
         // What is still leaving must not be overwritten.
@@ -206,7 +206,7 @@ impl Port for CudaPort {
         a: &dyn Kernel,
         w: &mut BlockVector,
         v: Option<&BlockVector>,
-    ) -> Result<Option<Later>> {
+    ) -> Result<Option<PendingProducts>> {
         let (lanes, _) = self.lanes();
         a.update(Update { alpha, beta: 0.0, gamma: 0.0 }, &self.rows, &mut self.change, None)?;
         let (card, rows) = (&self.gpu.card, self.change.rows.local as u64);

@@ -13,7 +13,7 @@ use super::passage::Passage;
 use super::sums::DotGrowth;
 use super::{RESIDENT, arguments, buffer, unique};
 use crate::backend::BlockVector;
-use crate::backend::exchange::{HALF, Later, Link, VectorShape};
+use crate::backend::exchange::{HALF, Link, PendingProducts, VectorShape};
 use crate::backend::matrix::wilson::{Face, SiteParity, WilsonSpec};
 use crate::error::{Error, Result};
 
@@ -184,7 +184,7 @@ impl Link for FacesLink {
         alpha: f64,
         w: Option<&mut BlockVector>,
         v: Option<&BlockVector>,
-    ) -> Result<Option<Later>> {
+    ) -> Result<Option<PendingProducts>> {
         let Some(w) = w else { return Err(Error::internal("a box without spinors")) };
         self.address(w)?;
         let factor = -0.5 * alpha;

@@ -14,7 +14,7 @@ use super::passage::{ByteRun, Passage};
 use super::sums::DotGrowth;
 use super::{Cuda, THREADS, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::BlockVector;
-use crate::backend::exchange::{Halo, Later, Link, VectorShape};
+use crate::backend::exchange::{Halo, Link, PendingProducts, VectorShape};
 use crate::backend::matrix::{Csr, Indices};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -289,7 +289,7 @@ impl Link for CudaLink {
         alpha: f64,
         w: Option<&mut BlockVector>,
         v: Option<&BlockVector>,
-    ) -> Result<Option<Later>> {
+    ) -> Result<Option<PendingProducts>> {
         let card = &self.gpu.card;
         card.enter()?;
         let y = w.map(|w| unique(card, w)).transpose()?.map_or(0, |b| b.address);

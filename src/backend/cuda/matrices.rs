@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::blocks::BlocksArgument;
 use super::card::{Card, CardBuffer};
-use super::cells::{General, Straight};
+use super::cells::{General, StraightArgument};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::link::CudaLink;
 use super::order::{self, Order};
 use super::{LAUNCH_BOUND, LINKED_BOUND, THREADS, arguments, buffer, suffix, sums, unique};
-use crate::backend::exchange::{Later, Link};
+use crate::backend::exchange::{Link, PendingProducts};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
 use crate::error::Result;
 use crate::number::DType;
@@ -89,7 +89,7 @@ pub(super) enum Argument {
     Sell(SellArgument),
     Dense(DenseArgument),
     Stencil(Box<General>),
-    Straight(Box<Straight>),
+    Straight(Box<StraightArgument>),
     Blocks(Box<BlocksArgument>),
 }
 
@@ -168,7 +168,7 @@ impl CardMatrix {
         let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}{special}");
         let bytes = lanes * dtype.bytes() as u32;
         let block = match &argument {
-            Argument::Straight(_) => Straight::block(threads),
+            Argument::Straight(_) => StraightArgument::block(threads),
             Argument::Blocks(_) => BlocksArgument::block(threads),
             _ if step => order::block(pack, threads, dtype.bytes()),
             _ => THREADS,
@@ -407,7 +407,7 @@ impl Kernel for CardMatrix {
         Ok(())
     }
 
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<PendingProducts> {
         check_update(self, v, w, true)?;
         let (columns, (lane_type, lanes)) = (v.columns, self.lanes(v));
         if columns == 0 {

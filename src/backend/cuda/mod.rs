@@ -53,9 +53,9 @@ use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use crate::backend::exchange::{
-    Assembly, Halo, HostExchange, HostMemory, Link, PeerExchange, Port, Ranges, VectorShape,
+    Assembly, ExchangePort, Halo, HostExchange, HostMemory, Link, PeerExchange, Ranges, VectorShape,
 };
-use crate::backend::matrix::held::Keeper;
+use crate::backend::matrix::held::MatrixKeeper;
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
 use crate::backend::matrix::records::{BasisChange, Handling, Records};
 use crate::backend::matrix::wilson::WilsonBox;
@@ -263,7 +263,7 @@ impl Backend for Cuda {
         self.card.synchronize("a computation on the GPU")
     }
 
-    fn keeper(&self) -> Option<&dyn Keeper> {
+    fn keeper(&self) -> Option<&dyn MatrixKeeper> {
         Some(self)
     }
 
@@ -473,7 +473,7 @@ impl HostExchange for Cuda {
         Ok(Some(Box::new(staging::Pinned::new(&self.card, bytes)?)))
     }
 
-    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn ExchangePort>> {
         exchange::port(self, halo, shape)
     }
 }

@@ -49,7 +49,7 @@ impl Landing {
 
     /// What one neighbour must know: bytes from the beginning to its number, to its rows in the first half,
     /// and on to the second.
-    pub fn offer(&self, number: u64, rows: u64, half: u64) -> Result<Offer> {
+    pub fn offer(&self, number: u64, rows: u64, half: u64) -> Result<NeighbourOffer> {
         let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
         // SAFETY: a handle is written; the landing is an allocation of its own. Without a handle, neighbours in other
         // processes refuse the offer.
@@ -58,7 +58,7 @@ impl Landing {
             if known { bytemuck::cast(handle.reserved.map(|c| c as u8)) } else { MemoryHandle::default() };
         let ((machine, process), card) = (here(), self.card.place()?);
         let (context, landing) = (self.card.context() as u64, self.address);
-        Ok(Offer { machine, process, context, card, landing, number, rows, half, handle })
+        Ok(NeighbourOffer { machine, process, context, card, landing, number, rows, half, handle })
     }
 }
 
@@ -71,7 +71,7 @@ impl Drop for Landing {
 
 /// What a neighbour must know to write here. It travels as words.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Offer {
+pub(super) struct NeighbourOffer {
     /// The machine since it was started, and the process.
     machine: u64,
     process: u64,
@@ -88,21 +88,21 @@ pub(super) struct Offer {
     handle: MemoryHandle,
 }
 
-impl Offer {
+impl NeighbourOffer {
     pub fn written(&self) -> Vec<u8> {
-        let Offer { machine, process, context, card, landing, number, rows, half, handle } = *self;
+        let NeighbourOffer { machine, process, context, card, landing, number, rows, half, handle } = *self;
         let mut words = vec![machine, process, context, card, landing, number, rows, half];
         words.extend(handle);
         bytemuck::cast_slice(&words).to_vec()
     }
 
-    pub fn read(bytes: &[u8]) -> Option<Offer> {
+    pub fn read(bytes: &[u8]) -> Option<NeighbourOffer> {
         let words = bytes.chunks_exact(8).map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
         let words: Vec<u64> = words.collect::<Option<_>>()?;
         let [machine, process, context, card, landing, number, rows, half, handle @ ..] = &words[..] else {
             return None;
         };
-        Some(Offer {
+        Some(NeighbourOffer {
             machine: *machine,
             process: *process,
             context: *context,

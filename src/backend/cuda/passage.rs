@@ -13,7 +13,7 @@ use cust::sys;
 
 use super::card::{Card, CardBuffer};
 use super::driver::check;
-use super::offers::{LINE, Landing, NEVER, Offer, tell};
+use super::offers::{LINE, Landing, NEVER, NeighbourOffer, tell};
 use super::pinned::Event;
 use crate::error::{Error, Result};
 
@@ -54,7 +54,7 @@ struct NeighbourOffers {
 /// A GPU's way to its neighbours.
 pub(super) struct Passage {
     card: Arc<Card>,
-    offers: Vec<Offer>,
+    offers: Vec<NeighbourOffer>,
     landing: Landing,
     /// Bytes before what comes, and of each half of it.
     pub head: usize,
@@ -124,14 +124,14 @@ impl Passage {
 
     /// What each neighbour must know to write here.
     pub fn offers(&self) -> Vec<Vec<u8>> {
-        self.offers.iter().map(Offer::written).collect()
+        self.offers.iter().map(NeighbourOffer::written).collect()
     }
 
     /// Takes the neighbours' offers; false if one of them cannot be reached.
     pub fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool> {
         let (mut even, mut odd, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for offer in offers {
-            let Some(offer) = Offer::read(offer) else { return Ok(false) };
+            let Some(offer) = NeighbourOffer::read(offer) else { return Ok(false) };
             let Some(landing) = offer.reached(&self.card)? else { return Ok(false) };
             numbers.push(landing + offer.number);
             even.push(landing + offer.rows);

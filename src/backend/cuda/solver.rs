@@ -16,7 +16,7 @@ use super::driver::{check, failure};
 use super::places;
 use super::records::{MATRIX, Step, TilePlan};
 use super::{Cuda, buffer, reals};
-use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
+use crate::backend::matrix::held::{Composed, DeviceNumbers, MatrixKeeper, Square};
 use crate::backend::{BlockVector, DenseMut, DenseSolver};
 use crate::error::{Error, Result};
 
@@ -325,7 +325,7 @@ impl Cuda {
     }
 }
 
-impl Keeper for Cuda {
+impl MatrixKeeper for Cuda {
     fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         self.card.keep(numbers)
     }

@@ -8,7 +8,7 @@ use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::{THREADS, arguments};
 use crate::backend::Dots;
-use crate::backend::exchange::Later;
+use crate::backend::exchange::PendingProducts;
 use crate::error::{Error, Result};
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
@@ -55,7 +55,7 @@ impl DotGrowth {
     }
 
     /// Queues adding them up, after the kernel, for each of so many columns.
-    pub fn later(self, card: &Arc<Card>, ledger: &Ledger, columns: usize) -> Result<Option<Later>> {
+    pub fn later(self, card: &Arc<Card>, ledger: &Ledger, columns: usize) -> Result<Option<PendingProducts>> {
         let DotGrowth { sums: Some(sums), blocks, lanes } = self else { return Ok(None) };
         let entry = ledger.enter(card, lanes, |out| reduce(card, &sums, (blocks, 1), lanes, out))?;
         // Real and imaginary parts are lanes of their own.

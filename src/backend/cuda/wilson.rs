@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use super::card::{Card, CardBuffer};
 use super::ledger::Ledger;
 use super::{RESIDENT, THREADS, algebra, arguments, buffer, faces, sides, unique};
-use crate::backend::exchange::{Later, Link, VectorShape};
+use crate::backend::exchange::{Link, PendingProducts, VectorShape};
 use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, SiteParity, WilsonSpec, site_factors};
 use crate::backend::{
     BlockVector, Dots, Grid, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
@@ -308,7 +308,7 @@ impl Kernel for CudaWilson {
         (own + plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus))
     }
 
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<PendingProducts> {
         self.pass(c, v, w, &[])?;
         algebra::products_later(&self.card, &self.ledger, v, w)
     }

@@ -1,6 +1,6 @@
 //! Rows shared out by weight, those of lattices in boxes.
 
-use super::{Cut, least_surface, share};
+use super::{RowCut, least_surface, share};
 use crate::backend::MatrixSpec;
 use crate::backend::boxes::Boxes;
 use crate::ranks::weighted;
@@ -24,14 +24,14 @@ impl RowLattice {
     }
 
     /// Boxes by weight: those of least surface if all parts weigh the same, else slabs across one direction.
-    pub fn cut(&self, weights: &[f64]) -> Cut {
+    pub fn cut(&self, weights: &[f64]) -> RowCut {
         let alike = weights.iter().all(|w| *w == weights[0]);
         let grid = if alike { least_surface(&self.cells, &self.reach, weights.len()) } else { None };
         let boxes = match grid {
             Some(grid) => Boxes::new(&self.cells, self.each, &grid),
             None => self.slabs(weights),
         };
-        Cut::of_boxes(self.cells.iter().product::<usize>() * self.each, boxes, (0, weights.len()))
+        RowCut::of_boxes(self.cells.iter().product::<usize>() * self.each, boxes, (0, weights.len()))
     }
 
     /// Slabs across the direction where least is lost: cells of a face, and those that a part has beyond its share
@@ -61,10 +61,10 @@ impl RowLattice {
 }
 
 /// Rows by weight, on a lattice in boxes.
-pub(in crate::backend) fn by_weight(rows: usize, weights: &[f64], lattice: Option<&RowLattice>) -> Cut {
+pub(in crate::backend) fn by_weight(rows: usize, weights: &[f64], lattice: Option<&RowLattice>) -> RowCut {
     match lattice {
         Some(lattice) if !lattice.cells.is_empty() => lattice.cut(weights),
-        _ => Cut::at(weighted(rows, weights), (0, weights.len())),
+        _ => RowCut::at(weighted(rows, weights), (0, weights.len())),
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
         (0..weights.len()).map(|part| cut.runs(part)).collect()
     }
 
-    fn boxes(cells: &[usize], reach: &[usize], weights: &[f64]) -> Cut {
+    fn boxes(cells: &[usize], reach: &[usize], weights: &[f64]) -> RowCut {
         RowLattice { cells: cells.to_vec(), each: 2, reach: reach.to_vec() }.cut(weights)
     }
 
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(ranges(10, &[1.0, 0.0, 1.0]), [[(0, 5)], [(5, 0)], [(5, 5)]]);
         assert_eq!(ranges(1, &[1.0, 3.0]), [[(0, 0)], [(0, 1)]]);
         assert_eq!(ranges(0, &[1.0, 3.0]), [[(0, 0)], [(0, 0)]]);
-        let one = Cut::one(1, 7, (0, 3));
+        let one = RowCut::one(1, 7, (0, 3));
         assert_eq!((one.holders(), one.rows_of(1)), (vec![1], 7));
     }
 

@@ -27,48 +27,48 @@ pub(super) enum RowDivision {
 
 /// The rows of all parts, as one of them sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct RowCut {
     pub rows: usize,
     pub part: usize,
     pub parts: usize,
     pub way: RowDivision,
 }
 
-impl Cut {
+impl RowCut {
     /// All rows in every part.
-    pub fn whole(rows: usize, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows, part, parts, way: RowDivision::Whole }
+    pub fn whole(rows: usize, (part, parts): (usize, usize)) -> RowCut {
+        RowCut { rows, part, parts, way: RowDivision::Whole }
     }
 
     /// A range of rows a part.
-    pub fn ranges(rows: usize, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows, part, parts, way: RowDivision::Ranges(even(rows, parts)) }
+    pub fn ranges(rows: usize, (part, parts): (usize, usize)) -> RowCut {
+        RowCut { rows, part, parts, way: RowDivision::Ranges(even(rows, parts)) }
     }
 
     /// Ranges of rows whose beginnings, and the end of the last, are given.
-    pub fn at(starts: Vec<usize>, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows: starts[parts], part, parts, way: RowDivision::Ranges(starts) }
+    pub fn at(starts: Vec<usize>, (part, parts): (usize, usize)) -> RowCut {
+        RowCut { rows: starts[parts], part, parts, way: RowDivision::Ranges(starts) }
     }
 
     /// All rows in one part.
-    pub fn one(holder: usize, rows: usize, (part, parts): (usize, usize)) -> Cut {
-        Cut::at((0..=parts).map(|p| if p > holder { rows } else { 0 }).collect(), (part, parts))
+    pub fn one(holder: usize, rows: usize, (part, parts): (usize, usize)) -> RowCut {
+        RowCut::at((0..=parts).map(|p| if p > holder { rows } else { 0 }).collect(), (part, parts))
     }
 
     /// A box of cells a part, each with so many rows.
-    pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (part, parts): (usize, usize)) -> Cut {
+    pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (part, parts): (usize, usize)) -> RowCut {
         let rows = cells.iter().product::<usize>() * each;
-        Cut::of_boxes(rows, Boxes::new(cells, each, grid), (part, parts))
+        RowCut::of_boxes(rows, Boxes::new(cells, each, grid), (part, parts))
     }
 
     /// Boxes of cells that are given.
-    pub fn of_boxes(rows: usize, boxes: Boxes, (part, parts): (usize, usize)) -> Cut {
-        Cut { rows, part, parts, way: RowDivision::Boxes(boxes) }
+    pub fn of_boxes(rows: usize, boxes: Boxes, (part, parts): (usize, usize)) -> RowCut {
+        RowCut { rows, part, parts, way: RowDivision::Boxes(boxes) }
     }
 
     /// The same cut as another part sees it.
-    pub fn of(&self, part: usize) -> Cut {
-        Cut { part, ..self.clone() }
+    pub fn of(&self, part: usize) -> RowCut {
+        RowCut { part, ..self.clone() }
     }
 
     /// The parts that have rows; the first one, where there are none at all.
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::backend::matrix::Stencil;
 
-    fn check(cut_of: impl Fn(usize) -> Cut, ranks: usize, rows: usize) {
+    fn check(cut_of: impl Fn(usize) -> RowCut, ranks: usize, rows: usize) {
         let mut seen = vec![false; rows];
         for rank in 0..ranks {
             let cut = cut_of(rank);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn every_row_is_held_once() {
         for (rows, ranks) in [(10, 3), (1, 4), (0, 2), (7, 7), (5, 8), (1000, 6)] {
-            check(|part| Cut::ranges(rows, (part, ranks)), ranks, rows);
+            check(|part| RowCut::ranges(rows, (part, ranks)), ranks, rows);
         }
         for (cells, orbitals, grid) in [
             (vec![4, 6], 2, vec![2, 3]),
@@ -293,7 +293,7 @@ mod tests {
         ] {
             let s = stencil(&cells, orbitals);
             let ranks = grid.iter().product();
-            check(|rank| Cut::boxes(&s.cells, s.orbitals, &grid, (rank, ranks)), ranks, s.dim());
+            check(|rank| RowCut::boxes(&s.cells, s.orbitals, &grid, (rank, ranks)), ranks, s.dim());
         }
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Cut, RowDivision};
+use super::{RowCut, RowDivision};
 use crate::backend::boxes::Boxes;
 use crate::backend::matrix::records::Records;
 use crate::backend::matrix::wilson::{Face, WilsonBox, WilsonSpec};
@@ -99,7 +99,7 @@ pub(in crate::backend) fn reach(stencil: &Stencil) -> Vec<usize> {
 ///
 /// # Errors
 /// Matrices whose rows are not shared out.
-pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Result<RowShare> {
+pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &RowCut, cols: &RowCut) -> Result<RowShare> {
     match spec {
         MatrixSpec::Csr(csr) => {
             let (own, outside) = stored(csr, rows, cols);
@@ -147,7 +147,7 @@ pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Re
 }
 
 /// What a part has of an operator on lattice sites, with its type; none where there are no boxes of sites.
-pub(in crate::backend) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Option<(DType, RowShare)>> {
+pub(in crate::backend) fn on_sites(spec: &MatrixSpec, cut: &RowCut) -> Result<Option<(DType, RowShare)>> {
     let RowDivision::Boxes(boxes) = &cut.way else { return Ok(None) };
     match spec {
         MatrixSpec::Wilson(spec) => {
@@ -176,7 +176,7 @@ fn planes(stencil: &Stencil) -> (usize, usize) {
 }
 
 /// The boxes of a stencil's cells that all parts have; none where they have other rows.
-fn boxes_of<'a>(stencil: &Stencil, cut: &'a Cut) -> Option<Cow<'a, Boxes>> {
+fn boxes_of<'a>(stencil: &Stencil, cut: &'a RowCut) -> Option<Cow<'a, Boxes>> {
     if let RowDivision::Boxes(boxes) = &cut.way
         && boxes.are_of(&stencil.cells, stencil.orbitals)
     {
@@ -200,7 +200,7 @@ fn boxes_of<'a>(stencil: &Stencil, cut: &'a Cut) -> Option<Cow<'a, Boxes>> {
 /// it has none if it has no sites.
 pub(in crate::backend) fn box_of<'a>(
     spec: &'a WilsonSpec,
-    cut: &Cut,
+    cut: &RowCut,
 ) -> Result<Option<(WilsonBox<'a>, Vec<usize>)>> {
     let RowDivision::Boxes(boxes) = &cut.way else { return Ok(None) };
     let own = boxes.of(cut.part).try_into().map_err(|_| Error::internal("sites in four directions"))?;
@@ -224,7 +224,7 @@ fn select<T: Copy>(all: &[T], ranges: &[Range<usize>]) -> Vec<T> {
 }
 
 /// Compressed rows. A row's columns ascend, so that those of a part whose rows stand together do, too.
-fn stored(csr: &Csr, rows: &Cut, cols: &Cut) -> (Arc<Csr>, Vec<Outside>) {
+fn stored(csr: &Csr, rows: &RowCut, cols: &RowCut) -> (Arc<Csr>, Vec<Outside>) {
     let (Some(first_row), Some(first_col)) = (rows.start(), cols.start()) else {
         return compressed(csr.values.dtype(), rows, cols, &mut |row, to| entries(csr, row, to));
     };
@@ -262,8 +262,8 @@ fn stored(csr: &Csr, rows: &Cut, cols: &Cut) -> (Arc<Csr>, Vec<Outside>) {
 /// Rows in compressed form, read one by one.
 fn compressed(
     dtype: DType,
-    rows: &Cut,
-    cols: &Cut,
+    rows: &RowCut,
+    cols: &RowCut,
     read: &mut dyn FnMut(usize, &mut Vec<(usize, C64)>),
 ) -> (Arc<Csr>, Vec<Outside>) {
     let (mut row_start, mut columns, mut values) = (vec![0], Vec::<u64>::new(), Vec::new());
@@ -290,7 +290,11 @@ fn compressed(
 }
 
 /// A part's rows, of which there are no others here: entries in its own columns stay where they are.
-pub(in crate::backend) fn kept(mut csr: Csr, cut: &Cut, format: &dyn Fn(Arc<Csr>) -> MatrixSpec) -> RowShare {
+pub(in crate::backend) fn kept(
+    mut csr: Csr,
+    cut: &RowCut,
+    format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
+) -> RowShare {
     let (mut outside, mut end, mut begin) = (Vec::<Outside>::new(), 0, 0);
     for row in 0..csr.rows {
         let (first, of_row) = (outside.len(), begin..csr.row_start[row + 1]);
@@ -316,7 +320,7 @@ pub(in crate::backend) fn kept(mut csr: Csr, cut: &Cut, format: &dyn Fn(Arc<Csr>
 }
 
 /// A box of a stencil is a stencil that is open where it was cut.
-fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> RowShare {
+fn piece(stencil: &Stencil, rows: &RowCut, boxes: &Boxes) -> RowShare {
     let own = boxes.of(rows.part);
     let cut: Vec<usize> = (0..own.len()).filter(|&d| boxes.is_cut(d)).collect();
     let inside = |x: &[i64], term: &StencilTerm| {
@@ -369,6 +373,6 @@ pub(in crate::backend) fn sample(spec: &MatrixSpec, most: usize) -> Result<Matri
         _ => 1,
     };
     let size = rows.min(cols).min((most / plane).max(1) * plane);
-    let first = |all: usize| Cut::at(vec![0, size, all], (0, 2));
+    let first = |all: usize| RowCut::at(vec![0, size, all], (0, 2));
     Ok(share(spec, &first(rows), &first(cols))?.own)
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::lattice::{RowLattice, by_weight};
-use super::{Cut, joined, share};
+use super::{RowCut, joined, share};
 use crate::backend::exchange::{Halo, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::{Device, MatrixSpec, Random, Rows, Update, VectorDistribution};
@@ -142,15 +142,15 @@ impl RowShares {
     }
 
     /// All rows in the primary part.
-    pub fn one(&self, rows: usize) -> Cut {
-        Cut::one(self.primary, rows, (0, self.names.len()))
+    pub fn one(&self, rows: usize) -> RowCut {
+        RowCut::one(self.primary, rows, (0, self.names.len()))
     }
 
     /// Who has which rows of vectors, as the first part sees it.
     ///
     /// # Errors
     /// Those of the parts.
-    pub fn of_rows(&self, rows: &Rows, parts: &dyn SpeedOfParts) -> Result<Cut> {
+    pub fn of_rows(&self, rows: &Rows, parts: &dyn SpeedOfParts) -> Result<RowCut> {
         let Some(grid) = rows.grid else { return self.of_matrix(rows.global, None, parts) };
         // Boxes of parts that lay spinors out alike; without weights these count as equally fast.
         // Products look one site far.
@@ -174,7 +174,12 @@ impl RowShares {
     ///
     /// # Errors
     /// Those of the parts.
-    pub fn of_matrix(&self, rows: usize, spec: Option<&MatrixSpec>, parts: &dyn SpeedOfParts) -> Result<Cut> {
+    pub fn of_matrix(
+        &self,
+        rows: usize,
+        spec: Option<&MatrixSpec>,
+        parts: &dyn SpeedOfParts,
+    ) -> Result<RowCut> {
         let lattice = RowLattice::of(spec);
         match &self.weights {
             Some(weights) => Ok(by_weight(rows, weights, lattice.as_ref())),
@@ -200,7 +205,7 @@ impl RowShares {
         spec: Option<&MatrixSpec>,
         lattice: Option<&RowLattice>,
         parts: &dyn SpeedOfParts,
-    ) -> Result<Cut> {
+    ) -> Result<RowCut> {
         let (kind, entries) = kind(spec);
         let known = self.state().rates.get(&kind).cloned();
         let rates = match known {

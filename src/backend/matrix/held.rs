@@ -37,7 +37,7 @@ impl DenseNumber for f64 {
 impl DenseNumber for C64 {}
 
 /// What keeps dense real matrices in its memory from one step of a search to the next.
-pub trait Keeper: Send + Sync {
+pub trait MatrixKeeper: Send + Sync {
     /// Learns of numbers that it keeps, so that it may send them to the host where memory is short.
     fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()>;
 
@@ -203,13 +203,13 @@ pub struct HeldMatrix<T> {
     rows: usize,
     columns: usize,
     here: OnceLock<Mat<T>>,
-    there: Option<There>,
+    there: Option<HeldElsewhere>,
     /// What the one rank that has it has on its host, which does not tell the others.
     alone: OnceLock<Mat<T>>,
 }
 
 /// Its numbers elsewhere: the first, and whether they stand row by row.
-struct There {
+struct HeldElsewhere {
     numbers: Arc<DeviceNumbers>,
     first: usize,
     by_rows: bool,
@@ -235,7 +235,7 @@ impl<T> HeldMatrix<T> {
         (rows, columns): (usize, usize),
         by_rows: bool,
     ) -> HeldMatrix<T> {
-        let there = Some(There { numbers: numbers.clone(), first, by_rows });
+        let there = Some(HeldElsewhere { numbers: numbers.clone(), first, by_rows });
         HeldMatrix { rows, columns, here: OnceLock::new(), there, alone: OnceLock::new() }
     }
 

@@ -13,7 +13,7 @@ use crate::backend::shared::SharedRows;
 use crate::backend::{BlockVector, Dots, Grid, Kernel, KernelShape, MatrixSpec, Region, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::Alike;
+use crate::ranks::AlikeRanks;
 
 impl Distributed for Ranks {
     /// Of a lattice that is not shared out every rank has all sites, wherever its vectors are.
@@ -72,20 +72,20 @@ impl Distributed for Ranks {
     /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes
     /// on: only ranks whose backends are the same may compute for one another. A card is through with its work before
     /// what others have done has passed their hosts.
-    fn alike(&self) -> Result<Option<Alike>> {
+    fn alike(&self) -> Result<Option<AlikeRanks>> {
         let always = self.least == 0;
         let (same, card) = self.kinds()?;
-        Ok((same && (always || !card)).then(|| Alike::new(self.team.world, always)))
+        Ok((same && (always || !card)).then(|| AlikeRanks::new(self.team.world, always)))
     }
 
-    fn solves_together(&self) -> Result<Option<Alike>> {
+    fn solves_together(&self) -> Result<Option<AlikeRanks>> {
         if let Some(lone) = self.lone_rank() {
-            return Ok(Some(Alike::by_one(self.team.world, lone.rank)));
+            return Ok(Some(AlikeRanks::by_one(self.team.world, lone.rank)));
         }
         let always = self.least == 0;
         let (same, card) = self.kinds()?;
         let possible = same && (always || !card || self.together.is_possible()?);
-        Ok(possible.then(|| Alike::new(self.team.world, always)))
+        Ok(possible.then(|| AlikeRanks::new(self.team.world, always)))
     }
 
     fn walkers(&self) -> Option<Vec<f64>> {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::Team;
 use super::passes::{LONG, RankPasses, TAG, meanwhile};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::cut::share::box_of;
 use crate::backend::exchange::{
-    Besides, Came, Faced, HALF, Kept, PassProducts, PlainMemory, Staging, VectorShape, through_host,
+    FaceArrivals, Faced, HALF, KeptForPasses, PassExtras, PassProducts, PlainMemory, Staging, VectorShape,
+    through_host,
 };
 use crate::backend::matrix::wilson::{Face, WilsonSpec};
 use crate::backend::{BlockVector, Device, Dots, KernelInfo, Update};
@@ -29,12 +30,12 @@ pub(super) struct Faces {
     faces: Vec<Face>,
     /// The rank behind each of them.
     behind: Vec<usize>,
-    kept: Kept<Messages>,
+    kept: KeptForPasses<Messages>,
 }
 
 impl Faces {
     /// None where the backend of a rank has no such operator: all ranks decide together.
-    pub fn prepare(team: Team, device: &Device, spec: &WilsonSpec, cut: &Cut) -> Result<Option<Faces>> {
+    pub fn prepare(team: Team, device: &Device, spec: &WilsonSpec, cut: &RowCut) -> Result<Option<Faces>> {
         let Some((part, behind)) = box_of(spec, cut)? else { return Ok(None) };
         let empty = cut.local() == 0;
         let own = if empty { None } else { through_host(device)?.prepare_box(&part)? };
@@ -42,7 +43,7 @@ impl Faces {
         if knows.contains(&0) {
             return Ok(None);
         }
-        let (device, kept) = (device.clone(), Kept::default());
+        let (device, kept) = (device.clone(), KeptForPasses::default());
         Ok(Some(Faces { team, device, own, faces: part.faces(), behind, kept }))
     }
 
@@ -74,7 +75,7 @@ impl Faces {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
+        besides: PassExtras,
     ) -> Result<Dots> {
         let (world, shape) = (self.team.world, VectorShape::of(v));
         let Messages { mut out, into } = self.messages(shape);
@@ -99,7 +100,7 @@ impl Faces {
         for (at, message) in self.coming().zip(under_way) {
             into[at] = Some(world.arrive(message)?);
         }
-        let mut came: Came = Default::default();
+        let mut came: FaceArrivals = Default::default();
         for (face, memory) in self.faces.iter().zip(&into) {
             came[face.direction][usize::from(face.upper)] = memory.as_ref().map(|memory| memory.bytes());
         }
@@ -121,12 +122,12 @@ impl RankPasses for Faces {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
+        besides: PassExtras,
     ) -> Result<PassProducts> {
         let Some(own) = &self.own else { return Ok((None, None)) };
         match besides {
-            Besides::Plus(plus) if plus.len() > own.most_added() => {
-                self.compute(&**own, c, v, w, Besides::Nothing)?;
+            PassExtras::Plus(plus) if plus.len() > own.most_added() => {
+                self.compute(&**own, c, v, w, PassExtras::Nothing)?;
                 for (factor, x) in plus {
                     self.device.axpby(&[C64::new(*factor, 0.0)], x, &[C64::ONE], w)?;
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::{BlockVector, Device, Rows, Storage};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -10,7 +10,7 @@ use crate::number::{C64, DType};
 /// This rank's rows of a vector.
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct OwnRows {
-    pub(super) cut: Arc<Cut>,
+    pub(super) cut: Arc<RowCut>,
     /// What its backend is called, the same on all ranks.
     pub(super) name: &'static str,
     /// The rows, as the local backend knows them: a block of its own.
@@ -59,7 +59,7 @@ pub(super) struct RankDevices {
 
 impl RankDevices {
     /// What computes with this rank's rows.
-    pub fn at(&self, cut: &Cut) -> &Device {
+    pub fn at(&self, cut: &RowCut) -> &Device {
         match &self.host {
             Some(host) if cut.local() == 0 => host,
             _ => &self.device,
@@ -67,7 +67,7 @@ impl RankDevices {
     }
 
     /// A block with its rows cut so, of which this is the rank's own.
-    pub fn wrap(&self, cut: Arc<Cut>, rows: Rows, block: BlockVector) -> BlockVector {
+    pub fn wrap(&self, cut: Arc<RowCut>, rows: Rows, block: BlockVector) -> BlockVector {
         let (dtype, columns) = (block.dtype, block.columns);
         let name = self.name.unwrap_or(self.device.name());
         let storage = Storage::Ranks(OwnRows { cut, name, block: Box::new(block) });
@@ -81,7 +81,7 @@ impl RankDevices {
         rows: Rows,
         columns: usize,
         data: &[C64],
-        cut: Arc<Cut>,
+        cut: Arc<RowCut>,
     ) -> Result<BlockVector> {
         let upload = |own: &[C64]| self.at(&cut).upload(dtype, cut.held(&rows), columns, own);
         let block = match cut.start() {

@@ -7,9 +7,9 @@ use super::faces::Faces;
 use super::held::{OwnRows, local, other_cut, own, own_mut};
 use super::passes::RankPasses;
 use super::{Team, rows};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::cut::share::RowShare;
-use crate::backend::exchange::{self, Besides, PassProducts};
+use crate::backend::exchange::{self, PassExtras, PassProducts};
 use crate::backend::matrix::wilson::WilsonSpec;
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update,
@@ -22,8 +22,8 @@ struct RankMatrix {
     team: Team,
     shape: KernelShape,
     info: KernelInfo,
-    row_cut: Arc<Cut>,
-    col_cut: Arc<Cut>,
+    row_cut: Arc<RowCut>,
+    col_cut: Arc<RowCut>,
     passes: Box<dyn RankPasses>,
 }
 
@@ -36,7 +36,7 @@ impl RankMatrix {
         let (mut products, columns) = (Vec::with_capacity(steps), v.columns);
         let (mut v, mut w) = (v, w);
         for _ in 0..steps {
-            products.push(self.passes.pass(c, v, w, Besides::Dots)?);
+            products.push(self.passes.pass(c, v, w, PassExtras::Dots)?);
             std::mem::swap(&mut v, &mut w);
         }
         products.into_iter().map(|pair| known(pair, columns)).collect()
@@ -47,7 +47,7 @@ impl RankMatrix {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
+        besides: PassExtras,
     ) -> Result<Option<Dots>> {
         check_update(self, v, w, besides.dots())?;
         let (v, w) = (self.input(v)?, self.output(w)?);
@@ -86,7 +86,7 @@ impl Kernel for RankMatrix {
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-        let besides = if dots.is_some() { Besides::Dots } else { Besides::Nothing };
+        let besides = if dots.is_some() { PassExtras::Dots } else { PassExtras::Nothing };
         let found = self.once(c, v, w, besides)?;
         if let (Some(dots), Some(found)) = (dots, found) {
             *dots = self.team.completed(found)?;
@@ -105,12 +105,12 @@ impl Kernel for RankMatrix {
         // Sums of vectors that lie elsewhere are formed one by one.
         plus.iter().all(|(_, x)| fits(x)).then(|| {
             let plus: Vec<(f64, &BlockVector)> = plus.iter().map(|(f, x)| (*f, local(x))).collect();
-            self.once(c, v, w, Besides::Plus(&plus)).map(drop)
+            self.once(c, v, w, PassExtras::Plus(&plus)).map(drop)
         })
     }
 
     fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
-        self.once(c, v, w, Besides::Dots)?.ok_or_else(|| Error::internal("a pass without its products"))
+        self.once(c, v, w, PassExtras::Dots)?.ok_or_else(|| Error::internal("a pass without its products"))
     }
 
     fn recurrence(
@@ -163,7 +163,7 @@ pub(super) fn prepare(
     dtype: DType,
     share: RowShare,
     (rows, entries): (Rows, Option<usize>),
-    (row_cut, col_cut): (Arc<Cut>, Arc<Cut>),
+    (row_cut, col_cut): (Arc<RowCut>, Arc<RowCut>),
 ) -> Result<Arc<dyn Kernel>> {
     let empty = row_cut.local() == 0 || col_cut.local() == 0;
     let (passes, infos) = rows::prepare(team, device, dtype, share, empty)?;
@@ -180,7 +180,7 @@ pub(super) fn prepare_wilson(
     team: Team,
     device: &Device,
     spec: &WilsonSpec,
-    cut: &Arc<Cut>,
+    cut: &Arc<RowCut>,
 ) -> Result<Option<Arc<dyn Kernel>>> {
     let (own, passes): (Vec<KernelInfo>, Box<dyn RankPasses>) =
         if let Some(faces) = Faces::prepare(team, device, spec, cut)? {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Ranks;
 use super::held::{local, own};
 use crate::backend::lone::LoneRank;
-use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
+use crate::backend::matrix::held::{Composed, DeviceNumbers, MatrixKeeper, Square};
 use crate::backend::matrix::outer::OuterSums;
 use crate::backend::matrix::records::BasisChange;
 use crate::backend::{BlockVector, DenseMut, DenseSolver, Device, Rows};
@@ -167,7 +167,7 @@ impl Ranks {
     }
 
     /// The keeper of the one rank's backend; none on the others.
-    fn own_keeper(&self, lone: LoneRank) -> Option<&dyn Keeper> {
+    fn own_keeper(&self, lone: LoneRank) -> Option<&dyn MatrixKeeper> {
         if lone.here { self.places.device.keeper() } else { None }
     }
 
@@ -189,7 +189,7 @@ impl Ranks {
 }
 
 /// Of ranks whose backends differ, where the one that has what lives whole keeps matrices.
-impl Keeper for Ranks {
+impl MatrixKeeper for Ranks {
     fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         let lone = self.lone_keeper()?;
         let own = self.own_keeper(lone).map_or(Ok(()), |keeper| keeper.keep(numbers));

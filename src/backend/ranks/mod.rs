@@ -30,14 +30,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::backend::algebra::conformal;
 pub(crate) use crate::backend::cut::least_surface;
 use crate::backend::cut::speed::RowShares;
-use crate::backend::cut::{Cut, share};
+use crate::backend::cut::{RowCut, share};
 use crate::backend::distributed::Distributed;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::outer::Superblocks;
 use crate::backend::shared::{RowsChange, RowsSummand, SharedRows};
 use crate::backend::{
-    Backend, BlockVector, DenseSolver, Device, DeviceMemory, Grid, Keeper, Kernel, Matrices, MatrixSpec,
-    MonteCarlo, Random, Recorder, Rows, Vectors,
+    Backend, BlockVector, DenseSolver, Device, DeviceMemory, Grid, Kernel, Matrices, MatrixKeeper,
+    MatrixSpec, MonteCarlo, Random, Recorder, Rows, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -83,7 +83,7 @@ pub struct Ranks {
     kinds: OnceLock<(bool, bool)>,
     /// Whether the rank that has all that lives whole solves dense matrices, if there is one such.
     solves: OnceLock<bool>,
-    cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
+    cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<RowCut>>>,
 }
 
 impl std::fmt::Debug for Ranks {
@@ -131,7 +131,12 @@ impl Ranks {
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
-    fn cut(&self, rows: usize, grid: Option<Grid>, make: impl FnOnce() -> Result<Cut>) -> Result<Arc<Cut>> {
+    fn cut(
+        &self,
+        rows: usize,
+        grid: Option<Grid>,
+        make: impl FnOnce() -> Result<RowCut>,
+    ) -> Result<Arc<RowCut>> {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cut) = cuts.get(&(rows, grid)) {
             return Ok(cut.clone());
@@ -157,16 +162,19 @@ impl Ranks {
     }
 
     /// Rows that are not shared out: on every rank, or on one where backends differ.
-    fn undivided(&self, rows: usize) -> Cut {
+    fn undivided(&self, rows: usize) -> RowCut {
         let place = self.team.place();
         match &self.uneven {
             Some(Uneven { shares, mixed: Some(_), .. }) => shares.one(rows).of(place.0),
-            _ => Cut::whole(rows, place),
+            _ => RowCut::whole(rows, place),
         }
     }
 
     /// Rows shared out by weight, where they are not shared out evenly.
-    fn by_weight(&self, make: impl FnOnce(&RowShares, &AllRanks) -> Result<Cut>) -> Result<Option<Cut>> {
+    fn by_weight(
+        &self,
+        make: impl FnOnce(&RowShares, &AllRanks) -> Result<RowCut>,
+    ) -> Result<Option<RowCut>> {
         let all = AllRanks { team: self.team, device: &self.places.device };
         let Some(uneven) = &self.uneven else { return Ok(None) };
         Ok(Some(make(&uneven.shares, &all)?.of(self.team.world.rank())))
@@ -177,7 +185,7 @@ impl Ranks {
         self.grid.is_some() && self.uneven.as_ref().is_none_or(Uneven::is_for_all)
     }
 
-    fn cut_of(&self, rows: &Rows) -> Result<Arc<Cut>> {
+    fn cut_of(&self, rows: &Rows) -> Result<Arc<RowCut>> {
         let place = self.team.place();
         self.cut(rows.global, rows.grid, || {
             if (rows.grid.is_none() || !self.takes_grid())
@@ -185,12 +193,14 @@ impl Ranks {
             {
                 return Ok(cut);
             }
-            let Some(Grid { dims, per_site }) = rows.grid else { return Ok(Cut::ranges(rows.global, place)) };
+            let Some(Grid { dims, per_site }) = rows.grid else {
+                return Ok(RowCut::ranges(rows.global, place));
+            };
             // Products on a lattice look one site far.
             let grid = self.grid_for(&dims, &[1; 4]);
             Ok(grid.map_or_else(
-                || Cut::whole(rows.global, place),
-                |grid| Cut::boxes(&dims, per_site, &grid, place),
+                || RowCut::whole(rows.global, place),
+                |grid| RowCut::boxes(&dims, per_site, &grid, place),
             ))
         })
     }
@@ -214,7 +224,7 @@ impl Ranks {
         least_surface(cells, reach, self.team.world.size())
     }
 
-    fn cut_of_matrix(&self, rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
+    fn cut_of_matrix(&self, rows: usize, spec: &MatrixSpec) -> Result<Arc<RowCut>> {
         self.cut(rows, None, || {
             let place = self.team.place();
             if (!matches!(spec, MatrixSpec::Stencil(_)) || !self.takes_grid())
@@ -222,11 +232,11 @@ impl Ranks {
             {
                 return Ok(cut);
             }
-            let MatrixSpec::Stencil(stencil) = spec else { return Ok(Cut::ranges(rows, place)) };
+            let MatrixSpec::Stencil(stencil) = spec else { return Ok(RowCut::ranges(rows, place)) };
             let grid = self.grid_for(&stencil.cells, &share::reach(stencil));
             Ok(grid.map_or_else(
-                || Cut::ranges(rows, place),
-                |grid| Cut::boxes(&stencil.cells, stencil.orbitals, &grid, place),
+                || RowCut::ranges(rows, place),
+                |grid| RowCut::boxes(&stencil.cells, stencil.orbitals, &grid, place),
             ))
         })
     }
@@ -270,7 +280,11 @@ impl Ranks {
     }
 
     /// A matrix that one rank has whole, since all rows of its vectors are there.
-    fn on_one(&self, spec: &MatrixSpec, cuts: (&Arc<Cut>, &Arc<Cut>)) -> Result<Option<Arc<dyn Kernel>>> {
+    fn on_one(
+        &self,
+        spec: &MatrixSpec,
+        cuts: (&Arc<RowCut>, &Arc<RowCut>),
+    ) -> Result<Option<Arc<dyn Kernel>>> {
         let lone = cuts.0.lone().filter(|part| self.uneven.is_some() && cuts.1.lone() == Some(*part));
         if lone.is_none() {
             return Ok(None);
@@ -387,10 +401,10 @@ impl Backend for Ranks {
         }
     }
 
-    fn keeper(&self) -> Option<&dyn Keeper> {
+    fn keeper(&self) -> Option<&dyn MatrixKeeper> {
         match self.mixed() {
             None => self.places.device.keeper(),
-            Some(mixed) => mixed.keeps.then_some(self as &dyn Keeper),
+            Some(mixed) => mixed.keeps.then_some(self as &dyn MatrixKeeper),
         }
     }
 
@@ -540,7 +554,7 @@ impl Matrices for Ranks {
             if self.mixed().is_some() {
                 let shape = share::kernel_shape(&spec);
                 let cut = Arc::new(self.undivided(shape.cols));
-                self.cut(shape.cols, None, || Ok(Cut::clone(&cut)))?;
+                self.cut(shape.cols, None, || Ok(RowCut::clone(&cut)))?;
                 return one::prepare(self, shape, || spec, (cut.clone(), cut));
             }
             if let Some(kernel) = self.spread_records(&spec)? {
@@ -548,7 +562,7 @@ impl Matrices for Ranks {
             }
             let inner = self.shared_records(&spec)?.map_or_else(|| self.places.device.prepare(spec), Ok)?;
             for rows in [inner.rows().global, inner.cols()] {
-                self.cut(rows, None, || Ok(Cut::whole(rows, self.team.place())))?;
+                self.cut(rows, None, || Ok(RowCut::whole(rows, self.team.place())))?;
             }
             return Ok(whole::whole(self.team, &self.places.device, inner));
         };

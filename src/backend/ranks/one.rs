@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::held::{RankDevices, own, own_mut};
 use super::{Ranks, Team, kernel};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Update, check_update};
 use crate::error::Result;
 use crate::number::C64;
@@ -16,8 +16,8 @@ struct OneRank {
     team: Team,
     places: RankDevices,
     /// Where the rows of its vectors are: all on one rank.
-    row_cut: Arc<Cut>,
-    col_cut: Arc<Cut>,
+    row_cut: Arc<RowCut>,
+    col_cut: Arc<RowCut>,
     shape: KernelShape,
     info: KernelInfo,
     /// On the rank that has it.
@@ -29,7 +29,7 @@ pub(super) fn prepare(
     ranks: &Ranks,
     shape: KernelShape,
     spec: impl FnOnce() -> MatrixSpec,
-    (row_cut, col_cut): (Arc<Cut>, Arc<Cut>),
+    (row_cut, col_cut): (Arc<RowCut>, Arc<RowCut>),
 ) -> Result<Arc<dyn Kernel>> {
     let (team, places) = (ranks.team, ranks.places.clone());
     let here = row_cut.holders() == [row_cut.part];
@@ -46,7 +46,7 @@ fn nothing(columns: usize) -> Dots {
 
 impl OneRank {
     /// A vector with its rows where this matrix is.
-    fn brought<'a>(&self, v: &'a BlockVector, cut: &Arc<Cut>) -> Result<Cow<'a, BlockVector>> {
+    fn brought<'a>(&self, v: &'a BlockVector, cut: &Arc<RowCut>) -> Result<Cow<'a, BlockVector>> {
         match own(v) {
             Some(own) if own.cut != *cut => {
                 self.team.moved(&self.places, v, own, cut.clone()).map(Cow::Owned)
@@ -56,7 +56,7 @@ impl OneRank {
     }
 
     /// Whether a vector has its rows where this matrix is.
-    fn has(&self, v: &BlockVector, cut: &Arc<Cut>) -> bool {
+    fn has(&self, v: &BlockVector, cut: &Arc<RowCut>) -> bool {
         own(v).is_some_and(|own| own.cut == *cut)
     }
 

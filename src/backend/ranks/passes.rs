@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::backend::exchange::{Besides, PassProducts};
+use crate::backend::exchange::{PassExtras, PassProducts};
 use crate::backend::{BlockVector, Dots, Update};
 use crate::error::Result;
 use crate::ranks::{UnderWay, World};
@@ -20,8 +20,13 @@ pub(super) const TAG: i32 = 1;
 /// How a rank computes with its own rows and what it gets of others, on blocks of its own backend.
 pub(super) trait RankPasses: Send + Sync {
     /// One fused pass over this rank's rows; its products, if they are asked for.
-    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides)
-    -> Result<PassProducts>;
+    fn pass(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: PassExtras,
+    ) -> Result<PassProducts>;
 
     /// Steps of a recurrence that are queued together, as
     /// [`Kernel::recurrence_linked`](crate::backend::Kernel::recurrence_linked) does; none where there is no such way.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::held::OwnRows;
 use super::rows::HostEnds;
 use super::{MANY_NUMBERS, Ranks, Team, together};
-use crate::backend::cut::Cut;
-use crate::backend::exchange::{Halo, Kept, VectorShape, through_host};
+use crate::backend::cut::RowCut;
+use crate::backend::exchange::{Halo, KeptForPasses, VectorShape, through_host};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
 use crate::backend::matrix::records::{BasisChange, Element, Handling, RecordList, Records};
@@ -19,7 +19,7 @@ use crate::backend::{
 };
 use crate::error::Result;
 use crate::number::C64;
-use crate::ranks::{self, Alike, owners};
+use crate::ranks::{self, AlikeRanks, owners};
 
 /// Words of one message: the library counts bytes with 32 bits.
 const ROUND: usize = 1 << 27;
@@ -35,7 +35,7 @@ struct RankSuperblock {
     /// What comes from the others is added by this.
     identity: Arc<dyn Kernel>,
     info: KernelInfo,
-    kept: Kept<HostEnds>,
+    kept: KeptForPasses<HostEnds>,
 }
 
 impl Ranks {
@@ -47,7 +47,7 @@ impl Ranks {
         if rows < self.many || !self.kinds()?.0 || !self.together.is_possible()? {
             return Ok(None);
         }
-        let cut = self.cut(rows, None, || Ok(Cut::ranges(rows, self.team.place())))?;
+        let cut = self.cut(rows, None, || Ok(RowCut::ranges(rows, self.team.place())))?;
         together::prepare(self.team, &self.places.device, &self.together, cut, records, *handling)
     }
 
@@ -76,7 +76,7 @@ impl Ranks {
         if !many || !self.together.is_possible()? {
             return Ok(None);
         }
-        let cut = Arc::new(Cut::at(starts.to_vec(), self.team.place()));
+        let cut = Arc::new(RowCut::at(starts.to_vec(), self.team.place()));
         self.together.with(&cut, own, |all| self.places.device.columns(all, 0..1)).map(Some)
     }
 
@@ -144,7 +144,7 @@ impl Superblocks for Ranks {
         }
         let (own, starts) = BasisChange::shared(turns, self.team.place());
         let Some(block) = ranks::agreed(turned(own))? else { return Ok(None) };
-        let cut = Cut::at(starts, self.team.place());
+        let cut = RowCut::at(starts, self.team.place());
         Ok(Some(self.places.wrap(Arc::new(cut), Rows::all(numbers), block)))
     }
 }
@@ -156,7 +156,7 @@ fn prepare<T: Element>(
     device: &Device,
     list: &Arc<RecordList<T>>,
     handling: Handling,
-    alike: Alike,
+    alike: AlikeRanks,
 ) -> Result<Option<Arc<dyn Kernel>>> {
     let (rank, ranks) = team.place();
     let works = list.works();
@@ -177,7 +177,7 @@ fn prepare<T: Element>(
     rows.remove(rank);
     let halo = Halo { sends, receives: rows.iter().map(Vec::len).collect(), boundary: rows.concat() };
     let identity = device.prepare(MatrixSpec::Csr(Arc::new(Csr::identity(halo.boundary.len()))))?;
-    let (device, info, kept) = (device.clone(), list.info(), Kept::default());
+    let (device, info, kept) = (device.clone(), list.info(), KeptForPasses::default());
     Ok(Some(Arc::new(RankSuperblock { team, device, own, halo, identity, info, kept })))
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::Team;
 use super::passes::{LONG, RankPasses, TAG, meanwhile};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::cut::share::{RemoteColumn, RowShare, box_of};
 use crate::backend::exchange::{
-    self, Besides, Halo, Kept, Link, PassProducts, PlainMemory, Port, Staging, VectorShape, boundary,
-    through_host,
+    self, ExchangePort, Halo, KeptForPasses, Link, PassExtras, PassProducts, PlainMemory, Staging,
+    VectorShape, boundary, through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::{Face, WilsonSpec};
@@ -33,7 +33,7 @@ pub(super) struct ByRows {
     /// The ranks that things are sent to and come from.
     to: Vec<usize>,
     from: Vec<usize>,
-    kept: Kept<RowExchange>,
+    kept: KeptForPasses<RowExchange>,
 }
 
 /// This rank's end of the exchanges: GPUs of one machine write to each other's memory; else rows are messages.
@@ -44,7 +44,7 @@ enum RowExchange {
 
 /// A rank's end of exchanges by messages.
 pub(super) struct HostEnds {
-    pub port: Box<dyn Port>,
+    pub port: Box<dyn ExchangePort>,
     /// Memory of the rows that each neighbour reads, and of those of each that are read here.
     pub out: Vec<Staging>,
     pub into: Vec<Staging>,
@@ -143,7 +143,7 @@ impl ByRows {
         shape: VectorShape,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
+        besides: PassExtras,
     ) -> Result<PassProducts> {
         match ends {
             RowExchange::Host(ends) => self.pass_by_messages(ends, c, shape, v, w, besides),
@@ -164,7 +164,7 @@ impl ByRows {
         shape: VectorShape,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
+        besides: PassExtras,
     ) -> Result<PassProducts> {
         let world = self.team.world;
         let mut under_way = Vec::new();
@@ -208,7 +208,7 @@ impl RankPasses for ByRows {
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
-        besides: Besides,
+        besides: PassExtras,
     ) -> Result<PassProducts> {
         let shape = VectorShape::of(v);
         let mut ends = self.ends(shape)?;
@@ -297,7 +297,7 @@ pub(super) fn prepare(
     let mut halo = Halo { sends, receives, boundary };
     halo.balance(&mut to, &mut from);
     let infos = own.iter().chain(&beyond).map(|kernel| kernel.info()).collect();
-    let (device, faces, kept) = (device.clone(), None, Kept::default());
+    let (device, faces, kept) = (device.clone(), None, KeptForPasses::default());
     Ok((ByRows { team, device, own, outside, beyond, halo, faces, to, from, kept }, infos))
 }
 
@@ -307,7 +307,7 @@ pub(super) fn prepare_faces(
     team: Team,
     device: &Device,
     spec: &WilsonSpec,
-    cut: &Cut,
+    cut: &RowCut,
 ) -> Result<Option<(ByRows, Vec<KernelInfo>)>> {
     let Some((part, from)) = box_of(spec, cut)? else { return Ok(None) };
     let peer = device.peer_exchange().filter(|_| cut.local() > 0);
@@ -325,7 +325,7 @@ pub(super) fn prepare_faces(
         faces: Some(part.faces()),
         to: (0..from.len()).map(|at| from[at ^ 1]).collect(),
         from,
-        kept: Kept::default(),
+        kept: KeptForPasses::default(),
     };
     let link = rows.link(shape)?;
     let linked = team.world.gather_words(vec![(link.is_some() || cut.local() == 0).into()])?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::held::{OwnRows, RankDevices};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::{BlockVector, Device, Dots};
 use crate::error::Result;
 use crate::number::C64;
@@ -95,7 +95,7 @@ impl Team {
         places: &RankDevices,
         v: &BlockVector,
         from: &OwnRows,
-        cut: Arc<Cut>,
+        cut: Arc<RowCut>,
     ) -> Result<BlockVector> {
         let all = self.gathered(&places.device, from, v.columns)?;
         places.cut_out(v.dtype, v.rows, v.columns, &all, cut)

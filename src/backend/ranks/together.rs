@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Team;
 use super::held::{other_cut, own, own_mut};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::exchange::{self, Assembly, VectorShape};
 use crate::backend::matrix::records::{Handling, Records};
 use crate::backend::{
@@ -20,7 +20,7 @@ pub(super) struct RankAssembly {
     team: Team,
     device: Device,
     possible: OnceLock<bool>,
-    kept: Mutex<Option<(Arc<Cut>, VectorShape, Box<dyn Assembly>)>>,
+    kept: Mutex<Option<(Arc<RowCut>, VectorShape, Box<dyn Assembly>)>>,
 }
 
 impl RankAssembly {
@@ -38,12 +38,12 @@ impl RankAssembly {
         }
         let place = self.team.place();
         let shape = VectorShape { dtype: DType::F64, columns: 1, grid: None };
-        let found = self.make(&Cut::ranges(place.1, place), shape)?.is_some();
+        let found = self.make(&RowCut::ranges(place.1, place), shape)?.is_some();
         Ok(*self.possible.get_or_init(|| found))
     }
 
     /// This rank's end of the exchange; none where cards do not reach each other.
-    fn make(&self, cut: &Cut, shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
+    fn make(&self, cut: &RowCut, shape: VectorShape) -> Result<Option<Box<dyn Assembly>>> {
         let world = self.team.world;
         let every =
             |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
@@ -75,7 +75,7 @@ impl RankAssembly {
     /// Those of `f`, of MPI and of the devices.
     pub fn with<R>(
         &self,
-        cut: &Arc<Cut>,
+        cut: &Arc<RowCut>,
         block: &BlockVector,
         f: impl FnOnce(&BlockVector) -> Result<R>,
     ) -> Result<R> {
@@ -85,7 +85,7 @@ impl RankAssembly {
     /// What `f` makes of this rank's end of the exchange.
     fn at<R>(
         &self,
-        cut: &Arc<Cut>,
+        cut: &Arc<RowCut>,
         shape: VectorShape,
         f: impl FnOnce(&mut dyn Assembly) -> Result<R>,
     ) -> Result<R> {
@@ -106,7 +106,7 @@ struct RankSpreadSuperblock {
     team: Team,
     device: Device,
     together: Arc<RankAssembly>,
-    cut: Arc<Cut>,
+    cut: Arc<RowCut>,
     /// This rank's rows, from all rows of a vector.
     own: Arc<dyn Kernel>,
     info: KernelInfo,
@@ -117,7 +117,7 @@ pub(super) fn prepare(
     team: Team,
     device: &Device,
     together: &Arc<RankAssembly>,
-    cut: Arc<Cut>,
+    cut: Arc<RowCut>,
     records: &Records,
     handling: Handling,
 ) -> Result<Option<Arc<dyn Kernel>>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Team;
 use super::held::{OwnRows, own, own_mut};
-use crate::backend::whole::{Home, WholeKernel};
+use crate::backend::whole::{OperatorHome, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
 
@@ -17,7 +17,7 @@ pub(super) fn whole(team: Team, device: &Device, inner: Arc<dyn Kernel>) -> Arc<
     Arc::new(WholeKernel { home: EveryRank { team, device: device.clone() }, inner })
 }
 
-impl Home for EveryRank {
+impl OperatorHome for EveryRank {
     fn there<'a>(&self, v: &'a BlockVector) -> Result<Option<&'a BlockVector>> {
         Ok(own(v).is_none().then_some(v))
     }

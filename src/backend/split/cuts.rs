@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::cut::speed::{RowShares, SpeedOfParts, rate, sample, writes_to_others};
 use crate::backend::{Device, Grid, MatrixSpec, Rows};
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::ranks;
 /// The cuts so far, and how others are made.
 pub(super) struct Cuts {
     pub shares: RowShares,
-    known: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
+    known: Mutex<HashMap<(usize, Option<Grid>), Arc<RowCut>>>,
 }
 
 impl Cuts {
@@ -21,7 +21,7 @@ impl Cuts {
         Cuts { shares, known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<(usize, Option<Grid>), Arc<Cut>>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<(usize, Option<Grid>), Arc<RowCut>>> {
         // What the lock guards is changed in single steps, which a panic leaves whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -29,8 +29,8 @@ impl Cuts {
     fn cut(
         &self,
         (rows, grid): (usize, Option<Grid>),
-        make: impl FnOnce() -> Result<Cut>,
-    ) -> Result<Arc<Cut>> {
+        make: impl FnOnce() -> Result<RowCut>,
+    ) -> Result<Arc<RowCut>> {
         let known = self.known().get(&(rows, grid)).cloned();
         if let Some(cut) = known {
             return Ok(cut);
@@ -40,22 +40,22 @@ impl Cuts {
     }
 
     /// That of vectors with such rows.
-    pub fn of_rows(&self, parts: &[Device], rows: &Rows) -> Result<Arc<Cut>> {
+    pub fn of_rows(&self, parts: &[Device], rows: &Rows) -> Result<Arc<RowCut>> {
         self.cut((rows.local, rows.grid), || self.shares.of_rows(rows, &Devices(parts)))
     }
 
     /// That of the rows of a matrix, or of its columns.
-    pub fn of_matrix(&self, parts: &[Device], rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
+    pub fn of_matrix(&self, parts: &[Device], rows: usize, spec: &MatrixSpec) -> Result<Arc<RowCut>> {
         self.cut((rows, None), || self.shares.of_matrix(rows, Some(spec), &Devices(parts)))
     }
 
     /// That of its number of rows from now on, if there is none yet.
-    pub fn keep(&self, cut: Cut) -> Result<Arc<Cut>> {
+    pub fn keep(&self, cut: RowCut) -> Result<Arc<RowCut>> {
         self.cut((cut.rows, None), || Ok(cut))
     }
 
     /// Vectors of so many rows live whole, if there is none yet.
-    pub fn keep_whole(&self, rows: usize) -> Result<Arc<Cut>> {
+    pub fn keep_whole(&self, rows: usize) -> Result<Arc<RowCut>> {
         self.keep(self.shares.one(rows))
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::SplitBackend;
 use super::kernel::{End, PartRows, SplitMatrix};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::cut::share::box_of;
-use crate::backend::exchange::{Halo, Kept, VectorShape};
+use crate::backend::exchange::{Halo, KeptForPasses, VectorShape};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::WilsonSpec;
 use crate::backend::{Kernel, KernelInfo};
@@ -18,7 +18,7 @@ use crate::number::DType;
 pub(super) fn prepare(
     split: &SplitBackend,
     spec: &WilsonSpec,
-    cut: &Arc<Cut>,
+    cut: &Arc<RowCut>,
 ) -> Result<Option<Arc<dyn Kernel>>> {
     spec.validate()?;
     let (holders, dtype) = (cut.holders(), DType::of(spec.single, true));
@@ -47,7 +47,7 @@ pub(super) fn prepare(
         row_cut: cut.clone(),
         col_cut: cut.clone(),
         info,
-        kept: Kept::default(),
+        kept: KeptForPasses::default(),
     };
     let shape = VectorShape { dtype, columns: 1, grid: None };
     let Some(links) = matrix.links(shape)? else { return Ok(None) };

@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{SplitBackend, WORTH_A_THREAD, between, cut_differently, cut_of, pieces, pieces_mut};
-use crate::backend::cut::{Cut, share};
+use crate::backend::cut::{RowCut, share};
 use crate::backend::exchange::{
-    Besides, Halo, Kept, Later, Link, PassProducts, Port, Staging, VectorShape, boundary, inside, summed,
-    through_host,
+    ExchangePort, Halo, KeptForPasses, Link, PassExtras, PassProducts, PendingProducts, Staging, VectorShape,
+    boundary, inside, summed, through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::Face;
@@ -45,10 +45,10 @@ pub(super) struct SplitMatrix {
     pub parts: Vec<PartRows>,
     pub shape: KernelShape,
     /// Who holds which rows and columns.
-    pub row_cut: Arc<Cut>,
-    pub col_cut: Arc<Cut>,
+    pub row_cut: Arc<RowCut>,
+    pub col_cut: Arc<RowCut>,
     pub info: KernelInfo,
-    pub kept: Kept<Vec<End>>,
+    pub kept: KeptForPasses<Vec<End>>,
 }
 
 /// One part's end of the exchanges: by itself, or through the host.
@@ -59,7 +59,7 @@ pub(super) enum End {
 
 /// A part's end of exchanges through the host.
 pub(super) struct Worker {
-    port: Box<dyn Port>,
+    port: Box<dyn ExchangePort>,
     /// Rows out, and the memory that comes back from where they went.
     to: Vec<Sender<Staging>>,
     free: Vec<Receiver<Staging>>,
@@ -184,7 +184,7 @@ impl End {
 }
 
 /// What a pass of one part works on: `v`, `w`, and what it computes besides.
-type Operands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, Besides<'a>);
+type Operands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, PassExtras<'a>);
 
 /// Vectors of one part, as a recurrence or a single pass lends them.
 enum Lent<'a> {
@@ -221,11 +221,11 @@ impl SplitPasses {
 impl Lent<'_> {
     /// What the next pass takes.
     fn operands(&mut self, dots: bool) -> Operands<'_> {
-        let besides = if dots { Besides::Dots } else { Besides::Nothing };
+        let besides = if dots { PassExtras::Dots } else { PassExtras::Nothing };
         match self {
             Lent::Steps(v, w) => (Some(v), Some(w), besides),
             Lent::Once(v, w, plus) => {
-                let besides = if plus.is_empty() { besides } else { Besides::Plus(plus) };
+                let besides = if plus.is_empty() { besides } else { PassExtras::Plus(plus) };
                 (*v, w.as_deref_mut(), besides)
             }
         }
@@ -555,8 +555,8 @@ impl PartRows {
         c: Update,
         v: Option<&BlockVector>,
         w: Option<&mut BlockVector>,
-        besides: Besides,
-    ) -> Result<Option<Later>> {
+        besides: PassExtras,
+    ) -> Result<Option<PendingProducts>> {
         w.map_or(Ok(None), |w| inside(&self.device, self.own.as_deref(), c, v, w, besides))
     }
 
@@ -590,8 +590,8 @@ pub(super) fn prepare(
     split: &SplitBackend,
     spec: &MatrixSpec,
     rows: Rows,
-    row_cut: Arc<Cut>,
-    col_cut: Arc<Cut>,
+    row_cut: Arc<RowCut>,
+    col_cut: Arc<RowCut>,
 ) -> Result<Arc<dyn Kernel>> {
     let (_, cols) = share::shape(spec).ok_or_else(|| Error::internal("rows that are not shared out"))?;
     let (dtype, devices) = (share::dtype(spec), &split.parts);
@@ -646,5 +646,5 @@ pub(super) fn prepare(
     let entries = spec.entries()?.unwrap_or(entries);
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let shape = KernelShape { rows, cols, dtype };
-    Ok(Arc::new(SplitMatrix { parts, shape, row_cut, col_cut, info, kept: Kept::default() }))
+    Ok(Arc::new(SplitMatrix { parts, shape, row_cut, col_cut, info, kept: KeptForPasses::default() }))
 }

@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::backend::cut::speed::RowShares;
-use crate::backend::cut::{Cut, joined, share};
+use crate::backend::cut::{RowCut, joined, share};
 use crate::backend::exchange::{PlainMemory, Staging, through_host};
 use crate::backend::matrix::Stencil;
-use crate::backend::matrix::held::Keeper;
+use crate::backend::matrix::held::MatrixKeeper;
 use crate::backend::matrix::outer::Superblocks;
 use crate::backend::shared::{RowsChange, RowsSummand, SharedRows};
 use crate::backend::walkers::MonteCarlo;
@@ -52,7 +52,7 @@ struct Slab {
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct SplitRows {
     pub name: &'static str,
-    cut: Arc<Cut>,
+    cut: Arc<RowCut>,
     list: Vec<Slab>,
 }
 
@@ -85,7 +85,7 @@ fn pieces(v: &BlockVector) -> Result<&[Slab]> {
 }
 
 /// Which part holds which rows.
-fn cut_of(v: &BlockVector) -> Result<&Arc<Cut>> {
+fn cut_of(v: &BlockVector) -> Result<&Arc<RowCut>> {
     match &v.storage {
         Storage::Split(pieces) => Ok(&pieces.cut),
         _ => Err(elsewhere()),
@@ -279,9 +279,9 @@ impl SplitBackend {
     fn build(
         &self,
         (dtype, rows, columns): (DType, Rows, usize),
-        cut: Arc<Cut>,
+        cut: Arc<RowCut>,
         queued: bool,
-        make: impl Fn(&Device, Rows, &Cut) -> Result<BlockVector> + Sync,
+        make: impl Fn(&Device, Rows, &RowCut) -> Result<BlockVector> + Sync,
     ) -> Result<BlockVector> {
         let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD && !(queued && self.queue);
         let list = self.helpers.each(large, cut.holders(), |part| {
@@ -292,7 +292,7 @@ impl SplitBackend {
         Ok(BlockVector { dtype, rows, columns, storage: self.stored(cut, list) })
     }
 
-    fn stored(&self, cut: Arc<Cut>, list: Vec<Slab>) -> Storage {
+    fn stored(&self, cut: Arc<RowCut>, list: Vec<Slab>) -> Storage {
         Storage::Split(SplitRows { name: self.name, cut, list })
     }
 
@@ -359,7 +359,7 @@ impl SharedRows for SplitBackend {
 }
 
 /// The numbers of all rows, from those of the parts that have some.
-fn together(cut: &Cut, mut parts: Vec<Vec<C64>>, columns: usize) -> Vec<C64> {
+fn together(cut: &RowCut, mut parts: Vec<Vec<C64>>, columns: usize) -> Vec<C64> {
     if parts.len() == 1 {
         return parts.pop().unwrap_or_default();
     }
@@ -428,8 +428,8 @@ impl Backend for SplitBackend {
         self.parts.iter().find_map(|part| part.dense_solver())
     }
 
-    fn keeper(&self) -> Option<&dyn Keeper> {
-        self.keeping.as_ref().map(|keeping| keeping as &dyn Keeper)
+    fn keeper(&self) -> Option<&dyn MatrixKeeper> {
+        self.keeping.as_ref().map(|keeping| keeping as &dyn MatrixKeeper)
     }
 
     fn superblocks(&self) -> Option<&dyn Superblocks> {

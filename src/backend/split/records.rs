@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::speeds::{Speeds, class};
 use super::{SplitBackend, between};
-use crate::backend::exchange::{Halo, Kept, Port, Staging, VectorShape, through_host};
+use crate::backend::exchange::{ExchangePort, Halo, KeptForPasses, Staging, VectorShape, through_host};
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::records::{Element, Handling, ProductRecord, RecordList, Records, SectorPanel};
 use crate::backend::{
@@ -32,7 +32,7 @@ struct SplitSuperblock {
     own: Arc<dyn Kernel>,
     helpers: Vec<Helper>,
     info: KernelInfo,
-    kept: Kept<Vec<HelperLink>>,
+    kept: KeptForPasses<Vec<HelperLink>>,
 }
 
 /// Another part: it is sent the blocks that it reads, and sends back those that it computes.
@@ -47,8 +47,8 @@ struct Helper {
 
 /// Both ends of the exchange with a helper, and the memory that rows pass through.
 struct HelperLink {
-    port: Box<dyn Port>,
-    there: Box<dyn Port>,
+    port: Box<dyn ExchangePort>,
+    there: Box<dyn ExchangePort>,
     out: Option<Staging>,
     back: Option<Staging>,
 }
@@ -189,7 +189,7 @@ pub(super) fn shared<'a, T: Element>(
     let names: Vec<&str> =
         std::iter::once(device).chain(helpers.iter().map(|h| &h.device)).map(|d| d.name()).collect();
     info.format = format!("{} records on {}", list.count(), names.join(" and "));
-    let (device, kept) = (device.clone(), Kept::default());
+    let (device, kept) = (device.clone(), KeptForPasses::default());
     Ok(Arc::new(SplitSuperblock { device, own, helpers, info, kept }))
 }
 
@@ -253,7 +253,7 @@ impl Helper {
     /// The product of the rows that have come, on their way back in `back`.
     fn compute(
         &self,
-        port: &mut dyn Port,
+        port: &mut dyn ExchangePort,
         shape: VectorShape,
         rows: Staging,
         back: Staging,

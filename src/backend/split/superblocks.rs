@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernel::LINKED;
 use super::{Helpers, Slab, SplitBackend, cut_differently, cut_of, pieces, pieces_mut, total};
-use crate::backend::cut::Cut;
+use crate::backend::cut::RowCut;
 use crate::backend::cut::lattice::by_weight;
 use crate::backend::exchange::{self, Assembly, Ranges, VectorShape};
-use crate::backend::matrix::held::{Composed, DeviceNumbers, Keeper, Square};
+use crate::backend::matrix::held::{Composed, DeviceNumbers, MatrixKeeper, Square};
 use crate::backend::matrix::outer::{OuterSums, Superblocks};
 use crate::backend::matrix::records::{BasisChange, Handling, Records};
 use crate::backend::{
@@ -40,7 +40,7 @@ pub(super) struct CardAssembly {
 }
 
 /// What the ends of an exchange are for, and they themselves, one a card.
-type CardEnds = (Arc<Cut>, VectorShape, Vec<Box<dyn Assembly>>);
+type CardEnds = (Arc<RowCut>, VectorShape, Vec<Box<dyn Assembly>>);
 
 impl CardAssembly {
     /// Of these parts, by their numbers.
@@ -49,7 +49,7 @@ impl CardAssembly {
     }
 
     /// The ranges of the cards, as one of them sees them; none where other parts have rows, or rows are not ranges.
-    fn ranges(&self, cut: &Cut, at: usize) -> Option<Ranges> {
+    fn ranges(&self, cut: &RowCut, at: usize) -> Option<Ranges> {
         let of_all = cut.ranges_of_all()?;
         let mut starts: Vec<usize> = self.parts.iter().map(|(part, _)| of_all.of(*part).start).collect();
         starts.push(cut.rows);
@@ -59,7 +59,7 @@ impl CardAssembly {
     }
 
     /// The ends of all cards; none where they do not reach each other.
-    fn make(&self, cut: &Cut, shape: VectorShape) -> Result<Option<Vec<Box<dyn Assembly>>>> {
+    fn make(&self, cut: &RowCut, shape: VectorShape) -> Result<Option<Vec<Box<dyn Assembly>>>> {
         let mut ends = Vec::with_capacity(self.parts.len());
         for (at, (_, device)) in self.parts.iter().enumerate() {
             let (Some(ranges), Some(peer)) = (self.ranges(cut, at), device.peer_exchange()) else {
@@ -84,7 +84,7 @@ impl CardAssembly {
     ///
     /// # Errors
     /// Those of the devices.
-    pub fn fits(&self, cut: &Cut) -> Result<bool> {
+    pub fn fits(&self, cut: &RowCut) -> Result<bool> {
         let shape = VectorShape { dtype: DType::F64, columns: 1, grid: None };
         Ok(self.parts.len() > 1 && self.ranges(cut, 0).is_some() && self.make(cut, shape)?.is_some())
     }
@@ -137,7 +137,7 @@ impl CardAssembly {
 /// A superblock of whose product every card computes its rows.
 struct CardSuperblock {
     together: CardAssembly,
-    cut: Arc<Cut>,
+    cut: Arc<RowCut>,
     /// The rows of each card, from all rows of a vector.
     own: Vec<Arc<dyn Kernel>>,
     /// Whether operators travel, so that a product waits for its card.
@@ -304,12 +304,12 @@ impl Keeping {
         Some(Keeping { home: home.clone(), cards: cards.map(|card| (card, AtomicUsize::new(0))).collect() })
     }
 
-    fn keeper(&self) -> Result<&dyn Keeper> {
+    fn keeper(&self) -> Result<&dyn MatrixKeeper> {
         self.home.keeper().ok_or_else(|| Error::internal("a part that keeps no matrices any more"))
     }
 }
 
-impl Keeper for Keeping {
+impl MatrixKeeper for Keeping {
     fn keep(&self, numbers: &Arc<DeviceNumbers>) -> Result<()> {
         self.keeper()?.keep(numbers)
     }

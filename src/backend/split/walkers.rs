@@ -8,7 +8,7 @@ use super::{Helpers, SplitBackend};
 use crate::backend::Device;
 use crate::backend::splines::{Planes, SplineBatch, SplineShape, SplineTable, Splines};
 use crate::backend::walkers::{
-    DeviceWalkers, EnergySpec, MonteCarlo, Sweep, Swept, WalkerEnergies, WalkersSpec, monte_carlo,
+    DeviceWalkers, EnergySpec, MonteCarlo, Sweep, SweepResult, WalkerEnergies, WalkersSpec, monte_carlo,
 };
 use crate::error::{Error, Result};
 use crate::ranks::weighted;
@@ -63,8 +63,14 @@ impl SplitWalkers {
 }
 
 impl DeviceWalkers for SplitWalkers {
-    fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
-        let mut all = Swept { places: Vec::new(), moved: 0, error: 0.0 };
+    fn sweeps(
+        &mut self,
+        sweep: &Sweep,
+        from: u64,
+        count: u64,
+        fresh: u64,
+    ) -> Result<SweepResult<Vec<[f64; 3]>>> {
+        let mut all = SweepResult { places: Vec::new(), moved: 0, error: 0.0 };
         for part in self.at_once(|walkers| walkers.sweeps(sweep, from, count, fresh))? {
             all.places.extend(part.places);
             all.moved += part.moved;

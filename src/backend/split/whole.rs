@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Slab, SplitBackend, cut_of, pieces, pieces_mut, together};
-use crate::backend::whole::{Home, WholeKernel};
+use crate::backend::whole::{OperatorHome, WholeKernel};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
 
@@ -16,7 +16,7 @@ pub(super) fn prepare(split: &SplitBackend, part: usize, inner: Arc<dyn Kernel>)
     Arc::new(WholeKernel { home: OnePart { part, parts: split.parts.clone() }, inner })
 }
 
-impl Home for OnePart {
+impl OperatorHome for OnePart {
     fn there<'a>(&self, v: &'a BlockVector) -> Result<Option<&'a BlockVector>> {
         Ok(match pieces(v)? {
             [piece] if piece.part == self.part => Some(&piece.block),

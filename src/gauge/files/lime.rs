@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::source::{self, FieldExtent, Source};
 use super::{
-    CUT, DataForm, Encoded, LoadedField, RegionOf, boundary_words, check_length, dims_of, links_of,
+    CUT, DataForm, EncodedField, LoadedField, RegionOf, boundary_words, check_length, dims_of, links_of,
     over_ranks, over_sites, signs_of,
 };
 use crate::backend::Region;
@@ -67,7 +67,7 @@ fn push(out: &mut Vec<u8>, kind: &str, data: &[u8], begin: bool, end: bool) {
     out.resize(out.len() + data.len().next_multiple_of(8) - data.len(), 0);
 }
 
-pub(super) fn encoded(u: &Links, single: bool) -> Result<Encoded> {
+pub(super) fn encoded(u: &Links, single: bool) -> Result<EncodedField> {
     let (bits, [x, y, z, t]) = (if single { 32 } else { 64 }, u.dims());
     let format = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ildgFormat xmlns=\"http://www.lqcd.org/ildg\" \
@@ -93,7 +93,7 @@ pub(super) fn encoded(u: &Links, single: bool) -> Result<Encoded> {
         let text = format!("<boundary>{words}</boundary><sweeps>{sweeps}</sweeps>");
         push(&mut tail, OWN, text.as_bytes(), false, true);
     }
-    Ok(Encoded { links: u.clone(), rows: 3, single, head, tail, check: None })
+    Ok(EncodedField { links: u.clone(), rows: 3, single, head, tail, check: None })
 }
 
 /// The records of a file, as rank 0 finds them.

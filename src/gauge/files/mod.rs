@@ -43,7 +43,7 @@ pub struct LoadedField {
 }
 
 /// A file that holds a field, complete but for the links themselves.
-pub struct Encoded {
+pub struct EncodedField {
     links: Links,
     /// Rows of each link that are stored, and whether numbers have 32 bits.
     rows: usize,
@@ -55,19 +55,19 @@ pub struct Encoded {
     check: Option<usize>,
 }
 
-impl Encoded {
+impl EncodedField {
     /// The file of a field, with 32-bit or 64-bit numbers. All ranks come here.
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn new(u: &Links, kind: FileFormat, single: bool) -> Result<Encoded> {
+    pub fn new(u: &Links, kind: FileFormat, single: bool) -> Result<EncodedField> {
         match kind {
             FileFormat::Nersc { two_rows } => nersc::encoded(u, two_rows, single),
             FileFormat::Ildg => lime::encoded(u, single),
         }
     }
 
-    /// Writes the file. Where ranks share the field, rank 0 does, and the others [`Encoded::help`].
+    /// Writes the file. Where ranks share the field, rank 0 does, and the others [`EncodedField::help`].
     ///
     /// # Errors
     /// Those of writing, and of MPI.
@@ -353,7 +353,7 @@ mod tests {
     /// The file of a field.
     pub fn encoded_bytes(u: &Links, kind: FileFormat, single: bool) -> Vec<u8> {
         let mut file = std::io::Cursor::new(Vec::new());
-        Encoded::new(u, kind, single).unwrap().write(&mut file).unwrap();
+        EncodedField::new(u, kind, single).unwrap().write(&mut file).unwrap();
         file.into_inner()
     }
 

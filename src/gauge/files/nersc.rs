@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::source::{self, FieldExtent, Source};
 use super::{
-    CUT, DataForm, Encoded, LoadedField, RegionOf, boundary_words, check_length, dims_of, links_of,
+    CUT, DataForm, EncodedField, LoadedField, RegionOf, boundary_words, check_length, dims_of, links_of,
     over_ranks, over_sites, signs_of,
 };
 use crate::backend::Region;
@@ -84,7 +84,7 @@ fn checks(file: &dyn Source, place: FieldExtent, region: &Region) -> Result<([u3
     Ok((over_ranks(region, sums, added)?, all))
 }
 
-pub(super) fn encoded(u: &Links, two_rows: bool, single: bool) -> Result<Encoded> {
+pub(super) fn encoded(u: &Links, two_rows: bool, single: bool) -> Result<EncodedField> {
     let rows = if two_rows { 2 } else { 3 };
     let [sum] = over_sites(u, (rows, single), |_, bytes| [checksum(bytes, true)], added)?;
     let mut head = String::from("BEGIN_HEADER\nHDR_VERSION = 1.0\n");
@@ -104,7 +104,7 @@ pub(super) fn encoded(u: &Links, two_rows: bool, single: bool) -> Result<Encoded
     // The check is known when the data have been written.
     let check = Some(head.len());
     head += "00000000\nEND_HEADER\n";
-    Ok(Encoded { links: u.clone(), rows, single, head: head.into_bytes(), tail: Vec::new(), check })
+    Ok(EncodedField { links: u.clone(), rows, single, head: head.into_bytes(), tail: Vec::new(), check })
 }
 
 pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<LoadedField> {

@@ -12,7 +12,7 @@ use super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
 use super::state::MatrixProductState;
 use super::strings::Strings;
 use super::tensor::{MpsTensor, times};
-use super::train::Raw;
+use super::train::UncompressedState;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
@@ -135,7 +135,7 @@ impl<T: Element> MatrixProductState<T> {
             let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
             MpsTensor::new(&self.symmetry, &before.space, labels, &behind.space, fill)
         };
-        let raw = Raw { like: self, target, tensor: &make, least: ROUNDING * size };
+        let raw = UncompressedState { like: self, target, tensor: &make, least: ROUNDING * size };
         let (mut state, discarded) = raw.compressed(cut, task)?;
         state.norm *= self.norm;
         Ok((state, discarded))
@@ -268,7 +268,8 @@ impl<T: Element> MatrixProductState<T> {
             MpsTensor::new(&like.symmetry, &before.space, &labels, &behind.space, fill)
         };
         let size: f64 = some.iter().map(|(z, s)| z.norm() * s.norm).sum();
-        let raw = Raw { like, target: like.target.clone(), tensor: &make, least: ROUNDING * size };
+        let raw =
+            UncompressedState { like, target: like.target.clone(), tensor: &make, least: ROUNDING * size };
         raw.compressed(cut, task)
     }
 

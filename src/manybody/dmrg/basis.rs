@@ -8,12 +8,12 @@ use rayon::prelude::*;
 
 use super::dense::applied;
 use super::space::{ChainSide, Space};
-use super::spread::{All, Spread};
+use super::spread::{SpreadMatrices, WholeMatrices};
 use crate::backend::Device;
 use crate::backend::matrix::held::{DeviceNumbers, HeldMatrix};
 use crate::backend::matrix::records::{BasisChange, Element, OperatorPiece};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ranks::Alike;
+use crate::ranks::AlikeRanks;
 
 /// Multiplications from which on operators are worth a way to a device.
 const LARGE: u64 = 1 << 28;
@@ -24,11 +24,11 @@ pub struct TruncatedBasis<T> {
     pub(super) old: Space,
     pub(super) new: Space,
     /// The new basis vectors, a column each, for each new sector.
-    pub(super) vectors: Spread<T>,
+    pub(super) vectors: SpreadMatrices<T>,
     /// What may turn operators into it.
     pub(super) device: Option<Device>,
     /// Ranks that may compute with it for one another.
-    pub(super) alike: Option<Alike>,
+    pub(super) alike: Option<AlikeRanks>,
     /// The old sector of each new one, and the new sector of each old one.
     pub(super) old_sector: Vec<usize>,
     pub(super) new_sector: Vec<Option<usize>>,
@@ -61,7 +61,7 @@ impl<T: Element> TruncatedBasis<T> {
             side: None,
             old: old.clone(),
             new: Space::new(Default::default()),
-            vectors: Spread::Here(Arc::default()),
+            vectors: SpreadMatrices::Here(Arc::default()),
             device: None,
             alike: None,
             old_sector: Vec::new(),
@@ -80,7 +80,7 @@ impl<T: Element> TruncatedBasis<T> {
                 kept.push(v);
             }
         }
-        basis.vectors = Spread::Here(Arc::new(kept));
+        basis.vectors = SpreadMatrices::Here(Arc::new(kept));
         basis.new = Space::new(sectors);
         basis
     }
@@ -111,12 +111,12 @@ impl<T: Element> TruncatedBasis<T> {
     }
 
     /// The same basis for a block to keep: each rank keeps some of the vectors.
-    pub(super) fn kept_among(&self, alike: Alike) -> Result<TruncatedBasis<T>> {
+    pub(super) fn kept_among(&self, alike: AlikeRanks) -> Result<TruncatedBasis<T>> {
         Ok(TruncatedBasis {
             side: self.side,
             old: self.old.clone(),
             new: self.new.clone(),
-            vectors: Spread::among(alike, &*self.vectors.all()?),
+            vectors: SpreadMatrices::among(alike, &*self.vectors.all()?),
             device: self.device.clone(),
             alike: self.alike,
             old_sector: self.old_sector.clone(),
@@ -131,7 +131,7 @@ impl<T: Element> TruncatedBasis<T> {
     /// `vectors` are the basis's.
     pub(super) fn rotated(
         &self,
-        vectors: &All<T>,
+        vectors: &WholeMatrices<T>,
         to: usize,
         from: usize,
         factors: &[OperatorPiece<T>],
@@ -149,10 +149,10 @@ impl<T: Element> TruncatedBasis<T> {
     /// `work` is the number of multiplications.
     pub(super) fn turned<'a>(
         &self,
-        vectors: &All<T>,
+        vectors: &WholeMatrices<T>,
         places: impl Iterator<Item = (usize, usize, &'a [OperatorPiece<T>])>,
         work: u64,
-    ) -> Result<Option<All<T>>> {
+    ) -> Result<Option<WholeMatrices<T>>> {
         let Some(device) = self.device.as_ref().filter(|_| work >= LARGE) else { return Ok(None) };
         let turn = |(to, from, pieces): (usize, usize, &'a [OperatorPiece<T>])| BasisChange {
             rows: &*vectors[to],
@@ -169,7 +169,7 @@ impl<T: Element> TruncatedBasis<T> {
     }
 
     /// Operators that a device has turned: they stay there, where it keeps matrices.
-    fn kept_turned(&self, device: &Device, turns: &[BasisChange<'_, T>]) -> Result<Option<All<T>>> {
+    fn kept_turned(&self, device: &Device, turns: &[BasisChange<'_, T>]) -> Result<Option<WholeMatrices<T>>> {
         let Some(block) = T::turned(&**device, turns)? else { return Ok(None) };
         let mut first = 0;
         let places = turns.iter().map(|turn| {

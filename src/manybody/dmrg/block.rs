@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::basis::TruncatedBasis;
 use super::dense::deal;
 use super::mpo::{Mpo, MpoEntry};
-use super::operators::{CarriedOperator, CarriedOperators, Outline, Present};
+use super::operators::{CarriedOperator, CarriedOperators, Outline, PresentOperators};
 use super::space::{ChainSide, ChargeLabel, Fusion, Space};
-use super::spread::{All, Spread};
+use super::spread::{SpreadMatrices, WholeMatrices};
 use crate::backend::matrix::held::{HeldMatrix, before_threads};
 use crate::backend::matrix::records::{Element, OperatorPiece};
 use crate::error::{Error, Result};
@@ -247,7 +247,7 @@ impl<T: Element> ChainBlock<T> {
     ///
     /// # Errors
     /// Those of MPI.
-    pub(super) fn operators(&self) -> Result<Present<T>> {
+    pub(super) fn operators(&self) -> Result<PresentOperators<T>> {
         match &self.shape {
             BlockForm::Plain { carried, .. } => carried.present(),
             BlockForm::Grown { inner, .. } => inner.operators(),
@@ -430,7 +430,7 @@ impl<T: Element> ChainBlock<T> {
             None => basis.turned(&vectors, turns, works.iter().sum())?,
             Some(_) => None,
         };
-        let matrices: All<T> = match there {
+        let matrices: WholeMatrices<T> = match there {
             Some(matrices) => matrices,
             None => {
                 let pieces = own.iter().flat_map(|(_, (.., factors))| factors);
@@ -461,7 +461,7 @@ impl<T: Element> ChainBlock<T> {
                 let shapes = places.iter().map(|(_, to, from)| (space.dim(*to), space.dim(*from))).collect();
                 CarriedOperators::Apart {
                     outline,
-                    matrices: Arc::new(Spread::parts(shares, shapes, matrices)),
+                    matrices: Arc::new(SpreadMatrices::parts(shares, shapes, matrices)),
                 }
             }
         };

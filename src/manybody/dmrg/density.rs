@@ -11,14 +11,14 @@ use super::dense::{
     FAR, FLOOR as SMALLEST, Hermitian, add_square, applied, deal, eigh, eigh_all, square, squares, thin_svd,
 };
 use super::space::ChainSide;
-use super::spread::{All, joined};
+use super::spread::{WholeMatrices, joined};
 use super::superblock::Superblock;
 use crate::backend::Device;
 use crate::backend::distributed::alike;
 use crate::backend::matrix::held::{HeldMatrix, before_threads};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::ranks::{self, Alike, Broadcast, PieceShares};
+use crate::ranks::{self, AlikeRanks, Broadcast, PieceShares};
 
 /// Weights below this, relative to the trace, are rounding.
 const FLOOR: f64 = 1e-16;
@@ -62,7 +62,7 @@ pub struct DensityMatrix<T> {
     pub(super) vectors: Vec<Option<SectorEigenvectors<T>>>,
     /// The device of the superblock.
     pub(super) device: Device,
-    alike: Option<Alike>,
+    alike: Option<AlikeRanks>,
     pub(super) shares: Option<PieceShares>,
     trace: f64,
     /// Weights below this are rounding.
@@ -213,7 +213,7 @@ impl<T: Element> DensityMatrix<T> {
         block: Arc<ChainBlock<T>>,
         device: &Device,
         mut found: Result<Vec<(Vec<f64>, SectorEigenvectors<T>)>>,
-        ranks: (Option<Alike>, Option<PieceShares>),
+        ranks: (Option<AlikeRanks>, Option<PieceShares>),
     ) -> Result<DensityMatrix<T>> {
         if let Ok(sectors) = &mut found {
             sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
@@ -226,7 +226,7 @@ impl<T: Element> DensityMatrix<T> {
         block: Arc<ChainBlock<T>>,
         device: &Device,
         found: Result<Vec<(Vec<f64>, SectorEigenvectors<T>)>>,
-        (alike, shares): (Option<Alike>, Option<PieceShares>),
+        (alike, shares): (Option<AlikeRanks>, Option<PieceShares>),
         floor: f64,
     ) -> Result<DensityMatrix<T>> {
         let device = device.clone();
@@ -344,7 +344,7 @@ impl<T: Element> DensityMatrix<T> {
         };
         before_threads(energy.values().flatten().filter_map(|f| f.matrix.as_ref()))?;
         let on_device = if cut.low == 0 { self.kept_on_device(space, &per_sector)? } else { None };
-        let vectors: All<T> = match on_device {
+        let vectors: WholeMatrices<T> = match on_device {
             Some(vectors) => vectors,
             None => {
                 let own = (0..space.sectors())
@@ -426,7 +426,7 @@ pub(super) fn work_of(rows: usize, columns: usize) -> u64 {
 }
 
 /// Who diagonalises which sector; none if every rank does all.
-pub(super) fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<PieceShares> {
+pub(super) fn shared(alike: Option<AlikeRanks>, works: impl Iterator<Item = u64>) -> Option<PieceShares> {
     let works: Vec<u64> = works.collect();
     alike.filter(|alike| alike.pays(works.iter().sum())).map(|alike| alike.shares(&works))
 }

@@ -74,6 +74,6 @@ pub use strength::Strength;
 pub use superblock::{Strategy, Superblock, TargetCharges};
 pub use trotter::Trotter;
 pub use uniform::{
-    Asked, ChainGrowth, Excitations, Growing, GrowthReport, Repeated, SavedUniform, Uniform, UniformSearch,
-    UnitCell, lowest_cell_product,
+    ChainGrowth, ExcitationOptions, Excitations, Growing, GrowthReport, Repeated, SavedUniform, Uniform,
+    UniformSearch, UnitCell, lowest_cell_product,
 };

@@ -8,12 +8,12 @@ use faer::{Mat, MatRef, Par};
 use super::dense::{FAR, FEEDERS, Hermitian};
 use super::density::{DensityMatrix, Mixing, SectorEigenvectors, shared, vanishes, work_of};
 use super::space::{ChainSide, Space};
-use super::spread::All;
+use super::spread::WholeMatrices;
 use super::superblock::Superblock;
 use crate::backend::distributed::alike;
 use crate::backend::lone::{LoneRank, lone};
 use crate::backend::matrix::held::{
-    AddedRectangle, Composed, DeviceNumbers, HeldMatrix, Keeper, Square, TermSource,
+    AddedRectangle, Composed, DeviceNumbers, HeldMatrix, MatrixKeeper, Square, TermSource,
 };
 use crate::backend::matrix::records::{Element, SectorPanel};
 use crate::backend::{BlockVector, Device};
@@ -50,7 +50,7 @@ impl<T: Element> DensityMatrix<T> {
 
     /// The vectors that each sector keeps, so many of the largest weights, where the device has them.
     /// Ranks decide alike.
-    pub(super) fn kept_on_device(&self, space: &Space, kept: &[usize]) -> Result<Option<All<T>>> {
+    pub(super) fn kept_on_device(&self, space: &Space, kept: &[usize]) -> Result<Option<WholeMatrices<T>>> {
         let Some(keeper) = self.device.keeper().filter(|_| is_for_device::<T>(space)) else {
             return Ok(None);
         };
@@ -100,7 +100,7 @@ impl<T: Element> DensityMatrix<T> {
     }
 
     /// The vectors kept of the sectors that this rank has diagonalised, one after the other, row by row.
-    fn own_kept(&self, keeper: &dyn Keeper, space: &Space, kept: &[usize]) -> Result<BlockVector> {
+    fn own_kept(&self, keeper: &dyn MatrixKeeper, space: &Space, kept: &[usize]) -> Result<BlockVector> {
         // A block that the device has, with the first number; a matrix of the host otherwise.
         let mut all = Vec::new();
         for (sector, found) in self.vectors.iter().enumerate() {
@@ -134,7 +134,7 @@ fn apart() -> Error {
 }
 
 /// The backend of the rank that has all that lives whole, and what keeps its matrices, if this is that rank.
-fn of_lone(lone: Option<LoneRank>, device: &Device) -> Result<Option<(&Device, &dyn Keeper)>> {
+fn of_lone(lone: Option<LoneRank>, device: &Device) -> Result<Option<(&Device, &dyn MatrixKeeper)>> {
     if !lone.is_some_and(|lone| lone.here) {
         return Ok(None);
     }
@@ -213,7 +213,7 @@ fn own_panels<T: Element>(
 /// Weights and vectors of some sectors.
 fn sectors<T: Element>(
     device: &Device,
-    keeper: &dyn Keeper,
+    keeper: &dyn MatrixKeeper,
     (space, mine): (&Space, &[usize]),
     targets: &[TargetState<'_, T>],
     side: ChainSide,

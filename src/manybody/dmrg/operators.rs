@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::spread::{All, Spread};
+use super::spread::{SpreadMatrices, WholeMatrices};
 use crate::backend::matrix::held::HeldMatrix;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub(super) enum CarriedOperators<T> {
     Apart {
         /// Those that are no matrices, and the sectors of the matrices of the others.
         outline: Vec<Outline>,
-        matrices: Arc<Spread<T>>,
+        matrices: Arc<SpreadMatrices<T>>,
     },
 }
 
@@ -48,12 +48,12 @@ pub(super) enum Outline {
 }
 
 /// All operators of a block, here as long as this is.
-pub(super) struct Present<T> {
+pub(super) struct PresentOperators<T> {
     carried: Arc<Vec<CarriedOperator<T>>>,
-    _matrices: Option<Arc<All<T>>>,
+    _matrices: Option<Arc<WholeMatrices<T>>>,
 }
 
-impl<T> Deref for Present<T> {
+impl<T> Deref for PresentOperators<T> {
     type Target = [CarriedOperator<T>];
 
     fn deref(&self) -> &[CarriedOperator<T>] {
@@ -79,7 +79,7 @@ impl<T> Clone for CarriedOperators<T> {
 }
 
 /// Operators of their outlines and matrices.
-fn put_together<T>(outline: &[Outline], matrices: &All<T>) -> Vec<CarriedOperator<T>> {
+fn put_together<T>(outline: &[Outline], matrices: &WholeMatrices<T>) -> Vec<CarriedOperator<T>> {
     let mut next = matrices.iter();
     let of = |operator: &Outline| match operator {
         Outline::Nothing => CarriedOperator::Nothing,
@@ -98,7 +98,7 @@ fn put_together<T>(outline: &[Outline], matrices: &All<T>) -> Vec<CarriedOperato
 
 impl<T: Element> CarriedOperators<T> {
     /// Operators from all their matrices, in the order of the outlines.
-    pub(super) fn here(outline: &[Outline], matrices: All<T>) -> CarriedOperators<T> {
+    pub(super) fn here(outline: &[Outline], matrices: WholeMatrices<T>) -> CarriedOperators<T> {
         put_together(outline, &matrices).into()
     }
 
@@ -106,15 +106,15 @@ impl<T: Element> CarriedOperators<T> {
     ///
     /// # Errors
     /// Those of MPI.
-    pub(super) fn present(&self) -> Result<Present<T>> {
+    pub(super) fn present(&self) -> Result<PresentOperators<T>> {
         let (outline, matrices) = match self {
             CarriedOperators::Here(carried) => {
-                return Ok(Present { carried: carried.clone(), _matrices: None });
+                return Ok(PresentOperators { carried: carried.clone(), _matrices: None });
             }
             CarriedOperators::Apart { outline, matrices } => (outline, matrices.all()?),
         };
         let carried = put_together(outline, &matrices);
-        Ok(Present { carried: Arc::new(carried), _matrices: Some(matrices) })
+        Ok(PresentOperators { carried: Arc::new(carried), _matrices: Some(matrices) })
     }
 
     /// Bytes of all of them, on all ranks together.

@@ -9,7 +9,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use super::basis::TruncatedBasis;
 use super::block::ChainBlock;
 use super::space::ChainSide;
-use super::spread::All;
+use super::spread::WholeMatrices;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::{Element, SectorPanel};
 use crate::backend::{BlockVector, Device, Rows};
@@ -159,7 +159,7 @@ fn onto_bond<T: Element>(
     old: &Superblock<T>,
     x: &[T],
     new: &Superblock<T>,
-    (basis, vectors): (&TruncatedBasis<T>, &All<T>),
+    (basis, vectors): (&TruncatedBasis<T>, &WholeMatrices<T>),
     side: ChainSide,
     other: ChainSide,
 ) -> Result<Option<Vec<T>>> {
@@ -213,7 +213,7 @@ fn put<T: Element>(
 fn split<T: Element>(
     old: &Superblock<T>,
     x: &[T],
-    (basis, vectors): (&TruncatedBasis<T>, &All<T>),
+    (basis, vectors): (&TruncatedBasis<T>, &WholeMatrices<T>),
     side: ChainSide,
     other: &Arc<ChainBlock<T>>,
 ) -> Result<(Arc<ChainBlock<T>>, Vec<StatePart<T>>)> {

@@ -12,7 +12,7 @@ use super::space::{ChargeLabel, Fusion, Space};
 use super::state::MatrixProductState;
 use super::strings::Strings;
 use super::tensor::MpsTensor;
-use super::train::Raw;
+use super::train::UncompressedState;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Sites};
 use crate::task::Task;
@@ -85,7 +85,7 @@ impl MatrixProductState<f64> {
             MpsTensor::new(&symmetry, &spaces[i], &labels, &spaces[i + 1], fill)
         };
         let like = MatrixProductState::zero(&doubled, &symmetry, &target);
-        let raw = Raw { like: &like, target: target.clone(), tensor: &make, least: 0.0 };
+        let raw = UncompressedState { like: &like, target: target.clone(), tensor: &make, least: 0.0 };
         let (state, _) = raw.compressed(&Truncation::default(), task)?;
         let all: f64 = alike.iter().map(|states| (states.len() as f64).ln()).sum();
         let log_states = all + 2.0 * state.norm().ln();

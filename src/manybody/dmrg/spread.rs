@@ -13,15 +13,15 @@ use crate::backend::matrix::records::Element;
 use crate::backend::{Backend, DenseMut, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::{self, Alike, PieceShares};
+use crate::ranks::{self, AlikeRanks, PieceShares};
 
 /// Matrices, each of which may be held by others, too.
-pub(super) type All<T> = Vec<Arc<HeldMatrix<T>>>;
+pub(super) type WholeMatrices<T> = Vec<Arc<HeldMatrix<T>>>;
 
 /// Matrices that are all here, or shared out to the ranks.
-pub(super) enum Spread<T> {
+pub(super) enum SpreadMatrices<T> {
     /// All of them are here.
-    Here(Arc<All<T>>),
+    Here(Arc<WholeMatrices<T>>),
     /// Each rank keeps its own.
     Parts(OwnMatrices<T>),
 }
@@ -31,33 +31,37 @@ pub(super) struct OwnMatrices<T> {
     shares: PieceShares,
     shapes: Vec<(usize, usize)>,
     /// This rank's, in their order.
-    own: All<T>,
+    own: WholeMatrices<T>,
     /// All of them, as long as somebody works with them.
-    all: Mutex<Weak<All<T>>>,
+    all: Mutex<Weak<WholeMatrices<T>>>,
 }
 
-impl<T: Element> Spread<T> {
+impl<T: Element> SpreadMatrices<T> {
     /// Matrices of which this rank has computed its own.
-    pub(super) fn parts(shares: PieceShares, shapes: Vec<(usize, usize)>, own: All<T>) -> Spread<T> {
-        Spread::Parts(OwnMatrices { shares, shapes, own, all: Mutex::new(Weak::new()) })
+    pub(super) fn parts(
+        shares: PieceShares,
+        shapes: Vec<(usize, usize)>,
+        own: WholeMatrices<T>,
+    ) -> SpreadMatrices<T> {
+        SpreadMatrices::Parts(OwnMatrices { shares, shapes, own, all: Mutex::new(Weak::new()) })
     }
 
     /// Matrices that all ranks have, of which each keeps its own from now on.
-    pub(super) fn among(alike: Alike, all: &All<T>) -> Spread<T> {
+    pub(super) fn among(alike: AlikeRanks, all: &WholeMatrices<T>) -> SpreadMatrices<T> {
         let shapes: Vec<(usize, usize)> = all.iter().map(|m| m.shape()).collect();
         let shares = alike.shares(&shapes.iter().map(|s| (s.0 * s.1) as u64).collect::<Vec<_>>());
         let own = (0..all.len()).filter(|&k| shares.owns(k)).map(|k| all[k].clone()).collect();
-        Spread::parts(shares, shapes, own)
+        SpreadMatrices::parts(shares, shapes, own)
     }
 
     /// All of them. Ranks that have shared them out call this together; they are kept as long as the result is.
     ///
     /// # Errors
     /// Those of MPI.
-    pub(super) fn all(&self) -> Result<Arc<All<T>>> {
+    pub(super) fn all(&self) -> Result<Arc<WholeMatrices<T>>> {
         let parts = match self {
-            Spread::Here(all) => return Ok(all.clone()),
-            Spread::Parts(parts) => parts,
+            SpreadMatrices::Here(all) => return Ok(all.clone()),
+            SpreadMatrices::Parts(parts) => parts,
         };
         let mut known = parts.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(all) = known.upgrade() {
@@ -66,7 +70,7 @@ impl<T: Element> Spread<T> {
         let own = parts.own.iter().map(|m| Ok(to_bytes(m.here()?))).collect();
         let bytes = parts.shares.joined(own)?;
         let mut own = parts.own.iter();
-        let all: All<T> = bytes
+        let all: WholeMatrices<T> = bytes
             .iter()
             .zip(&parts.shapes)
             .enumerate()
@@ -84,8 +88,8 @@ impl<T: Element> Spread<T> {
     pub(super) fn bytes(&self) -> usize {
         let count = |(rows, columns): (usize, usize)| rows * columns * size_of::<T>();
         match self {
-            Spread::Here(all) => all.iter().map(|m| count(m.shape())).sum(),
-            Spread::Parts(parts) => parts.shapes.iter().map(|shape| count(*shape)).sum(),
+            SpreadMatrices::Here(all) => all.iter().map(|m| count(m.shape())).sum(),
+            SpreadMatrices::Parts(parts) => parts.shapes.iter().map(|shape| count(*shape)).sum(),
         }
     }
 }

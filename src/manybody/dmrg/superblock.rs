@@ -9,7 +9,7 @@ use faer::MatRef;
 use rayon::prelude::*;
 
 use super::block::ChainBlock;
-use super::operators::{CarriedOperator, Present};
+use super::operators::{CarriedOperator, PresentOperators};
 use super::pieces::{CoveredMatrix, diagonal, put_together, signature};
 use super::space::{ChainSide, ChargeLabel};
 use crate::backend::matrix::outer::OuterSums;
@@ -61,7 +61,7 @@ pub struct Superblock<T> {
     left: Arc<ChainBlock<T>>,
     right: Arc<ChainBlock<T>>,
     /// The operators of both, here as long as the superblock is.
-    operators: [Present<T>; 2],
+    operators: [PresentOperators<T>; 2],
     pairs: Vec<SectorPair>,
     list: Arc<RecordList<T>>,
     diagonal: OuterSums,
@@ -96,7 +96,7 @@ fn half<T: Element>(
 /// All operators of both blocks across the bond between them.
 fn all_halves<T: Element>(
     device: &Device,
-    blocks: [(&ChainBlock<T>, &Present<T>); 2],
+    blocks: [(&ChainBlock<T>, &PresentOperators<T>); 2],
     symbols: usize,
     strategy: Strategy,
 ) -> Result<Vec<[PiecesBySectors<T>; 2]>> {

@@ -65,7 +65,7 @@ pub(super) fn split<T: Element>(blocks: &LabelledMatrices<T>, cut: &Truncation) 
 }
 
 /// The input of a compression: a state's matrices in any gauge, made when they are needed.
-pub(super) struct Raw<'a, T: Element> {
+pub(super) struct UncompressedState<'a, T: Element> {
     /// A state of the same sites and conserved numbers.
     pub like: &'a MatrixProductState<T>,
     /// The label of the whole chain.
@@ -76,7 +76,7 @@ pub(super) struct Raw<'a, T: Element> {
     pub least: f64,
 }
 
-impl<T: Element> Raw<'_, T> {
+impl<T: Element> UncompressedState<'_, T> {
     /// The state with its bonds truncated, and the sum over the bonds of the discarded weights, each relative to the
     /// sum of all. The state is first brought into the right gauge from the last site on, so that each truncation on
     /// the way back is optimal for its bond.

@@ -9,7 +9,7 @@ use crate::number::C64;
 
 /// What becomes of the states of a site.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Within {
+pub enum StateAction {
     /// States stay as they are.
     Same,
     /// Spins are turned over.
@@ -35,7 +35,7 @@ pub struct Symmetry {
     pub name: String,
     /// The site that each one goes to.
     pub to: Vec<usize>,
-    pub within: Within,
+    pub within: StateAction,
     /// Sites whose fermions change their sign.
     pub signs: Vec<bool>,
     pub quantum: Quantum,
@@ -64,11 +64,11 @@ impl Symmetry {
             }
         }
         let signs = vec![false; to.len()];
-        Ok(Symmetry { name: name.into(), to, within: Within::Same, signs, quantum })
+        Ok(Symmetry { name: name.into(), to, within: StateAction::Same, signs, quantum })
     }
 
     /// The same permutation, which does this to the states of each site.
-    pub fn within(self, within: Within) -> Symmetry {
+    pub fn within(self, within: StateAction) -> Symmetry {
         Symmetry { within, ..self }
     }
 
@@ -90,7 +90,7 @@ impl Symmetry {
             }
             locals.push(local);
         }
-        if self.within == Within::Flip && locals.iter().all(|l| *l == LocalMap::stay(l.states.len())) {
+        if self.within == StateAction::Flip && locals.iter().all(|l| *l == LocalMap::stay(l.states.len())) {
             return Err(Error::input(format!("{} on {sites}, none of which has a spin", self.name))
                 .hint("spins are \"S=1/2\", \"S=1\", ..., \"Electron\", \"tJ\""));
         }
@@ -114,9 +114,9 @@ impl Symmetry {
     fn local(&self, site: &Site) -> Result<LocalMap> {
         let dim = site.dim();
         match &self.within {
-            Within::Same => Ok(LocalMap::stay(dim)),
-            Within::Flip => flipped(site),
-            Within::States(names, phases) => {
+            StateAction::Same => Ok(LocalMap::stay(dim)),
+            StateAction::Flip => flipped(site),
+            StateAction::States(names, phases) => {
                 let own: Vec<String> = site.states().to_vec();
                 let names = names.as_ref().unwrap_or(&own);
                 let ones = vec![C64::ONE; dim];

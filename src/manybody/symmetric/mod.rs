@@ -19,6 +19,6 @@ mod subspace;
 mod tests;
 
 pub use entanglement::Entanglement;
-pub use generators::{Quantum, Symmetry, Within};
+pub use generators::{Quantum, StateAction, Symmetry};
 pub use matrix::{SectorOperatorOptions, operator};
 pub use subspace::Subspace;

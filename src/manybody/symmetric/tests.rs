@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::matrix::{matrix, some_rows};
-use super::{Quantum, Subspace, Symmetry, Within};
+use super::{Quantum, StateAction, Subspace, Symmetry};
 use crate::lattice::Lattice;
 use crate::manybody::testing::{chain, dense, sector};
 use crate::manybody::{OpSum, Site, Sites};
@@ -50,7 +50,7 @@ fn reflection(n: usize, parity: f64) -> Symmetry {
 fn flip(n: usize, parity: f64) -> Symmetry {
     Symmetry::permutation("spin flip", (0..n).collect(), Quantum::Value(parity.into()))
         .unwrap()
-        .within(Within::Flip)
+        .within(StateAction::Flip)
 }
 
 /// All terms of a sum around a ring.

@@ -3,7 +3,7 @@
 //! to move both. Now and then it tries moves of several electrons at once, which connect all configurations.
 
 use super::state::{ElectronHop, LatticeState, OccupiedSites, Reference};
-use crate::backend::walkers::Swept;
+use crate::backend::walkers::SweepResult;
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::determinant::matrices;
@@ -16,10 +16,10 @@ use crate::task::Interrupt;
 pub type LatticeWalkers<S> = Ensemble<LatticeState<S>>;
 
 /// No device takes walkers on a lattice.
-pub enum Nowhere {}
+pub enum NoDeviceWalkers {}
 
-impl<S: Amplitude> Resident<LatticeState<S>> for Nowhere {
-    fn sweeps(&mut self, _: &(), _: u64, _: u64, _: u64) -> Result<Swept<[Vec<u32>; 2]>> {
+impl<S: Amplitude> Resident<LatticeState<S>> for NoDeviceWalkers {
+    fn sweeps(&mut self, _: &(), _: u64, _: u64, _: u64) -> Result<SweepResult<[Vec<u32>; 2]>> {
         match *self {}
     }
 
@@ -34,7 +34,7 @@ impl<S: Amplitude> System for LatticeState<S> {
     type State = OccupiedSites<S>;
     type Start = ();
     type Sweep = ();
-    type Resident = Nowhere;
+    type Resident = NoDeviceWalkers;
 
     const TRIES: u64 = 1000;
     const NO_START: &'static str =
@@ -96,7 +96,7 @@ impl<S: Amplitude> System for LatticeState<S> {
         Ok(sweep_of(self, state, draws))
     }
 
-    fn resident(&self, _: &[[Vec<u32>; 2]], _: u64, _: u32) -> Result<Option<Nowhere>> {
+    fn resident(&self, _: &[[Vec<u32>; 2]], _: u64, _: u32) -> Result<Option<NoDeviceWalkers>> {
         Ok(None)
     }
 }

@@ -31,7 +31,7 @@ const ABSURD: usize = 1 << 46;
 static ROOM: AtomicI64 = AtomicI64::new(0);
 
 /// The state of one thread.
-struct Here {
+struct ThreadState {
     /// Bytes taken less bytes given back that are not yet in `LIVE`.
     pending: Cell<i64>,
     /// The size of a request that was refused just now, else 0.
@@ -42,7 +42,7 @@ struct Here {
     graced: Cell<bool>,
 }
 
-impl Here {
+impl ThreadState {
     fn refuse(&self, bytes: usize) {
         self.refused.set(bytes.max(1));
         if bytes < LARGE || !self.graced.replace(true) {
@@ -52,8 +52,8 @@ impl Here {
 }
 
 thread_local! {
-    static HERE: Here = const {
-        Here {
+    static HERE: ThreadState = const {
+        ThreadState {
             pending: Cell::new(0),
             refused: Cell::new(0),
             grace: Cell::new(0),
@@ -64,7 +64,7 @@ thread_local! {
 
 /// The allocator. A refusal is a null pointer, which `try_reserve` turns into an error and everything else into an
 /// abort: a program whose `abort` calls [`unwind_if_refused`] gets a panic with [`Refused`] instead.
-pub struct Watched;
+pub struct WatchedAllocator;
 
 /// The payload of a panic after a refused allocation.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +107,7 @@ fn admit(bytes: usize) -> bool {
 
 #[cold]
 #[inline(never)]
-fn settle(here: &Here, bytes: usize) -> bool {
+fn settle(here: &ThreadState, bytes: usize) -> bool {
     let taken = here.pending.replace(0);
     LIVE.fetch_add(taken, Ordering::Relaxed);
     if ROOM.fetch_sub(taken, Ordering::Relaxed) >= taken {
@@ -174,7 +174,7 @@ fn in_large_pages(block: *mut u8, layout: Layout) -> *mut u8 {
 
 // SAFETY: all blocks are the system allocator's or `emergency`'s, which are told apart by their addresses; the counting
 // does not touch them and does not allocate.
-unsafe impl GlobalAlloc for Watched {
+unsafe impl GlobalAlloc for WatchedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !admit(layout.size()) {
             return std::ptr::null_mut();

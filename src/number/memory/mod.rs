@@ -1,5 +1,5 @@
 //! The available memory, checked before large arrays are allocated, so a request beyond it gives an error message and
-//! no abort. Allocations without this check meet the program's allocator, [`Watched`], which refuses requests that do
+//! no abort. Allocations without this check meet the program's allocator, [`WatchedAllocator`], which refuses requests that do
 //! not fit.
 
 mod allocator;
@@ -11,7 +11,7 @@ use std::any::Any;
 
 use crate::error::{Error, Result};
 
-pub use allocator::{Refused, Watched, forget_refusal, unwind_if_refused};
+pub use allocator::{Refused, WatchedAllocator, forget_refusal, unwind_if_refused};
 pub use limits::{available, restrict};
 pub use read::{open, read};
 
@@ -23,7 +23,7 @@ const UNWRAPPED: &str = "called `Result::unwrap()` on an `Err` value: AllocError
 const UNWRAPPED_SIZE: &str = "called `Result::unwrap()` on an `Err` value: CapacityOverflow";
 
 /// Begins to watch the memory: finds out how much there is, from when on the allocator refuses more. Called by programs
-/// and libraries whose allocator is [`Watched`], before they run scripts.
+/// and libraries whose allocator is [`WatchedAllocator`], before they run scripts.
 pub fn watch() {
     available();
     let before = std::panic::take_hook();

@@ -6,7 +6,7 @@ use serde_json::{Map as Object, Value, json};
 
 use super::map::{NOTHING, averaged, edges};
 use super::reach::fits;
-use super::{Content, Curve, CurveStyle, Map, Plot, label};
+use super::{Content, Curve, CurveStyle, Plot, PlotMap, label};
 use crate::error::{Error, Result};
 use crate::output::page;
 
@@ -111,7 +111,7 @@ fn described(curve: &Curve, colour: &str) -> Value {
 }
 
 /// A map's cells, a column after the other from below, and the colours of its scale.
-fn coloured(map: &Map, logarithmic: bool) -> Result<Value> {
+fn coloured(map: &PlotMap, logarithmic: bool) -> Result<Value> {
     let rows = averaged(map, logarithmic, CELLS)?;
     let (nx, ny) = (rows.first().map_or(0, Vec::len), rows.len());
     let z: Vec<f64> = (0..nx).flat_map(|i| rows.iter().map(move |row| row[i])).collect();
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn maps_are_whole_and_have_the_colours_of_inferno() {
         // Falling abscissae are turned, as in the picture.
-        let map = Map {
+        let map = PlotMap {
             x: vec![1.0, 0.0],
             y: vec![0.0, 1.0, 2.0],
             z: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0],

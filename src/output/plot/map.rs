@@ -3,7 +3,7 @@
 use kuva::plot::Heatmap;
 use kuva::prelude::ColorMap;
 
-use super::Map;
+use super::PlotMap;
 use crate::error::{Error, Result};
 
 /// The colour of a map where it has no number, as its red, green and blue: no other colour of a map is grey.
@@ -25,7 +25,7 @@ pub(super) fn edges(centres: &[f64]) -> (f64, f64) {
 }
 
 /// The rows of a map from below, with at most so many cells a side, neighbours averaged; logarithms if asked for.
-pub(super) fn averaged(map: &Map, logarithmic: bool, most: usize) -> Result<Vec<Vec<f64>>> {
+pub(super) fn averaged(map: &PlotMap, logarithmic: bool, most: usize) -> Result<Vec<Vec<f64>>> {
     let (nx, ny) = (map.x.len(), map.y.len());
     if nx == 0 || ny == 0 || map.z.len() != nx * ny {
         return Err(Error::input(format!("{} values do not fill a map of {nx} x {ny} points", map.z.len())));
@@ -52,7 +52,7 @@ pub(super) fn averaged(map: &Map, logarithmic: bool, most: usize) -> Result<Vec<
 }
 
 /// The map as it is drawn.
-pub(super) fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
+pub(super) fn heatmap(map: &PlotMap, logarithmic: bool) -> Result<Heatmap> {
     let mut data = averaged(map, logarithmic, CELLS)?;
     let finite = data.iter().flatten().copied().filter(|z| z.is_finite()).fold(f64::INFINITY, f64::min);
     if !finite.is_finite() {

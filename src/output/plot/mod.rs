@@ -54,7 +54,7 @@ pub struct Curve {
 
 /// A function of two variables on a rectangular grid, drawn in colours.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Map {
+pub struct PlotMap {
     /// Centres of the columns of cells, evenly spaced.
     pub x: Vec<f64>,
     /// Centres of the rows of cells, evenly spaced.
@@ -92,7 +92,7 @@ pub enum Content {
     /// Curves over one abscissa.
     Curves(Vec<Curve>),
     /// A map in colours.
-    Map(Map),
+    Map(PlotMap),
     /// A picture of a lattice.
     Picture(Box<Picture>),
     /// Plots in rows, from the top.
@@ -231,7 +231,7 @@ impl Plot {
             Series::Real(z) => z.clone(),
             Series::Complex(z) => z.iter().map(|z| z.norm()).collect(),
         };
-        let mut plot = Plot::new(Content::Map(Map { x, y, z, label: zname.to_string() }));
+        let mut plot = Plot::new(Content::Map(PlotMap { x, y, z, label: zname.to_string() }));
         (plot.xlabel, plot.ylabel) = (xname.to_string(), yname.to_string());
         Ok(plot)
     }
@@ -265,7 +265,7 @@ impl Plot {
         let index = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<f64>>();
         let z = z.as_real("a map").map(<[f64]>::to_vec).unwrap_or_default();
         let label = if matrix.is_complex() { "modulus" } else { "" };
-        let map = Map { x: index(matrix.cols()), y: index(matrix.rows()), z, label: label.into() };
+        let map = PlotMap { x: index(matrix.cols()), y: index(matrix.rows()), z, label: label.into() };
         let mut plot = Plot::new(Content::Map(map));
         (plot.xlabel, plot.ylabel) = ("column".into(), "row".into());
         plot

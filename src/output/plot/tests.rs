@@ -285,7 +285,8 @@ fn numbers_of_all_sizes_are_drawn() {
 /// Where a map has no number it has a colour that none of its numbers has.
 #[test]
 fn a_map_shows_what_is_no_number() {
-    let map = |z: &[f64]| Map { x: vec![0.0, 1.0], y: vec![0.0, 1.0], z: z.to_vec(), label: String::new() };
+    let map =
+        |z: &[f64]| PlotMap { x: vec![0.0, 1.0], y: vec![0.0, 1.0], z: z.to_vec(), label: String::new() };
     let grey = "#a0a0a0";
     for nothing in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let plot = Plot::new(Content::Map(map(&[1.0, nothing, 3.0, 2.0])));

@@ -36,15 +36,15 @@ fn added<T: Averaged>(runs: &[Rc<T>], names: &[String], realisations: bool) -> R
 }
 
 /// What is asked for.
-struct How {
+struct MergeOptions {
     /// Tables follow one another.
     follow: bool,
     /// Moments are of one Hamiltonian after another.
     realisations: bool,
 }
 
-fn merged(runs: &[Dynamic], names: &[String], how: &How) -> Result<Dynamic> {
-    let How { follow, realisations } = *how;
+fn merged(runs: &[Dynamic], names: &[String], how: &MergeOptions) -> Result<Dynamic> {
+    let MergeOptions { follow, realisations } = *how;
     if runs.is_empty() {
         return Err(Error::input("nothing to merge").hint("`merge` takes an array of Tables, or of Moments"));
     }
@@ -106,7 +106,7 @@ mod merge_functions {
         let given = o.maybe::<Array>("names").unwrap_or_default();
         let name = |i: usize| given.get(i).map_or(format!("run {}", i + 1), ToString::to_string);
         let names: Vec<String> = (0..runs.len()).map(name).collect();
-        let how = How { follow: o.flag("append")?, realisations: o.flag("realisations")? };
+        let how = MergeOptions { follow: o.flag("append")?, realisations: o.flag("realisations")? };
         Ok(merged(&runs, &names, &how)?)
     }
 }

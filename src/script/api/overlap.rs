@@ -6,7 +6,7 @@ use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, INT, Map};
 
 use super::eigen::ScriptEigen;
-use super::solve::{Solved, noted};
+use super::solve::{ScriptSolution, noted};
 use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::Device;
@@ -22,11 +22,11 @@ use crate::script::{Fallible, Options, session};
 
 /// The script's handle to an index, and the device on which its modes live.
 #[derive(Clone)]
-struct Counted(Rc<OverlapIndex>, Device);
+struct ScriptIndex(Rc<OverlapIndex>, Device);
 
 /// Registers the type and the functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Counted>("Index");
+    rooms.register_type_with_name::<ScriptIndex>("Index");
     rooms.room("overlap", exported_module!(overlap_functions));
     rooms.room("internal", exported_module!(overlap_parts));
 }
@@ -231,19 +231,19 @@ mod overlap_functions {
 
     /// The index n+ - n-: the number of zero modes of positive chirality minus that of negative chirality.
     #[rhai_fn(global, get = "index", pure)]
-    pub fn index_of(i: &mut Counted) -> INT {
+    pub fn index_of(i: &mut ScriptIndex) -> INT {
         i.0.index()
     }
 
     /// Zero modes of positive chirality.
     #[rhai_fn(global, get = "plus", pure)]
-    pub fn plus(i: &mut Counted) -> INT {
+    pub fn plus(i: &mut ScriptIndex) -> INT {
         i.0.plus as INT
     }
 
     /// Zero modes of negative chirality.
     #[rhai_fn(global, get = "minus", pure)]
-    pub fn minus(i: &mut Counted) -> INT {
+    pub fn minus(i: &mut ScriptIndex) -> INT {
         i.0.minus as INT
     }
 
@@ -258,19 +258,19 @@ mod overlap_functions {
     /// assert_close(norm(wilson::gamma5(u) * zero.modes + zero.modes).max(), 0.0, 1e-6);    // of negative chirality
     /// ```
     #[rhai_fn(global, get = "modes", pure)]
-    pub fn modes(i: &mut Counted) -> Dynamic {
+    pub fn modes(i: &mut ScriptIndex) -> Dynamic {
         i.0.modes.as_ref().map_or(Dynamic::UNIT, |modes| Dynamic::from(Vector::new(&i.1, modes.clone())))
     }
 
     /// The largest eigenvalue of D^+ D that counted as zero.
     #[rhai_fn(global, get = "threshold", pure)]
-    pub fn threshold(i: &mut Counted) -> FLOAT {
+    pub fn threshold(i: &mut ScriptIndex) -> FLOAT {
         i.0.threshold
     }
 
     /// The lowest other eigenvalues of D^+ D: a map of Series, `plus` and `minus` by chirality.
     #[rhai_fn(global, get = "nonzero", pure)]
-    pub fn nonzero(i: &mut Counted) -> Map {
+    pub fn nonzero(i: &mut ScriptIndex) -> Map {
         let mut map = Map::new();
         for (key, values) in ["plus", "minus"].into_iter().zip(&i.0.nonzero) {
             map.insert(key.into(), Dynamic::from(Series::Real(values.clone())));
@@ -280,18 +280,18 @@ mod overlap_functions {
 
     /// The largest distance of the other eigenvalues from the circle.
     #[rhai_fn(global, get = "circle", pure)]
-    pub fn circle(i: &mut Counted) -> FLOAT {
+    pub fn circle(i: &mut ScriptIndex) -> FLOAT {
         i.0.circle
     }
 
     /// The largest relative difference between partners of the two chiralities.
     #[rhai_fn(global, get = "pairing", pure)]
-    pub fn pairing(i: &mut Counted) -> FLOAT {
+    pub fn pairing(i: &mut ScriptIndex) -> FLOAT {
         i.0.pairing
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn index_to_string(i: &mut Counted) -> String {
+    pub fn index_to_string(i: &mut ScriptIndex) -> String {
         i.0.to_string()
     }
 
@@ -315,12 +315,12 @@ mod overlap_functions {
     /// assert_close(norm(d * x - psi) / norm(psi), 0.0, 1e-6);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+    pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<ScriptSolution> {
         let wanted = InversionOptions {
             tolerance: o.float("tol")?,
             max_iterations: o.count("iterations")?,
             adaptive: o.flag("adaptive")?,
-            zero_modes: o.maybe::<Counted>("zero_modes").map(|i| (*i.0).clone()),
+            zero_modes: o.maybe::<ScriptIndex>("zero_modes").map(|i| (*i.0).clone()),
         };
         let solution = invert(overlap_of(&d)?, &b.block, &wanted, &o.task()?)?;
         noted(solution, d)
@@ -363,7 +363,7 @@ mod overlap_parts {
     /// An Index of an overlap operator from its parts: `plus`, `minus`, `nonzero_plus`, `nonzero_minus`, `circle`,
     /// `pairing`, `threshold` and `modes`, () if there are none.
     #[rhai_fn(return_raw)]
-    pub fn zero_modes(d: Operator, found: Map) -> Fallible<Counted> {
+    pub fn zero_modes(d: Operator, found: Map) -> Fallible<ScriptIndex> {
         let number = |key: &str| found.get(key).and_then(|x| x.as_float().ok());
         let count =
             |key: &str| found.get(key).and_then(|x| x.as_int().ok()).and_then(|n| usize::try_from(n).ok());
@@ -387,6 +387,6 @@ mod overlap_parts {
                 .and_then(|v| v.clone().try_cast::<Vector>())
                 .map(|v| (*v.block).clone()),
         };
-        Ok(Counted(Rc::new(index), d.device().clone()))
+        Ok(ScriptIndex(Rc::new(index), d.device().clone()))
     }
 }

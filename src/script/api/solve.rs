@@ -19,11 +19,11 @@ use crate::task::Task;
 
 /// The script's handle to a solution.
 #[derive(Clone)]
-pub(crate) struct Solved(pub Rc<Solution>, pub Operator);
+pub(crate) struct ScriptSolution(pub Rc<Solution>, pub Operator);
 
 /// Registers the types and the functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Solved>("Solution");
+    rooms.register_type_with_name::<ScriptSolution>("Solution");
     rooms.register_type_with_name::<Rc<MinMax>>("MinMax");
     rooms.register_type_with_name::<Rc<Zolotarev>>("Zolotarev");
     rooms.room("solve", exported_module!(solve_functions));
@@ -38,7 +38,7 @@ fn read(o: &Options) -> Result<(SolveOptions, Task)> {
 }
 
 /// Says that a solution has not converged.
-pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<Solved> {
+pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<ScriptSolution> {
     if !solution.converged {
         let worst = solution.residuals.iter().copied().fold(0.0, f64::max);
         session()?.note(&format!(
@@ -46,11 +46,11 @@ pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<Solved> {
             solution.iterations
         ));
     }
-    Ok(Solved(Rc::new(solution), a))
+    Ok(ScriptSolution(Rc::new(solution), a))
 }
 
 /// Solves by the options: BiCGStab for any operator, or conjugate gradients.
-fn solve(a: Operator, b: &Vector, o: Options, by: EvenOddMethod) -> Fallible<Solved> {
+fn solve(a: Operator, b: &Vector, o: Options, by: EvenOddMethod) -> Fallible<ScriptSolution> {
     let (shared, task) = read(&o)?;
     let wanted = SolveOptions { start: o.maybe::<Vector>("start").map(|v| (*v.block).clone()), ..shared };
     let solution = match by {
@@ -145,7 +145,7 @@ mod solve_functions {
     /// assert(solution.converged && solution.residuals[0] < 1e-12 && solution.iterations < 9, "at most as many as rows");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn conjugate_gradient(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+    pub fn conjugate_gradient(a: Operator, b: Vector, o: Options) -> Fallible<ScriptSolution> {
         solve(a, &b, o, EvenOddMethod::ConjugateGradient)
     }
 
@@ -164,7 +164,7 @@ mod solve_functions {
     /// assert_close(norm(d * solution.x - psi) / norm(psi), 0.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn bicgstab(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+    pub fn bicgstab(a: Operator, b: Vector, o: Options) -> Fallible<ScriptSolution> {
         solve(a, &b, o, EvenOddMethod::BiCgStab)
     }
 
@@ -193,30 +193,30 @@ mod solve_functions {
 
     /// The solution x: a block with a column for each column of b.
     #[rhai_fn(global, get = "x", pure)]
-    pub fn x(s: &mut Solved) -> Vector {
+    pub fn x(s: &mut ScriptSolution) -> Vector {
         Vector::new(s.1.device(), s.0.x.clone())
     }
 
     /// |b - A x|/|b| of each column.
     #[rhai_fn(global, get = "residuals", pure)]
-    pub fn residuals(s: &mut Solved) -> Series {
+    pub fn residuals(s: &mut ScriptSolution) -> Series {
         Series::Real(s.0.residuals.clone())
     }
 
     /// The number of iterations.
     #[rhai_fn(global, get = "iterations", pure)]
-    pub fn iterations(s: &mut Solved) -> INT {
+    pub fn iterations(s: &mut ScriptSolution) -> INT {
         s.0.iterations as INT
     }
 
     /// Whether every residual is within the tolerance.
     #[rhai_fn(global, get = "converged", pure)]
-    pub fn converged(s: &mut Solved) -> bool {
+    pub fn converged(s: &mut ScriptSolution) -> bool {
         s.0.converged
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn solution_to_string(s: &mut Solved) -> String {
+    pub fn solution_to_string(s: &mut ScriptSolution) -> String {
         let worst = s.0.residuals.iter().copied().fold(0.0, f64::max);
         let state = if s.0.converged { "" } else { ", not converged" };
         format!("Solution: {} iterations, residual {worst:.1e}{state}", s.0.iterations)

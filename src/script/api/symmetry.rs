@@ -8,7 +8,7 @@ use super::values::{numbered, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::manybody::Sites;
-use crate::manybody::symmetric::{Quantum, Symmetry, Within};
+use crate::manybody::symmetric::{Quantum, StateAction, Symmetry};
 use crate::number::C64;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
@@ -201,7 +201,7 @@ mod symmetry_makers {
     pub fn spin_flip(chain: Sites, parity: INT) -> Fallible<Symmetry> {
         let quantum = parity_of(parity, "a spin flip")?;
         let stay = (0..chain.count()).collect();
-        Ok(Symmetry::permutation(format!("spin flip {parity}"), stay, quantum)?.within(Within::Flip))
+        Ok(Symmetry::permutation(format!("spin flip {parity}"), stay, quantum)?.within(StateAction::Flip))
     }
 
     /// Any permutation of sites; site i is mapped to site `to[i]`. It is for states that it multiplies by exp(-2 pi i
@@ -258,7 +258,7 @@ mod symmetry_makers {
             let phases = phases.map(|all| all.iter().map(factor).collect::<Result<Vec<_>>>()).transpose()?;
             let states =
                 states.map(|all| all.into_iter().map(names).collect::<Result<Vec<_>>>()).transpose()?;
-            symmetry = symmetry.within(Within::States(states, phases));
+            symmetry = symmetry.within(StateAction::States(states, phases));
         }
         if let Some(signs) = o.maybe::<Array>("signs") {
             if signs.len() != symmetry.to.len() {

@@ -9,7 +9,7 @@ use super::lattice::reals;
 use super::matrix::record;
 use super::values::real;
 use crate::error::{Error, Result};
-use crate::lattice::two_centre::{self, BONDS, Law, Orbital, SHELLS};
+use crate::lattice::two_centre::{self, BONDS, DistanceLaw, Orbital, SHELLS};
 use crate::lattice::{AtomOptions, Bond, HopAlong, Model, OrbitalBlock, Species, read_atoms};
 use crate::number::{Matrix, Series};
 use crate::script::callback::Callback;
@@ -31,7 +31,7 @@ type IntegralKey = (usize, usize, usize);
 
 /// A two-centre integral.
 enum Integral {
-    Law(Law),
+    Law(DistanceLaw),
     /// A function of the distance.
     Of(FnPtr),
 }
@@ -50,7 +50,7 @@ impl SlaterKoster {
         let laws: Option<Vec<_>> = self.integrals.iter().map(|(key, integral)| integral.law(*key)).collect();
         if let Some(laws) = laws {
             let (orbitals, spin) = (self.orbitals.as_slice(), self.spin);
-            let of = |law: &Law, distance: f64| Ok(law.at(distance));
+            let of = |law: &DistanceLaw, distance: f64| Ok(law.at(distance));
             let block = |vector: &[f64]| block(orbitals, spin, &laws, vector, of);
             return Ok(model.hop_along(bonds, HopAlong::Formula(&block), &task)?);
         }
@@ -78,7 +78,7 @@ impl SlaterKoster {
 
 impl Integral {
     /// An integral between shells that no function of a script gives.
-    fn law(&self, key: IntegralKey) -> Option<(IntegralKey, Law)> {
+    fn law(&self, key: IntegralKey) -> Option<(IntegralKey, DistanceLaw)> {
         match self {
             Integral::Law(law) => Some((key, *law)),
             Integral::Of(_) => None,
@@ -169,11 +169,15 @@ fn integral_of(key: &str, value: &Dynamic) -> Result<Integral> {
             return Err(Error::input(format!("the integral `{key}` decays over a length of {length}"))
                 .hint("`[V, distance, length]` is V * exp(-(r - distance)/length)"));
         }
-        return Ok(Integral::Law(Law::Decay { value: finite(v)?, at: finite(at)?, length: finite(length)? }));
+        return Ok(Integral::Law(DistanceLaw::Decay {
+            value: finite(v)?,
+            at: finite(at)?,
+            length: finite(length)?,
+        }));
     }
     let number = real(value, &format!("the integral `{key}`"));
     let number = number.map_err(|e| e.hint("or `[V, distance, length]`, or a function of the distance"))?;
-    Ok(Integral::Law(Law::Number(finite(number)?)))
+    Ok(Integral::Law(DistanceLaw::Number(finite(number)?)))
 }
 
 /// The strength of a spin-orbit coupling.

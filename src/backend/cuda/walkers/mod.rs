@@ -24,7 +24,7 @@ use super::splines::{Evaluation, evaluation};
 use super::{RESIDENT, THREADS, arguments};
 use crate::backend::splines::Splines;
 use crate::backend::walkers::{
-    DeviceWalkers, EnergySpec, Proposal, Radial, Scheme, ScreenRule, Sweep, Swept, WalkerEnergies,
+    DeviceWalkers, EnergySpec, Proposal, Radial, Scheme, ScreenRule, Sweep, SweepResult, WalkerEnergies,
     WalkersSpec, no_number, on_node,
 };
 use crate::error::{Error, Result};
@@ -395,7 +395,13 @@ impl CudaWalkers {
 }
 
 impl DeviceWalkers for CudaWalkers {
-    fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
+    fn sweeps(
+        &mut self,
+        sweep: &Sweep,
+        from: u64,
+        count: u64,
+        fresh: u64,
+    ) -> Result<SweepResult<Vec<[f64; 3]>>> {
         let uniform = u64::from(sweep.proposal == Proposal::Uniform);
         self.set(ControlArgument { sweep: from, step: sweep.step, uniform, ..ControlArgument::default() })?;
         let kind = SweepKey::of(sweep);
@@ -424,7 +430,7 @@ impl DeviceWalkers for CudaWalkers {
         let flat: Vec<[f64; 3]> =
             self.card.download(&self.positions, self.walk.walkers as usize * electrons)?;
         let places = flat.chunks_exact(electrons).map(<[_]>::to_vec).collect();
-        Ok(Swept { places, moved: told.moved, error: f64::from_bits(told.error) })
+        Ok(SweepResult { places, moved: told.moved, error: f64::from_bits(told.error) })
     }
 
     fn refresh(&mut self) -> Result<f64> {

@@ -24,7 +24,7 @@ use crate::number::{C64, memory};
 const NOWHERE: usize = usize::MAX;
 
 /// What an excitation is asked for.
-pub struct Asked {
+pub struct ExcitationOptions {
     /// The phase from a cell to the next.
     pub phase: f64,
     /// Twice the numbers that it has more than the ground state.
@@ -145,7 +145,7 @@ impl Excitations {
         h: &Arc<Repeated>,
         left: &Uniform<C64>,
         right: Option<&Uniform<C64>>,
-        asked: &Asked,
+        asked: &ExcitationOptions,
     ) -> Result<Excitations> {
         let other = right.unwrap_or(left);
         if !h.cell.same(&left.cell) || !h.cell.same(&other.cell) {
@@ -319,7 +319,7 @@ impl Excitations {
     ///
     /// # Errors
     /// When a linear system does not converge; interruption.
-    pub fn lowest(&self, asked: &Asked) -> Result<Vec<(f64, f64)>> {
+    pub fn lowest(&self, asked: &ExcitationOptions) -> Result<Vec<(f64, f64)>> {
         let vectors = asked.most.min(self.dim()) as u128 + 8;
         let what = format!("{vectors} vectors of {} numbers", self.dim());
         memory::ensure(16 * vectors * self.dim() as u128, &what)?;

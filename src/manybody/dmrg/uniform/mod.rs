@@ -25,7 +25,7 @@ mod tests;
 
 pub use automaton::Repeated;
 pub use cell::UnitCell;
-pub use excite::{Asked, Excitations};
+pub use excite::{ExcitationOptions, Excitations};
 pub use growth::{ChainGrowth, Growing, GrowthReport};
 pub use search::UniformSearch;
 pub use start::lowest_cell_product;

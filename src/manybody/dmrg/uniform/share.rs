@@ -11,7 +11,7 @@ use super::super::basis::TruncatedBasis;
 use super::super::block::ChainBlock;
 use super::super::dense::{adjoint_product, product, square, thin_svd};
 use super::super::space::{ChargeLabel, Fusion, Space};
-use super::super::spread::All;
+use super::super::spread::WholeMatrices;
 use super::super::superblock::SectorPair;
 use super::super::tensor::{MpsTensor, adjoint};
 use super::cell::nothing_left;
@@ -50,7 +50,7 @@ struct BondProblem<T> {
     l: TruncatedBasis<T>,
     r: TruncatedBasis<T>,
     /// The vectors of both bases.
-    vectors: [Arc<All<T>>; 2],
+    vectors: [Arc<WholeMatrices<T>>; 2],
 }
 
 /// A block at the other end of the cell, which is the same bond.

@@ -8,7 +8,7 @@ use rhai::plugin::*;
 use super::uniform::HeldUniform;
 use super::{Either, either_map};
 use crate::error::Error;
-use crate::manybody::dmrg::{Asked, Excitations, Repeated, Uniform};
+use crate::manybody::dmrg::{ExcitationOptions, Excitations, Repeated, Uniform};
 use crate::number::{C64, Series, Table};
 use crate::script::native::Float;
 use crate::script::rooms::Rooms;
@@ -70,7 +70,7 @@ mod excited_functions {
         o: Options,
     ) -> Fallible<Table> {
         let n = held.cell().sites.count();
-        let asked = Asked {
+        let asked = ExcitationOptions {
             phase: momentum * n as f64,
             charge: held.charge(&o)?.unwrap_or_else(|| held.cell().symmetry.zero()),
             count: o.count("count")?,

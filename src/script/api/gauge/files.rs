@@ -9,7 +9,7 @@ use super::super::model::single_precision;
 use super::region;
 use crate::error::{Error, Result};
 use crate::gauge::Links;
-use crate::gauge::files::{self, Encoded, FileFormat};
+use crate::gauge::files::{self, EncodedField, FileFormat};
 use crate::output::files::{need_extension, write_helped};
 use crate::ranks::agreed;
 use crate::script::{Fallible, Options, session};
@@ -69,7 +69,7 @@ mod saving {
         need_extension(Path::new(file), own, "a gauge field")?;
         let path = session()?.output_path(file);
         let links = u.clone();
-        let encoded = task::apart(move || Encoded::new(&links, kind, single))?;
+        let encoded = task::apart(move || EncodedField::new(&links, kind, single))?;
         Ok(write_helped(&path, |out| encoded.write(out), || encoded.help(), || encoded.let_go())?)
     }
 }
