@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::{self, Filling, OccupiedOptions};
 use crate::number::Series;
-use crate::script::rooms::Rooms;
+use crate::script::rooms::{INTERNAL, Rooms};
 use crate::script::{Fallible, Options};
 
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("bloch", exported_module!(electron_functions));
+    rooms.room(INTERNAL, exported_module!(phases));
 }
 
 /// The models of an array.
@@ -47,6 +48,7 @@ fn electrons(ctx: &NativeCallContext, models: &[ScriptModel], o: &Options) -> Fa
     let mut common = Map::new();
     common.insert("potential".into(), found.potential.into());
     common.insert("energy".into(), found.energy.into());
+    common.insert("entropy".into(), found.entropy.into());
     common.insert("range".into(), Dynamic::from_array(found.range.map(Dynamic::from).into()));
     let each = cells.iter().zip(&found.models).map(|(cell, electrons)| {
         let orbitals = cell.cell().orbitals();
@@ -64,12 +66,23 @@ fn electrons(ctx: &NativeCallContext, models: &[ScriptModel], o: &Options) -> Fa
 }
 
 #[export_module(root = "crate::script::native")]
+mod phases {
+    /// What takes the phases of boundaries and of fields from the elements of nearest-neighbour bonds of a sample, row
+    /// of the site that a bond reaches and column of that it leaves, in the order of `bonds()` of the lattice.
+    #[rhai_fn(return_raw)]
+    pub fn bond_phases(ctx: NativeCallContext, m: ScriptModel) -> Fallible<Series> {
+        let bonds = Bloch::sample(&m.with_strain(&ctx)?, false)?.bonds()?;
+        Ok(Series::Complex(bonds.iter().map(|bond| bond.field * bond.boundary).collect()))
+    }
+}
+
+#[export_module(root = "crate::script::native")]
 mod electron_functions {
     /// The density matrix of the free electrons of a Model, <c_b^dagger c_a> = <a|f(H)|b> with f the Fermi function,
     /// averaged over a grid of momenta: a map of `occupations` (a Series by row), `sites` (the block of each site, as
     /// an array of rows whose elements are Series over the sites: `sites[a][b]`), `bonds` with that option,
-    /// `potential`, `energy` (the filled levels' sum, of the sample), `range` (the lowest and the highest level), and
-    /// `diagonal`, that of the Hamiltonian by row. The sample is the unit cell of a crystal, whose momenta are
+    /// `potential`, `energy` (the filled levels' sum, of the sample), `entropy` (of the sample, k_B = 1), `range` (the
+    /// lowest and the highest level), and `diagonal`, that of the Hamiltonian by row. The sample is the unit cell of a crystal, whose momenta are
     /// `kpoints`; without them it is as it is. An array of Models, as of two spins, has one potential for all, and
     /// the map has arrays with an element for each. At zero temperature levels of one energy are equally full.
     /// `meanfield::density_matrix` takes an Operator.
@@ -83,7 +96,8 @@ mod electron_functions {
     /// - `temperature` (float >= 0, 0.0): in energy (k_B = 1).
     /// - `bonds` (false): also the blocks of nearest-neighbour bonds, in the order of `bonds()` of the lattice:
     ///   `bonds[a][b]`, orbital a on the site that a bond reaches, b on that which it leaves, so that a hopping of
-    ///   `m.nearest(t)` has the energy 2 Re(conj(t) x) on a bond of x. `m.nearest(bonds)` takes them as hoppings.
+    ///   `m.nearest(t)` has the energy 2 Re(conj(t) x) on a bond of x. `m.nearest(bonds)` takes them as hoppings. In a
+    ///   model with pairing the rows and columns are electrons and then holes.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
