@@ -2,6 +2,7 @@
 
 mod dmrg;
 mod kpm;
+mod meanfield;
 mod scale;
 mod splines;
 mod vmc;
@@ -61,6 +62,8 @@ enum Measurement {
     Wilson,
     /// Sweeps of the density-matrix renormalisation group
     Dmrg,
+    /// Mean fields of repelling and of attracting electrons
+    Meanfield,
     /// Orbitals on a grid, for variational Monte Carlo
     Splines,
     /// Strong and weak scaling over ranks or equal backends, and a model of many nodes
@@ -83,6 +86,7 @@ impl Bench {
         out(&format!("{}: {}", device.name(), device.describe()));
         let against_triad: fn(&Bench, &Device, f64) -> Result<()> = match self.what {
             Measurement::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
+            Measurement::Meanfield => return meanfield::run(&mut engine, &|name| self.wanted(name)),
             Measurement::Kpm => kpm::run,
             Measurement::Blas => Bench::blas,
             Measurement::Scale => return scale::run(self, &device),

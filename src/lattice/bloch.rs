@@ -33,6 +33,16 @@ pub struct Bloch {
     velocities: Arc<Vec<OnceLock<Vec<CopyElements>>>>,
 }
 
+/// A bond of [`Bloch::bonds`].
+#[derive(Debug, Clone)]
+pub struct CellBond {
+    pub from: usize,
+    pub to: usize,
+    pub cells: Vec<i64>,
+    pub field: C64,
+    pub boundary: C64,
+}
+
 impl Bloch {
     /// The repeating cell of a model.
     ///
@@ -146,20 +156,21 @@ impl Bloch {
     }
 
     /// The nearest-neighbour bonds of the cell: the sites they leave and reach, how many cells they cross in each
-    /// periodic direction, and what takes the phases of the other boundaries and of fields from element `<to| |from>`.
+    /// periodic direction, and what takes the phases of fields and of the other boundaries from element `<to| |from>`.
     ///
     /// # Errors
     /// As [`Model::bond_elements`].
-    pub fn bonds(&self) -> Result<Vec<(usize, usize, Vec<i64>, C64)>> {
+    pub fn bonds(&self) -> Result<Vec<CellBond>> {
         let wraps = self.model.lattice.wrap();
         let one = |bond: super::joined::BondElement| {
-            let mut factor = bond.factor;
+            let mut boundary = C64::ONE;
             for (d, wrap) in wraps.iter().enumerate().filter(|(d, _)| !self.periodic.contains(d)) {
                 if let Wrap::Phase(p) = wrap {
-                    factor *= p.powi(bond.copy[d] as i32);
+                    boundary *= p.powi(bond.copy[d] as i32);
                 }
             }
-            (bond.from, bond.to, self.periodic.iter().map(|&d| bond.copy[d]).collect(), factor)
+            let cells = self.periodic.iter().map(|&d| bond.copy[d]).collect();
+            CellBond { from: bond.from, to: bond.to, cells, field: bond.factor, boundary }
         };
         Ok(self.model.bond_elements()?.into_iter().map(one).collect())
     }

@@ -3,6 +3,7 @@
 use super::block::OrbitalBlock;
 use super::lattice::{Arrival, Lattice, MAX_DIMENSION};
 use super::model::{Hop, HopValue, Model};
+use super::nambu::PairedParticles;
 use super::table::Builder;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -76,12 +77,37 @@ impl Model {
     /// # Errors
     /// Another number of blocks than of bonds; a block of the wrong size or not finite.
     pub fn nearest_each(&mut self, blocks: &[OrbitalBlock]) -> Result<()> {
-        let bonds = self.nearest_bonds()?;
         self.unstrained("a hopping is added")?;
+        let charged = |model: &Self, block: &OrbitalBlock| model.both(block.clone());
+        self.each_nearest(blocks, "hopping", &charged, false)
+    }
+
+    /// Adds a pairing to each nearest-neighbour bond: blocks in the order of [`Lattice::joined`], rows of the site that
+    /// it reaches, columns of that it leaves.
+    ///
+    /// # Errors
+    /// As [`Model::nearest_each`] and [`Model::pair_between`].
+    pub fn pair_nearest(&mut self, blocks: &[OrbitalBlock], kind: PairedParticles) -> Result<()> {
+        for bond in self.nearest_bonds()? {
+            self.untwisted(&bond.shift)?;
+        }
+        self.with_holes(kind.holes())?;
+        self.each_nearest(blocks, "pairing", &|_, block| kind.on_bond(block), true)
+    }
+
+    /// Adds a block to each nearest-neighbour bond.
+    fn each_nearest(
+        &mut self,
+        blocks: &[OrbitalBlock],
+        what: &str,
+        make: &dyn Fn(&Self, &OrbitalBlock) -> OrbitalBlock,
+        pairing: bool,
+    ) -> Result<()> {
+        let bonds = self.nearest_bonds()?;
         let cells = self.lattice.cell_count();
         memory::ensure(
             8 * (cells * bonds.len()) as u128,
-            &format!("hoppings over the bonds of {cells} cells"),
+            &format!("{what}s over the bonds of {cells} cells"),
         )?;
         let mut places: Vec<Vec<usize>> = vec![vec![usize::MAX; cells]; bonds.len()];
         let mut count = 0;
@@ -92,21 +118,21 @@ impl Model {
         })?;
         if count != blocks.len() {
             return Err(Error::input(format!(
-                "hoppings for {} of {count} nearest-neighbour bonds",
+                "{what}s for {} of {count} nearest-neighbour bonds",
                 blocks.len()
             ))
             .hint("give one for each bond, in the order of the lattice's bonds"));
         }
         for block in blocks {
-            block.check(self.particles(), "the hopping")?;
+            block.check(self.particles(), &format!("the {what}"))?;
         }
         for (bond, places) in bonds.into_iter().zip(places) {
             let mut table = Builder::default();
             for place in places {
-                table.push(blocks.get(place).map(|block| self.both(block.clone())))?;
+                table.push(blocks.get(place).map(|block| make(self, block)))?;
             }
             let value = HopValue::PerCell(std::sync::Arc::new(table.finish()));
-            self.add_hop(Hop { bond, value, scale: None, pairing: false });
+            self.add_hop(Hop { bond, value, scale: None, pairing });
             self.simplify_last();
         }
         Ok(())
@@ -134,14 +160,11 @@ impl Model {
     /// The nearest-neighbour bonds as elements of matrices, in the order of [`Lattice::joined`].
     ///
     /// # Errors
-    /// A strained model, a field on orbitals beside their sites, holes; no memory; interruption.
+    /// A strained model, a field on orbitals beside their sites; no memory; interruption.
     pub fn bond_elements(&self) -> Result<Vec<BondElement>> {
         let refused = |what: &str, hint: &str| Err(Error::input(format!("the bonds of {what}")).hint(hint));
         if self.strain.is_some() {
             return refused("a strained model", "give the hoppings their new values instead");
-        }
-        if self.holes.is_some() {
-            return refused("a model with holes", "they are for electrons alone");
         }
         if self.offsets.is_some() && !self.fluxes.is_empty() {
             return refused(

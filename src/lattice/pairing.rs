@@ -163,7 +163,7 @@ impl Model {
 
     /// An error where a bond crosses a boundary at which electrons gain a phase that is not real: a pair would gain it
     /// twice, and a uniform pairing not at all.
-    fn untwisted(&self, shift: &[i64]) -> Result<()> {
+    pub(super) fn untwisted(&self, shift: &[i64]) -> Result<()> {
         let twisted = |(wrap, x): (&Wrap, &i64)| *x != 0 && matches!(wrap, Wrap::Phase(p) if p.im != 0.0);
         if self.lattice.wrap().iter().zip(shift).any(twisted) {
             return Err(Error::input("a pairing over a boundary with a complex phase").hint(

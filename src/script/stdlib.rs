@@ -21,7 +21,10 @@ pub(super) const MODULES: [(&str, &str); 13] = [
         "kpm",
         texts!("kpm/conductivity" "kpm/density" "kpm/green" "kpm/moments" "kpm/occupations" "kpm/spectral"),
     ),
-    ("meanfield", texts!("meanfield/iteration" "meanfield/hubbard" "meanfield/superconductor")),
+    (
+        "meanfield",
+        texts!("meanfield/iteration" "meanfield/descent" "meanfield/hubbard" "meanfield/superconductor"),
+    ),
     ("models", texts!("models")),
     ("overlap", texts!("overlap")),
     ("vmc", texts!("vmc")),

@@ -77,9 +77,9 @@ fn bands_that_cannot_be() {
             ("bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [3] })", "band 3 of 2", "`band1`"),
             ("bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [1.0] })", "and has 1.0", "a point"),
             (
-                "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [2, 1] })",
-                "band 1 behind band 2",
-                "",
+                "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ bands: [2, 1, 2] })",
+                "band 2 twice",
+                "each band once",
             ),
             (
                 "bloch::berry_phase(g, [[0.0, 0.0], [1.0, 0.0]], #{ filled: 9 })",

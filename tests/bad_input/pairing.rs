@@ -52,6 +52,11 @@ fn pairs_that_cannot_be() {
             ("m.pairing([1, 0], 0.3)", "", ""),
             ("m.pairing([1], \"A\", \"Z\", 0.3)", "Z", ""),
             ("m.pairing([1], matrix([[1.0, 0.0], [0.0, 1.0]]))", "2 x 2 matrix", ""),
+            ("m.pairing(\"nearest\", series([0.1]))", "pairings for 1 of 6", "one for each bond"),
+            ("m.pairing(\"nearest\", 0.0 / 0.0)", "not finite", ""),
+            ("m.pairing(\"nearest\", \"x\")", "pairings over bonds given as", ""),
+            ("m.pairing(\"next\", 0.1)", "displacement", ""),
+            ("turned.pairing(\"nearest\", 0.3)", "a boundary with a complex phase", "antiperiodic"),
             ("two.pairing(0.3, #{ spin: \"none\" })", "not antisymmetric", "transpose"),
             ("two.pairing(0.3 * I * pauli().y)", "not symmetric", "transpose"),
             ("turned.pairing([1], 0.3)", "a boundary with a complex phase", "antiperiodic"),
@@ -152,6 +157,7 @@ fn mean_fields_that_cannot_be() {
              let points = model(lattice::points([[0.0], [1.0]])); points.hop_within(1.1, -1.0);\n\
              let strained = model(lattice::chain(6)); strained.nearest(-1.0);\n\
              strained.strain(|r| [1.1 * r[0]], |l| 1.0);\n\
+             let turned = model(lattice::chain(6).boundary(lattice::twisted(0.4)));\n\
              let k = model(lattice::chain(6)); k.pairing([1], 0.3, #{ spin: \"none\" });\n\
              let h = m.build();",
         )
@@ -172,8 +178,8 @@ fn mean_fields_that_cannot_be() {
                 "`V` acts between sites",
             ),
             (
-                "meanfield::hubbard(two, #{ U: 1.0, method: \"kpm\", potential: 0.0 })",
-                "the method \"kpm\" with `V`, `kpoints` or several orbitals",
+                "meanfield::hubbard(two, #{ U: 1.0, kpoints: 2, method: \"kpm\", potential: 0.0 })",
+                "the method \"kpm\" with `kpoints`",
                 "exact",
             ),
             (
@@ -212,6 +218,38 @@ fn mean_fields_that_cannot_be() {
                 "the method \"kpm\" with `kpoints`",
                 "exact",
             ),
+            (
+                "meanfield::superconductor(m, #{ W: 1.0, method: \"kpm\" })",
+                "the method \"kpm\" with `kpoints` or `W`",
+                "exact",
+            ),
+            (
+                "meanfield::superconductor(m, #{ W: series([1.0, 2.0]) })",
+                "2 numbers of the attraction over bonds for 6 bonds",
+                "the order of `bonds()`",
+            ),
+            (
+                "meanfield::superconductor(m, #{ W: 1.0, bond_start: series([1.0]) })",
+                "1 numbers of the start over bonds for 6 bonds",
+                "the order of `bonds()`",
+            ),
+            ("meanfield::superconductor(m, #{ W: 0.0 / 0.0 })", "option `W`", ""),
+            ("meanfield::superconductor(points, #{ W: 1.0 })", "a lattice that has none", "lattice::custom"),
+            (
+                "meanfield::superconductor(m, #{ V: 1.0, bond_start: 0.1 })",
+                "the option `bond_start` has no effect without `W`",
+                "leave it out",
+            ),
+            (
+                "meanfield::superconductor(m, #{ V: 1.0, seed: 1 })",
+                "the option `seed` has no effect without `W`",
+                "leave it out",
+            ),
+            (
+                "meanfield::superconductor(turned, #{ W: 1.0 })",
+                "a boundary with a complex phase",
+                "antiperiodic",
+            ),
             ("bloch::density_matrix([])", "electrons of no model", "give a Model"),
             ("bloch::density_matrix([m, h])", "electrons of an Operator", "two spins"),
             ("bloch::density_matrix(m, #{ electrons: 6.5 })", "6.5 fermions in 6 levels", ""),
@@ -226,7 +264,6 @@ fn mean_fields_that_cannot_be() {
                 "1 and 2 periodic directions",
                 "one lattice",
             ),
-            ("bloch::density_matrix(k, #{ bonds: true })", "the bonds of a model with holes", "electrons"),
             (
                 "m.nearest(series([1.0, 2.0]))",
                 "hoppings for 2 of 6 nearest-neighbour bonds",
@@ -273,7 +310,7 @@ fn mean_fields_that_cannot_be() {
                 "leave it out",
             ),
             ("meanfield::hubbard(m, #{ U: 1.0, start: series([1.0]) })", "the start for 6 sites", ""),
-            ("meanfield::superconductor(m, #{})", "V", "attraction"),
+            ("meanfield::superconductor(m, #{})", "without `V` and `W`", "attraction"),
             ("meanfield::superconductor(two, #{ V: 1.0 })", "4 rows a site", "one orbital"),
             ("meanfield::superconductor(k, #{ V: 1.0 })", "pairs without spin", "both spins"),
             (

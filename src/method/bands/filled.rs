@@ -22,17 +22,17 @@ pub fn gap(energies: &[f64], filled: usize) -> f64 {
     energies.get(filled).map_or(f64::INFINITY, |above| above - energies[filled - 1])
 }
 
-/// An error unless these are numbers of bands, ascending.
+/// An error unless these are numbers of bands, each once.
 pub fn check_bands(bloch: &Bloch, bands: &[usize]) -> Result<()> {
-    let hint = "name bands in ascending order, of which the lowest is 1, as in `band1`";
+    let hint = "name each band once, of which the lowest is 1, as in `band1`";
     if bands.is_empty() {
         return Err(Error::input("a group of no bands").hint(hint));
     }
     if let Some(band) = bands.iter().find(|band| **band >= bloch.rows()) {
         return Err(Error::input(format!("band {} of {}", band + 1, bloch.rows())).hint(hint));
     }
-    if let Some(pair) = bands.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return Err(Error::input(format!("band {} behind band {}", pair[1] + 1, pair[0] + 1)).hint(hint));
+    if let Some((_, band)) = bands.iter().enumerate().find(|(k, band)| bands[..*k].contains(band)) {
+        return Err(Error::input(format!("band {} twice in a group", band + 1)).hint(hint));
     }
     Ok(())
 }

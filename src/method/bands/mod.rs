@@ -5,6 +5,7 @@ mod filled;
 mod flux;
 mod grid;
 mod occupied;
+mod pair;
 mod path;
 mod plane;
 mod polarization;
@@ -77,7 +78,15 @@ fn levels(bloch: &Bloch, k: &[f64]) -> Result<Levels> {
 
 /// The levels at a momentum alone, ascending.
 fn energies_at(bloch: &Bloch, k: &[f64]) -> Result<Vec<f64>> {
-    Ok(bloch.hamiltonian(k)?.eigvals()?.as_real("energies")?.to_vec())
+    levels_of(&bloch.hamiltonian(k)?)
+}
+
+/// The levels of a Hermitian matrix, ascending.
+fn levels_of(h: &Matrix) -> Result<Vec<f64>> {
+    match pair::of(h) {
+        Some(two) => Ok(two.levels().to_vec()),
+        None => Ok(h.eigvals()?.as_real("energies")?.to_vec()),
+    }
 }
 
 /// Some columns of a matrix.

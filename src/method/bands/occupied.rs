@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::grid::MomentumGrid;
 use super::size::one_level;
-use super::{CHUNK, keep};
+use super::{CHUNK, keep, levels_of, pair};
 use crate::error::{Error, Result};
-use crate::lattice::{Bloch, OrbitalBlock};
+use crate::lattice::{Bloch, CellBond, OrbitalBlock};
 use crate::method::fermi::fermi;
 use crate::number::{C64, Matrix, Series};
 use crate::task::Task;
@@ -40,6 +40,8 @@ pub struct Occupied {
     pub potential: f64,
     /// The sum of the levels' energies times how full they are, of a cell.
     pub energy: f64,
+    /// The sum of -f ln f - (1 - f) ln(1 - f) over the levels, of a cell; f is how full one is.
+    pub entropy: f64,
     /// The lowest and the highest level.
     pub range: [f64; 2],
     pub models: Vec<Electrons>,
@@ -66,6 +68,18 @@ struct Full {
 }
 
 impl Full {
+    /// What a level adds to the entropy. Far from the potential the difference of logarithms would be rounding.
+    fn entropy(&self, energy: f64) -> f64 {
+        let log = |x: f64| if x > 0.0 { x * x.ln() } else { 0.0 };
+        if self.temperature > 0.0 {
+            let x = ((energy - self.potential) / self.temperature).abs();
+            (-x).exp().ln_1p() + if x < 800.0 { x / (1.0 + x.exp()) } else { 0.0 }
+        } else {
+            let f = self.of(energy);
+            -log(f) - log(1.0 - f)
+        }
+    }
+
     fn of(&self, energy: f64) -> f64 {
         if self.temperature > 0.0 {
             fermi(energy, self.potential, self.temperature)
@@ -192,6 +206,17 @@ fn hamiltonian(cell: &Bloch, k: &[f64]) -> Result<Matrix> {
     }
 }
 
+/// The levels of a Hermitian matrix, ascending, and its eigenvectors as columns.
+fn eigen(h: &Matrix) -> Result<(Vec<f64>, Matrix)> {
+    if let Some(two) = pair::of(h)
+        && let Some(vectors) = two.vectors()
+    {
+        return Ok((two.levels().to_vec(), vectors));
+    }
+    let (values, vectors) = h.eigh()?;
+    Ok((values.as_real("energies")?.to_vec(), vectors))
+}
+
 /// Levels of a model at a momentum, and what makes its part of the density matrix.
 struct Place {
     levels: Vec<f64>,
@@ -204,7 +229,7 @@ struct Wanted<'a> {
     cell: &'a Bloch,
     sites: usize,
     orbitals: usize,
-    bonds: Vec<(usize, usize, Vec<i64>, C64)>,
+    bonds: Vec<CellBond>,
 }
 
 impl Wanted<'_> {
@@ -216,13 +241,13 @@ impl Wanted<'_> {
             Series::Complex(z) => z[row * n + row].re,
         };
         let diagonal = (0..n).map(at).collect();
-        let (values, vectors) = if with_vectors {
-            let (values, vectors) = h.eigh()?;
-            (values, Some(vectors))
+        let (levels, vectors) = if with_vectors {
+            let (levels, vectors) = eigen(&h)?;
+            (levels, Some(vectors))
         } else {
-            (h.eigvals()?, None)
+            (levels_of(&h)?, None)
         };
-        Ok(Place { levels: values.as_real("energies")?.to_vec(), vectors, diagonal })
+        Ok(Place { levels, vectors, diagonal })
     }
 
     /// The elements asked for, of sites and then of bonds, at a momentum.
@@ -231,7 +256,7 @@ impl Wanted<'_> {
         let vectors = match &place.vectors {
             Some(vectors) => vectors,
             None => {
-                again = hamiltonian(self.cell, k)?.eigh()?.1;
+                again = eigen(&hamiltonian(self.cell, k)?)?.1;
                 &again
             }
         };
@@ -239,7 +264,9 @@ impl Wanted<'_> {
             place.levels.iter().map(|e| full.of(*e)).enumerate().filter(|(_, f)| *f != 0.0).collect();
         let (n, m) = (place.levels.len(), self.orbitals);
         let mut all = Vec::with_capacity((self.sites + self.bonds.len()) * m * m);
-        let mut block = |to: usize, from: usize, phase: C64| {
+        let electrons = self.cell.cell().particles();
+        let hole = |row: usize| row % m >= electrons;
+        let mut block = |to: usize, from: usize, turn: C64, field: C64, boundary: C64| {
             for a in to * m..(to + 1) * m {
                 for b in from * m..(from + 1) * m {
                     let sum = match vectors.data() {
@@ -251,16 +278,23 @@ impl Wanted<'_> {
                             weights.iter().map(|(l, f)| f * v[a * n + l] * v[b * n + l].conj()).sum()
                         }
                     };
-                    all.push(sum * phase);
+                    // Holes have the opposite phase; a field puts none on pairs.
+                    let factor = match (hole(a), hole(b)) {
+                        (false, false) => field * boundary,
+                        (true, true) => (field * boundary).conj(),
+                        _ => boundary,
+                    };
+                    all.push(sum * turn * factor);
                 }
             }
         };
         for site in 0..self.sites {
-            block(site, site, C64::ONE);
+            block(site, site, C64::ONE, C64::ONE, C64::ONE);
         }
-        for (from, to, cells, factor) in &self.bonds {
-            let turns: f64 = cells.iter().zip(k).map(|(c, k)| *c as f64 * k).sum();
-            block(*to, *from, factor * C64::cis(std::f64::consts::TAU * (turns - turns.round())));
+        for bond in &self.bonds {
+            let turns: f64 = bond.cells.iter().zip(k).map(|(c, k)| *c as f64 * k).sum();
+            let turn = C64::cis(std::f64::consts::TAU * (turns - turns.round()));
+            block(bond.to, bond.from, turn, bond.field, bond.boundary);
         }
         Ok(all)
     }
@@ -315,6 +349,7 @@ pub fn occupied(cells: &[Bloch], o: &OccupiedOptions, task: &Task) -> Result<Occ
         }
     };
     let energy = levels.iter().map(|e| e * full.of(*e)).sum::<f64>() / total as f64;
+    let entropy = levels.iter().map(|e| full.entropy(*e)).sum::<f64>() / total as f64;
     let mut sums: Vec<Vec<C64>> = wanted.iter().map(|w| vec![C64::ZERO; elements(w)]).collect();
     let mut diagonals: Vec<Vec<f64>> = wanted.iter().map(|w| vec![0.0; w.sites * w.orbitals]).collect();
     for first in (0..places).step_by(CHUNK) {
@@ -342,12 +377,27 @@ pub fn occupied(cells: &[Bloch], o: &OccupiedOptions, task: &Task) -> Result<Occ
         })
         .collect::<Result<_>>()?;
     let range = [levels[0], levels[levels.len() - 1]];
-    Ok(Occupied { potential: full.potential, energy, range, models })
+    Ok(Occupied { potential: full.potential, energy, entropy, range, models })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entropies_are_those_of_their_logarithms() {
+        let full = |temperature, part| Full { potential: 0.3, temperature, near: 1e-9, part };
+        for x in [-3.0, -0.2, 0.0, 0.7, 20.0] {
+            let f = 1.0 / (1.0 + f64::exp(x));
+            let own = -f * f.ln() - (1.0 - f) * f64::ln_1p(-f);
+            assert!((full(0.25, 0.5).entropy(0.3 + 0.25 * x) - own).abs() < 1e-15, "{x}");
+        }
+        assert_eq!(full(0.25, 0.5).entropy(1e9), 0.0);
+        assert_eq!(full(0.25, 0.5).entropy(-1e9), 0.0);
+        assert_eq!(full(0.0, 1.0).entropy(0.3), 0.0);
+        assert_eq!(full(0.0, 0.5).entropy(1.0), 0.0);
+        assert!((full(0.0, 0.5).entropy(0.3) - f64::ln(2.0)).abs() < 1e-15);
+    }
 
     #[test]
     fn levels_are_filled_from_below() {

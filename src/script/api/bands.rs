@@ -115,10 +115,11 @@ fn bands_of(o: &Options, rows: usize) -> Result<Vec<usize>> {
         Error::input(format!("{given} among numbers of bands"))
             .hint("they are counted from 1, the lowest, as in `band1`")
     };
-    let numbers = match given.as_int() {
+    let mut numbers = match given.as_int() {
         Ok(one) => vec![numbered(one, "band")?],
         Err(_) => indices(given.clone(), "band")?,
     };
+    numbers.sort_unstable();
     numbers.iter().map(|n| n.checked_sub(1).ok_or_else(zero)).collect()
 }
 
@@ -352,7 +353,7 @@ mod band_functions {
     /// # Options
     /// - `filled` (int >= 1): the number of lowest bands; this or `bands`.
     /// - `bands` (int or array or Series or range): numbers of bands as in `band1`, `band2`, ..: 1 is the
-    ///   lowest. No other band touches them on the path; not with `filled`.
+    ///   lowest, in any order. No other band touches them on the path; not with `filled`.
     /// - `points` (int >= 2, 64): steps of the first loop. They are halved where the gap is small, then all of them,
     ///   until the phases, extrapolated, stay.
     /// - `progress` (true): show a bar.

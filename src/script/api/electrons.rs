@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::{self, Filling, OccupiedOptions};
 use crate::number::Series;
-use crate::script::rooms::Rooms;
+use crate::script::rooms::{INTERNAL, Rooms};
 use crate::script::{Fallible, Options};
 
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("bloch", exported_module!(electron_functions));
+    rooms.room(INTERNAL, exported_module!(phases));
 }
 
 /// The models of an array.
@@ -47,6 +48,7 @@ fn electrons(ctx: &NativeCallContext, models: &[ScriptModel], o: &Options) -> Fa
     let mut common = Map::new();
     common.insert("potential".into(), found.potential.into());
     common.insert("energy".into(), found.energy.into());
+    common.insert("entropy".into(), found.entropy.into());
     common.insert("range".into(), Dynamic::from_array(found.range.map(Dynamic::from).into()));
     let each = cells.iter().zip(&found.models).map(|(cell, electrons)| {
         let orbitals = cell.cell().orbitals();
@@ -64,15 +66,27 @@ fn electrons(ctx: &NativeCallContext, models: &[ScriptModel], o: &Options) -> Fa
 }
 
 #[export_module(root = "crate::script::native")]
+mod phases {
+    /// What takes the phases of boundaries and of fields from the elements of nearest-neighbour bonds of a sample, row
+    /// of the site that a bond reaches and column of that it leaves, in the order of `bonds()` of the lattice.
+    #[rhai_fn(return_raw)]
+    pub fn bond_phases(ctx: NativeCallContext, m: ScriptModel) -> Fallible<Series> {
+        let bonds = Bloch::sample(&m.with_strain(&ctx)?, false)?.bonds()?;
+        Ok(Series::Complex(bonds.iter().map(|bond| bond.field * bond.boundary).collect()))
+    }
+}
+
+#[export_module(root = "crate::script::native")]
 mod electron_functions {
     /// The density matrix of the free electrons of a Model, <c_b^dagger c_a> = <a|f(H)|b> with f the Fermi function,
     /// averaged over a grid of momenta: a map of `occupations` (a Series by row), `sites` (the block of each site, as
     /// an array of rows whose elements are Series over the sites: `sites[a][b]`), `bonds` (with that option),
-    /// `potential`, `energy` (the sum over the filled levels of the sample), `range` (the lowest and the highest
-    /// level), and `diagonal` (the diagonal of the Hamiltonian by row). With `kpoints` the sample is the unit cell of a
-    /// crystal; without them it keeps its own boundaries. An array of Models, for example one per spin, has one
-    /// chemical potential, and the map holds arrays with one element per Model. At zero temperature degenerate levels
-    /// at the Fermi energy are filled equally. `meanfield::density_matrix` takes an Operator.
+    /// `potential`, `energy` (the sum over the filled levels of the sample), `entropy` (of the sample, k_B = 1),
+    /// `range` (the lowest and the highest level), and `diagonal` (the diagonal of the Hamiltonian by row). With
+    /// `kpoints` the sample is the unit cell of a crystal; without them it keeps its own boundaries. An array of
+    /// Models, for example one per spin, has one chemical potential, and the map holds arrays with one element per
+    /// Model. At zero temperature degenerate levels at the Fermi energy are filled equally. `meanfield::density_matrix`
+    /// takes an Operator.
     ///
     /// # Options
     /// - `kpoints` (int or array, none): momenta in each periodic direction: one number, or one per direction. They
@@ -83,7 +97,7 @@ mod electron_functions {
     /// - `bonds` (false): also return the blocks of nearest-neighbour bonds, in the order of `bonds()` of the lattice.
     ///   In `bonds[a][b]` orbital a is on the site that the bond reaches, orbital b on the site that it leaves. A
     ///   hopping of `m.nearest(t)` then has the energy 2 Re(conj(t) x) on a bond with element x. `m.nearest(bonds)`
-    ///   takes them as hoppings.
+    ///   takes them as hoppings. In a model with pairing the rows and columns are electrons and then holes.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

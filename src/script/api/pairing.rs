@@ -1,12 +1,14 @@
 //! Superconductivity in models: pairing, and terms of the spin.
 
-use rhai::Dynamic;
 use rhai::plugin::*;
+use rhai::{Dynamic, ImmutableString};
 
+use super::blocks::blocks_of;
+use super::chebyshev::as_complex;
 use super::lattice::sublattice_of;
 use super::model::{ScriptModel, at_sites, shift_of, with_bond};
 use crate::error::Result;
-use crate::lattice::{Model, PairedParticles};
+use crate::lattice::{Model, OrbitalBlock, PairedParticles};
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::rooms::{INTERNAL, Rooms};
@@ -63,6 +65,20 @@ fn add_bonds(
     Ok(())
 }
 
+/// Adds the pairing over all nearest-neighbour bonds: a number, or one for each bond.
+fn add_nearest(m: &mut ScriptModel, term: &Dynamic, kind: PairedParticles) -> Result<()> {
+    let n = m.model.particles();
+    let blocks = match as_complex(term) {
+        Some(z) => vec![OrbitalBlock::scalar(n, z); m.model.lattice().joined()?.len()],
+        None => blocks_of(term, n, "pairings over bonds")?,
+    };
+    // A refused pairing leaves the model as it is.
+    let mut model = m.model.clone();
+    model.pair_nearest(&blocks, kind)?;
+    m.model = model;
+    Ok(())
+}
+
 #[export_module(root = "crate::script::native")]
 mod pairing_functions {
     /// Superconductivity: adds `sum D c^dagger c^dagger + h.c.` to a model, whose operator is then that of Bogoliubov
@@ -81,7 +97,8 @@ mod pairing_functions {
     /// `pairing(D)` pairs on each site: a number, a Matrix of the orbitals, a Series (complex ones too) with one for
     /// each site, or a function of the position (and of the site's number). `pairing(step, D)` pairs every cell `r`
     /// with cell `r + step`, on each sublattice, and `pairing(step, from, to, D)` two sublattices: `D_ij` of i arrived
-    /// at and j left, a number, a Matrix or a function as for `hop`; `D_ji` follows. A flux puts no phase on pairs, and
+    /// at and j left, a number, a Matrix or a function as for `hop`; `D_ji` follows. `pairing("nearest", D)` pairs over
+    /// every nearest-neighbour bond: a number, or a Series with one for each in the order of `bonds()`. A flux puts no phase on pairs, and
     /// strains leave them as they are. Velocities are those of the quasiparticles;
     /// the conductivities made of them are not those of charge.
     ///
@@ -123,6 +140,9 @@ mod pairing_functions {
         term: Dynamic,
         o: Options,
     ) -> Fallible<()> {
+        if step.read_lock::<ImmutableString>().is_some_and(|name| *name == "nearest") {
+            return Ok(add_nearest(m, &term, pair(&o)?)?);
+        }
         let pairs: Vec<(usize, usize)> = (0..m.model.lattice().basis().len()).map(|s| (s, s)).collect();
         add_bonds(&ctx, m, &step, &pairs, &term, pair(&o)?)
     }
