@@ -199,7 +199,7 @@ mod density_functions {
         Ok(density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?)?)
     }
 
-    /// The same for several superblocks that share the half, in different sectors, say: an array of them and one of
+    /// As of one superblock, of several that share the half, in different sectors, say: an array of them and one of
     /// their vectors; `weights` are those of all columns in turn.
     ///
     /// # Example
