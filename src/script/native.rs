@@ -86,7 +86,7 @@ impl FuncRegistration {
         self.register(module, &types, &signature, &self.comments, Native { inner, way, whole: Vec::new() });
     }
 
-    /// Registers a function, and forms of it with whole numbers where it has parameters of type [`Real`].
+    /// Registers a function, and forms of it with whole numbers where it has parameters of type [`Float`].
     fn register(
         &self,
         module: &mut Module,
@@ -98,7 +98,7 @@ impl FuncRegistration {
         let named = rhai::FuncRegistration::new(self.name).with_namespace(self.namespace);
         // What the context is has no type of an argument.
         let parameters = signature.iter().filter(|p| !p.contains("NativeCallContext")).enumerate();
-        let real: Vec<usize> = parameters.filter(|(_, p)| p.ends_with(": Real")).map(|(k, _)| k).collect();
+        let real: Vec<usize> = parameters.filter(|(_, p)| p.ends_with(": Float")).map(|(k, _)| k).collect();
         for some in 1..1_usize << real.len() {
             let whole: Vec<usize> =
                 real.iter().enumerate().filter(|(k, _)| some >> k & 1 == 1).map(|(_, at)| *at).collect();

@@ -199,8 +199,8 @@ mod density_functions {
         Ok(density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?)?)
     }
 
-    /// The same for several superblocks that share the half, for example in different sectors: an array of superblocks
-    /// and an array of their vectors. `weights` lists those of all columns in turn.
+    /// As for one superblock, but for several that share the half, for example in different sectors: an array of
+    /// superblocks and an array of their vectors. `weights` lists those of all columns in turn.
     ///
     /// # Example
     /// ```rhai
