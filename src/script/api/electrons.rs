@@ -82,10 +82,10 @@ mod electron_functions {
     /// averaged over a grid of momenta: a map of `occupations` (a Series by row), `sites` (the block of each site, as
     /// an array of rows whose elements are Series over the sites: `sites[a][b]`), `bonds` with that option,
     /// `potential`, `energy` (the filled levels' sum, of the sample), `entropy` (of the sample, k_B = 1), `range` (the
-    /// lowest and the highest level), and `diagonal`, that of the Hamiltonian by row. The sample is the unit cell of a crystal, whose momenta are
-    /// `kpoints`; without them it is as it is. An array of Models, as of two spins, has one potential for all, and
-    /// the map has arrays with an element for each. At zero temperature levels of one energy are equally full.
-    /// `meanfield::density_matrix` takes an Operator.
+    /// lowest and the highest level), and `diagonal`, that of the Hamiltonian by row. The sample is the unit cell of a
+    /// crystal, whose momenta are `kpoints`; without them it is as it is. An array of Models, as of two spins, has one
+    /// potential for all, and the map has arrays with an element for each. At zero temperature levels of one energy are
+    /// equally full. `meanfield::density_matrix` takes an Operator.
     ///
     /// # Options
     /// - `kpoints` (int or array, none): momenta in each periodic direction, one number or one a direction, in place of
