@@ -67,7 +67,7 @@ const TERMS: [FieldTerm; 61] = [
     term(&["inverse participation ratio", "participation ratio", "ipr"], &["markers::participation"], ""),
     term(&["level statistics", "level spacing"], &["markers::level_ratio"], ""),
     term(
-        &["superconductor", "superconductivity", "bdg", "bogoliubov", "nambu"],
+        &["superconductor", "superconductivity", "bdg", "bogoliubov", "nambu", "d wave"],
         &["Model.pairing", "meanfield::superconductor"],
         "",
     ),

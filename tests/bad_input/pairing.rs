@@ -53,7 +53,7 @@ fn pairs_that_cannot_be() {
             ("m.pairing([1], \"A\", \"Z\", 0.3)", "Z", ""),
             ("m.pairing([1], matrix([[1.0, 0.0], [0.0, 1.0]]))", "2 x 2 matrix", ""),
             ("m.pairing(\"nearest\", series([0.1]))", "pairings for 1 of 6", "one for each bond"),
-            ("m.pairing(\"nearest\", 0.0 / 0.0)", "not finite", ""),
+            ("m.pairing(\"nearest\", 0.0 / 0.0)", "not a finite number", "division"),
             ("m.pairing(\"nearest\", \"x\")", "pairings over bonds given as", ""),
             ("m.pairing(\"next\", 0.1)", "displacement", ""),
             ("turned.pairing(\"nearest\", 0.3)", "a boundary with a complex phase", "antiperiodic"),

@@ -98,8 +98,8 @@ mod pairing_functions {
     /// each site, or a function of the position (and of the site's number). `pairing(step, D)` pairs every cell `r`
     /// with cell `r + step`, on each sublattice, and `pairing(step, from, to, D)` two sublattices: `D_ij` of i arrived
     /// at and j left, a number, a Matrix or a function as for `hop`; `D_ji` follows. `pairing("nearest", D)` pairs over
-    /// every nearest-neighbour bond: a number, or a Series with one for each in the order of `bonds()`. A flux puts no phase on pairs, and
-    /// strains leave them as they are. Velocities are those of the quasiparticles;
+    /// every nearest-neighbour bond: a number, or a Series with one for each in the order of `bonds()`. A flux puts no
+    /// phase on pairs, and strains leave them as they are. Velocities are those of the quasiparticles;
     /// the conductivities made of them are not those of charge.
     ///
     /// # Options
