@@ -1,6 +1,6 @@
-//! Rows that are exchanged between the parts of a divided matrix. They pass through memory of the host ([`ExchangePort`]),
-//! where a row is the real parts of all columns, followed for complex types by the imaginary parts. Or parts write them
-//! directly to each other's memory ([`Link`]).
+//! Rows that are exchanged between the parts of a divided matrix. They pass through memory of the host
+//! ([`ExchangePort`]), where a row is the real parts of all columns, followed for complex types by the imaginary parts.
+//! Or parts write them directly to each other's memory ([`Link`]).
 
 use std::any::Any;
 use std::ops::Range;

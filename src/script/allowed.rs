@@ -179,6 +179,8 @@ pub(super) fn told_of(option: &OptionDoc) -> String {
 /// What is known of an option of a call.
 pub(super) enum GivenOption {
     No,
+    /// Whether it is given shows when the script runs.
+    Unknown,
     /// Given, but what it is shows when the script runs.
     Something,
     Value(Dynamic),
@@ -187,15 +189,15 @@ pub(super) enum GivenOption {
 /// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only
 /// with `method: "tdvp"`", "only with `start`".
 pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> GivenOption) -> Option<(String, Error)> {
-    let there = |key: &str| !matches!(given(key), GivenOption::No);
+    let there = |key: &str| !matches!(given(key), GivenOption::No | GivenOption::Unknown);
     for option in options.iter().filter(|option| there(&option.key)) {
         let key = &option.key;
         // Whether an option is given, or is what stands behind a colon.
         let holds = |need: &str, unknown: bool| match need.split_once(": ") {
-            None => there(need),
+            None => there(need) || unknown && matches!(given(need), GivenOption::Unknown),
             Some((name, wanted)) => {
                 let value = match given(name) {
-                    GivenOption::Something => return unknown,
+                    GivenOption::Something | GivenOption::Unknown => return unknown,
                     GivenOption::Value(value) => Some(value),
                     GivenOption::No => options.iter().find(|o| o.key == name).and_then(OptionDoc::value),
                 };

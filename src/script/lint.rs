@@ -229,6 +229,8 @@ pub(super) fn wrong_options(
         }
         let said = found.len();
         let known = |key: &str| match given.iter().find(|(name, ..)| name == key) {
+            // A map that is added may hold it.
+            None if !whole => GivenOption::Unknown,
             None => GivenOption::No,
             Some((_, Some(value), _)) if value.is_unit() => GivenOption::No,
             Some((_, Some(value), _)) => GivenOption::Value(value.clone()),
@@ -392,6 +394,23 @@ mod tests {
     fn call(entry: &RegisteredFunction, key: &str, value: &str) -> String {
         let others = "(), ".repeat(entry.parameters.len() - 1);
         format!("{}({others}#{{ {key}: {value} }})", entry.path())
+    }
+
+    #[test]
+    fn a_map_that_is_added_may_hold_what_an_option_needs() {
+        let mut engine = Engine::new().unwrap();
+        let said = said_of_each(
+            &mut engine,
+            &[
+                "let h = tight_binding(lattice::chain(4)); let o = #{ kernel: \"lorentz\" }".into(),
+                "kpm::dos(h, o + #{ parameter: 2.0 })".into(),
+                "kpm::dos(h, #{ parameter: 2.0 } + o)".into(),
+                "kpm::dos(h, #{ parameter: 2.0, kernel: \"jackson\" })".into(),
+                "kpm::dos(h, o + #{ parametre: 2.0 })".into(),
+            ],
+        );
+        assert!(said[..3].iter().all(String::is_empty), "{said:?}");
+        assert!(said[3].contains("no effect without") && said[4].contains("unknown option"), "{said:?}");
     }
 
     /// What `check` says of each line of a script, of which each has one mistake.

@@ -168,8 +168,8 @@ pub fn entries(engine: &Engine, standard: bool) -> Vec<RegisteredFunction> {
         let more = collect(true).into_iter().filter(|e| !known.contains(&format!("{e:?}")));
         own.extend(more.map(|e| RegisteredFunction { standard: true, ..e }).collect::<Vec<_>>());
     }
-    // What only refers to another form comes after that.
-    own.sort_by_key(RegisteredFunction::refers);
+    // What only refers to another form comes after that. The language's own order changes with the names of types.
+    own.sort_by_cached_key(|e| (e.refers(), e.path(), e.doc.is_empty(), e.parameters.len(), e.signature()));
     own
 }
 

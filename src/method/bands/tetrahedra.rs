@@ -2,6 +2,7 @@
 //! one): Lehmann, Taut, phys. stat. sol. (b) 54 (1972) 469. The integrated densities are those of Bloechl, Jepsen,
 //! Andersen, PRB 49 (1994) 16223, appendix A.
 
+use super::size::one_level;
 use super::{at_each, energies_at};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -20,8 +21,8 @@ pub struct DensityOptions {
 }
 
 /// A table of `energy`, `density` (per energy and state, so that it integrates to one over all bands) and `states`,
-/// the fraction of all states below the energy. Each density is the mean over its energy step: that of a flat band
-/// stays finite, and the steps sum up to `states`.
+/// the fraction of all states below the energy, with half of those that a flat part has there. Each density is the
+/// mean over its energy step: that of a flat band stays finite, and the steps sum up to `states`.
 ///
 /// # Errors
 /// More than three periodic directions, an empty grid or range.
@@ -71,6 +72,7 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     let mut whole = vec![0.0; edges + 2];
     let steps = task.start("tetrahedra", count);
     let mut corners = vec![0.0; d + 1];
+    let one = one_level(bloch);
     for p in 0..count {
         if p.is_multiple_of(1024) {
             steps.advance(p)?;
@@ -87,11 +89,14 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
             for band in 0..rows {
                 corners.iter_mut().zip(&places).for_each(|(e, place)| *e = energies[*place][band]);
                 corners.sort_by(f64::total_cmp);
-                let first = (2.0 * (corners[0] - low) / step + 1.0).ceil().max(0.0) as usize;
-                let first = first.min(edges + 1);
-                let mut i = first;
-                while i <= edges && edge(i) < corners[d] {
-                    partial[i] += share * below(&corners, edge(i));
+                let flat = corners[d] - corners[0] <= one;
+                // Rounding does not decide on which side of an edge a flat one lies.
+                let (from, to) =
+                    if flat { (corners[0] - one, corners[d] + one) } else { (corners[0], corners[d]) };
+                let first = (2.0 * (from - low) / step + 1.0).ceil().max(0.0) as usize;
+                let mut i = first.min(edges + 1);
+                while i <= edges && edge(i) < to {
+                    partial[i] += share * if flat { 0.5 } else { below(&corners, edge(i)) };
                     i += 1;
                 }
                 whole[i.min(edges + 1)] += share;
@@ -138,6 +143,9 @@ fn below(e: &[f64], x: f64) -> f64 {
     // From 0 to 1: products of energies in large and in small units would have no numbers.
     let part = |y: f64| (y - least) / (most - least);
     let x = part(x);
+    if x >= 1.0 {
+        return 1.0;
+    }
     match *e {
         [_, _] => x,
         [_, b, _] => {
@@ -194,6 +202,9 @@ mod tests {
                     all += 1.0;
                     under += f64::from(u8::from(e < x));
                 }
+                // Energies that are one within rounding.
+                let beside = [vec![x.next_down()], vec![x; corners.len() - 2], vec![x.next_up()]].concat();
+                assert!((0.0..=1.0).contains(&below(&beside, x)), "{beside:?}");
                 for unit in [1e300, 1e-300] {
                     let scaled: Vec<f64> = corners.iter().map(|e| unit * e).collect();
                     assert!((below(&scaled, unit * x) - below(&corners, x)).abs() < 1e-12, "{corners:?} {x}");

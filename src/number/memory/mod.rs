@@ -1,6 +1,6 @@
 //! The available memory, checked before large arrays are allocated, so a request beyond it gives an error message and
-//! no abort. Allocations without this check meet the program's allocator, [`WatchedAllocator`], which refuses requests that do
-//! not fit.
+//! no abort. Allocations without this check meet the program's allocator, [`WatchedAllocator`], which refuses requests
+//! that do not fit.
 
 mod allocator;
 mod emergency;

@@ -190,8 +190,8 @@ mod band_functions {
     }
 
     /// The density of states of the bands by linear interpolation in tetrahedra (triangles, segments): a Table of
-    /// `energy`, `density` per energy and state, which integrates to one, and `states`,
-    /// the part of all states below the energy.
+    /// `energy`, `density` per energy and state, which integrates to one, and `states`, the part of all states below
+    /// the energy. Half of the states of a flat part count at its own energy.
     ///
     /// # Options
     /// - `grid` (int >= 1, 48): momenta in each direction.

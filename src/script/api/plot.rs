@@ -180,10 +180,10 @@ fn ticks(o: &Options) -> Result<Option<Vec<(f64, String)>>> {
 mod plot_functions {
     /// Plots a Table, a Series or a Matrix (a complex one by its modulus), in the terminal or the notebook, or into a
     /// file: `.svg`, `.png`, `.pdf` or `.html`. The first column of a Table is the abscissa, every other column is a
-    /// curve, and a column `error` is a band. If the rows form a grid, the plot is a map. A first column of texts
-    /// labels the axis. An `.html` file is complete: any browser shows it without a network. There the wheel zooms,
-    /// dragging moves the plot, the pointer shows values, and a click on a name hides its curve. Colours are those of
-    /// Okabe and Ito, which readers with any colour vision can distinguish; maps use inferno.
+    /// curve, and a column `error` is a band. A Table with a grid (`t.grid(nx, ny)`) is plotted as a map. A first
+    /// column of texts labels the axis. An `.html` file is complete: any browser shows it without a network. There the
+    /// wheel zooms, dragging moves the plot, the pointer shows values, and a click on a name hides its curve. Colours
+    /// are those of Okabe and Ito, which readers with any colour vision can distinguish; maps use inferno.
     ///
     /// Labels, names of curves and titles may contain LaTeX. `^{..}` and `_{..}` make superscripts and subscripts, also
     /// nested. The braces may be left out after a symbol, between `$` and after a single letter (`E_F`). Symbols are

@@ -283,10 +283,10 @@ mod walk_functions {
     }
 
     /// What the samples of a walk on a lattice leave out. It looks at configurations that one term of the Hamiltonian
-    /// connects with the walkers, `count` at most for each, and counts those with local energies below `lowest` or above
-    /// `highest`, the bounds of all samples. The map has their `weight`, a probability, and `energy`, the sum of their
-    /// local energies times their probabilities. A weight that is not small means that the samples are not enough, even
-    /// if all of them have the same energy. `vmc::run` and `vmc::optimise` ask for it.
+    /// connects with the walkers, `count` at most for each, and counts those with local energies below `lowest` or
+    /// above `highest`, the bounds of all samples. The map has their `weight`, a probability, and `energy`, the sum of
+    /// their local energies times their probabilities. A weight that is not small means that the samples are not
+    /// enough, even if all of them have the same energy. `vmc::run` and `vmc::optimise` ask for it.
     ///
     /// # Types
     /// `(walk: Walkers, hamiltonian: OpSum, lowest: float, highest: float, count: int) -> map { weight: float, energy:
