@@ -72,7 +72,8 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     let mut whole = vec![0.0; edges + 2];
     let steps = task.start("tetrahedra", count);
     let mut corners = vec![0.0; d + 1];
-    let one = one_level(bloch);
+    // The edges of the steps are rounded, too.
+    let one = one_level(bloch) + 4.0 * f64::EPSILON * low.abs().max(high.abs());
     for p in 0..count {
         if p.is_multiple_of(1024) {
             steps.advance(p)?;
