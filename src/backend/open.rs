@@ -16,10 +16,10 @@ use crate::task::Interrupt;
 /// Which backend is wanted.
 ///
 /// ```
-/// use umklapp::backend::open::{Choice, open};
+/// use umklapp::backend::open::{BackendChoice, open};
 /// use umklapp::task::Interrupt;
 ///
-/// let choice = Choice { name: "cpu".into(), threads: 2, ..Choice::default() };
+/// let choice = BackendChoice { name: "cpu".into(), threads: 2, ..BackendChoice::default() };
 /// let device = open(&choice, &Interrupt::default(), |note| eprintln!("{note}"))?;
 /// assert_eq!((device.name(), device.workers()), ("cpu", 2));
 /// # Ok::<(), umklapp::error::Error>(())
