@@ -315,6 +315,31 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "gutzwiller: 0.0",
             ),
             (
+                "vmc::unsampled(walkers(four, #{ count: 1, seed: 1 }), models::hubbard_chain(4, #{}), 2.0, 1.0, 4)",
+                "samples with energies from 2 to 1",
+                "the lowest and then the highest",
+            ),
+            (
+                "vmc::unsampled(walkers(four, #{ count: 1, seed: 1 }), models::hubbard_chain(4, #{}), 0.0 / 0.0, 1.0, 4)",
+                "samples with energies from NaN to 1",
+                "the lowest and then the highest",
+            ),
+            (
+                "vmc::unsampled(walkers(four, #{ count: 1, seed: 1 }), models::hubbard_chain(4, #{}), 0.0, 1.0, 0)",
+                "0 configurations beside each walker",
+                "one at least",
+            ),
+            (
+                "vmc::unsampled(walkers(four, #{ count: 1, seed: 1 }), models::hubbard_chain(6, #{}), 0.0, 1.0, 4)",
+                "6 sites",
+                "",
+            ),
+            (
+                "vmc::unsampled(walk, models::hubbard_chain(4, #{}), 0.0, 1.0, 4)",
+                "configurations beside walkers in the continuum",
+                "`lattice_slater`",
+            ),
+            (
                 "local_energy(walkers(four, #{ count: 2, seed: 1 }), 2.0 * models::tj_chain(4, #{}))",
                 "allows two electrons on a site",
                 "gutzwiller: 0.0",

@@ -5,13 +5,13 @@ mod filled;
 mod flux;
 mod grid;
 mod occupied;
-mod pair;
 mod path;
 mod plane;
 mod polarization;
 mod size;
 mod tetrahedra;
 mod topology;
+mod two_rows;
 mod wilson;
 
 pub use conductivity::{ConductivityOptions, band_conductivity, band_optical};
@@ -83,7 +83,7 @@ fn energies_at(bloch: &Bloch, k: &[f64]) -> Result<Vec<f64>> {
 
 /// The levels of a Hermitian matrix, ascending.
 fn levels_of(h: &Matrix) -> Result<Vec<f64>> {
-    match pair::of(h) {
+    match two_rows::of(h) {
         Some(two) => Ok(two.levels().to_vec()),
         None => Ok(h.eigvals()?.as_real("energies")?.to_vec()),
     }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::grid::MomentumGrid;
 use super::size::one_level;
-use super::{CHUNK, keep, levels_of, pair};
+use super::{CHUNK, keep, levels_of, two_rows};
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, CellBond, OrbitalBlock};
 use crate::method::fermi::fermi;
@@ -208,7 +208,7 @@ fn hamiltonian(cell: &Bloch, k: &[f64]) -> Result<Matrix> {
 
 /// The levels of a Hermitian matrix, ascending, and its eigenvectors as columns.
 fn eigen(h: &Matrix) -> Result<(Vec<f64>, Matrix)> {
-    if let Some(two) = pair::of(h)
+    if let Some(two) = two_rows::of(h)
         && let Some(vectors) = two.vectors()
     {
         return Ok((two.levels().to_vec(), vectors));

@@ -311,8 +311,16 @@ mod walk_functions {
         highest: FLOAT,
         count: INT,
     ) -> Fallible<Map> {
-        let count = usize::try_from(count).unwrap_or(0).max(1);
         let range = (lowest, highest);
+        // NaN is refused, too.
+        if !(lowest <= highest) {
+            return Err(Error::input(format!("samples with energies from {lowest} to {highest}"))
+                .hint("give the lowest and then the highest local energy of all samples")
+                .into());
+        }
+        let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
+            Error::input(format!("{count} configurations beside each walker")).hint("look at one at least")
+        })?;
         let found = walk!(mut walk,
             _w => Err(Error::input("configurations beside walkers in the continuum")
                 .hint("take walkers on a lattice, of `lattice_slater`")),

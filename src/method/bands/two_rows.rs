@@ -3,7 +3,7 @@
 use crate::number::{C64, Matrix, Series};
 
 /// A Hermitian matrix `[[mean + half, off], [off^*, mean - half]]`.
-pub struct Pair {
+pub struct TwoRows {
     mean: f64,
     half: f64,
     off: C64,
@@ -11,7 +11,7 @@ pub struct Pair {
 }
 
 /// A matrix of two rows; none for others, and for what is not finite.
-pub fn of(h: &Matrix) -> Option<Pair> {
+pub fn of(h: &Matrix) -> Option<TwoRows> {
     if h.rows() != 2 || h.cols() != 2 {
         return None;
     }
@@ -19,11 +19,11 @@ pub fn of(h: &Matrix) -> Option<Pair> {
         Series::Real(x) => (x[0], C64::from(x[1]), x[3], true),
         Series::Complex(z) => (z[0].re, z[1], z[3].re, false),
     };
-    let pair = Pair { mean: 0.5 * a + 0.5 * d, half: 0.5 * a - 0.5 * d, off, real };
+    let pair = TwoRows { mean: 0.5 * a + 0.5 * d, half: 0.5 * a - 0.5 * d, off, real };
     (pair.mean.is_finite() && pair.half.is_finite() && off.is_finite()).then_some(pair)
 }
 
-impl Pair {
+impl TwoRows {
     fn radius(&self) -> f64 {
         self.half.hypot(self.off.norm())
     }
