@@ -41,6 +41,12 @@ fn launchers() -> &'static [PathBuf] {
 /// then; it starts none.
 const NONE_STARTED: &str = "listener thread failed to start";
 
+/// Runs a command that starts ranks, once more where its launcher has started none.
+fn started(command: &mut Command) -> Said {
+    let said = Said::by(command.stdin(Stdio::null()));
+    if said.err.contains(NONE_STARTED) { Said::by(command) } else { said }
+}
+
 /// Runs shared out to the MPIs, of which each makes one at least.
 fn dealt<T: Copy>(runs: &[T]) -> Vec<(&'static PathBuf, Vec<T>)> {
     let shares = launchers().len().clamp(1, runs.len().max(1));
@@ -63,9 +69,7 @@ impl Place {
     }
 
     fn run(&self, launcher: &Path, args: &[&str]) -> Said {
-        let once = || Said::by(self.command(launcher, args).stdin(Stdio::null()));
-        let said = once();
-        if said.err.contains(NONE_STARTED) { once() } else { said }
+        started(&mut self.command(launcher, args))
     }
 
     /// What a script prints on so many ranks of one thread.

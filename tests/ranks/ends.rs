@@ -213,7 +213,7 @@ fn ranks_of_different_options_end() {
                 .envs(library.iter().map(|file| ("UMKLAPP_MPI", file)));
             command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            Said::of(command.stdin(Stdio::null()).output().unwrap())
+            super::started(&mut command)
         };
         let same = ["a.rhai"; 2];
         let said = started(same, ["--grid 2", "--grid 2"]);
