@@ -32,7 +32,7 @@ impl Cite {
 
     fn works(&self) -> Result<Vec<citations::CitedWork>, Box<Report>> {
         if self.files.is_empty() {
-            return Ok(citations::WORKS.to_vec());
+            return Ok(citations::all().collect());
         }
         let engine = Engine::new().map_err(|e| Box::new(Report::plain(&e)))?;
         let mut called = BTreeSet::new();
