@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::field::LinkField;
 use super::su3::{self, Su3};
 use crate::backend::matrix::Wrap;
@@ -15,7 +13,7 @@ use crate::backend::{Grid, Region};
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::C64;
-use crate::task;
+use crate::task::{self, parallel};
 
 /// Links written between two checks for interruption.
 const FILL: usize = 1 << 18;
@@ -53,7 +51,7 @@ impl Links {
             stop.heed();
             if region.is_own(at / 4) { f(at / 4, at % 4) } else { su3::UNIT }
         };
-        let mut links: Vec<Su3> = (0..count).into_par_iter().map(link).collect();
+        let mut links: Vec<Su3> = parallel::map(count, link);
         region.exchange(&mut links, 4, 0..4)?;
         Ok(Links { links: LinkField::new(links), ..like.clone() })
     }

@@ -1,13 +1,11 @@
 //! Gauge-invariant numbers: plaquette, Polyakov loop, topological charge. Larger loops are in `loops.rs`.
 
-use rayon::prelude::*;
-
 use super::links::Links;
 use super::su3::{self, Su3};
 use super::sums::{sum_of, sums};
 use crate::error::Result;
 use crate::number::C64;
-use crate::task;
+use crate::task::{self, parallel};
 
 /// U_mu(x) U_nu(x+mu) U_mu(x+nu)^+ U_nu(x)^+.
 #[inline]
@@ -46,17 +44,17 @@ fn lines(u: &Links, direction: usize) -> Result<Vec<(usize, C64)>> {
         .collect();
     // From a box to the next one, so that the products are those of one process.
     let ends = region.in_turn(direction, starts.len(), |before: Option<Vec<Su3>>| {
-        let line = |(k, &start): (usize, &usize)| {
+        let line = |k: usize| {
             stop.heed();
             let mut product = before.as_ref().map_or(su3::UNIT, |lines| lines[k]);
-            let mut at = start;
+            let mut at = starts[k];
             for _ in 0..length {
                 product = su3::mul(&product, u.at(at, direction));
                 at = u.neighbour(at, direction, 1);
             }
             product
         };
-        starts.par_iter().enumerate().map(line).collect()
+        parallel::map(starts.len(), line)
     })?;
     let n = u.dims()[direction];
     let stride: usize = u.dims()[..direction].iter().product();

@@ -4,13 +4,11 @@
 //! integrals to 1e-5, since the Fourier transform of a Gaussian is small at the grid's reciprocal vectors. Sums over
 //! the sites would not approximate integrals if the length is about their distance, nor at the ends of a sample.
 
-use rayon::prelude::*;
-
 use super::lattice::Lattice;
 use crate::backend::matrix::Wrap;
 use crate::error::Result;
 use crate::number::memory;
-use crate::task::{self, Task};
+use crate::task::{self, Task, parallel};
 
 /// Noise is smeared as far as this many lengths, where the Gaussian is exp(-9).
 const REACH: f64 = 3.0;
@@ -154,7 +152,7 @@ pub(super) fn correlated(
     }
     let points = axes.iter().map(|axis| axis.count as u128).fold(1, u128::saturating_mul);
     memory::ensure(points.saturating_mul(8), &format!("noise at {points} points"))?;
-    let noise: Vec<f64> = (0..points as usize).into_par_iter().map(&number).collect();
+    let noise: Vec<f64> = parallel::map(points as usize, &number);
     // r^2 of steps in units of the length.
     let n = axes.len();
     let metric: Vec<f64> = (0..n * n)
@@ -169,9 +167,8 @@ pub(super) fn correlated(
     let steps = task.start("correlations", sites);
     for from in (0..sites).step_by(PART) {
         steps.advance(from)?;
-        let one = |site| Ok(smear.at(&place(&axes, &lattice.position(site)?)));
-        let part: Result<Vec<f64>> = (from..(from + PART).min(sites)).into_par_iter().map(one).collect();
-        found.extend(part?);
+        let one = |site: usize| Ok(smear.at(&place(&axes, &lattice.position(site)?)));
+        found.extend(parallel::try_map(PART.min(sites - from), |k| one(from + k))?);
     }
     Ok(found)
 }

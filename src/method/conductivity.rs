@@ -12,15 +12,13 @@
 
 use std::f64::consts::PI;
 
-use rayon::prelude::*;
-
 use super::fermi::fermi;
 use super::kernel::beside_edge;
 use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::C64;
-use crate::task::{self, Interrupt};
+use crate::task::{self, Interrupt, parallel};
 
 /// Gauss-Legendre points in a panel. A panel holds at most one period of the highest cosine.
 const NODES: usize = 12;
@@ -77,9 +75,9 @@ impl DoubleMoments {
         let a = self.window.half_width;
         let stop = task::current();
         let at_each = |f: &(dyn Fn(f64) -> f64 + Sync)| {
-            potentials.par_iter().map(|&mu| stop.check().map(|()| f(mu))).collect()
+            parallel::try_map(potentials.len(), |i| stop.check().map(|()| f(potentials[i])))
         };
-        let cold = Cold::new(self.window, self.count, mu, kernel);
+        let cold = ZeroTemperature::new(self.window, self.count, mu, kernel);
         // A temperature far below the resolution of the moments changes nothing.
         if temperature < 1e-8 * a {
             at_each(&|mu| cold.at_energy(mu))
@@ -109,7 +107,7 @@ pub(super) fn check_sample(temperature: f64, volume: f64) -> Result<()> {
 }
 
 /// The conductivity at zero temperature as a function of the chemical potential, without its prefactor.
-struct Cold {
+struct ZeroTemperature {
     window: Window,
     count: usize,
     /// S = sum s_k cos(k phi).
@@ -119,8 +117,8 @@ struct Cold {
     stop: Interrupt,
 }
 
-impl Cold {
-    fn new(window: Window, count: usize, mu: &[C64], kernel: DampingKernel) -> Cold {
+impl ZeroTemperature {
+    fn new(window: Window, count: usize, mu: &[C64], kernel: DampingKernel) -> ZeroTemperature {
         let g = kernel.factors(count);
         let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
         let damped = |m: usize, n: usize| mu[m * count + n] * (weight(m) * weight(n));
@@ -142,7 +140,7 @@ impl Cold {
             }
         }
         sea.iter_mut().enumerate().skip(1).for_each(|(k, q)| *q /= k as f64);
-        Cold { window, count, surface, sea, stop }
+        ZeroTemperature { window, count, surface, sea, stop }
     }
 
     /// phi = arccos(x) of an energy. An energy outside the window counts as the nearer end.
@@ -303,7 +301,10 @@ mod tests {
     fn the_closed_form_is_the_integral_between_two_energies() {
         let mu = moments(9);
         for kernel in [DampingKernel::Jackson, DampingKernel::Dirichlet] {
-            let cold = Cold { count: 1000, ..Cold::new(mu.window, mu.count, mu.values(), kernel) };
+            let cold = ZeroTemperature {
+                count: 1000,
+                ..ZeroTemperature::new(mu.window, mu.count, mu.values(), kernel)
+            };
             let (low, high) = (2.4, 0.5);
             let points = 20_000;
             let width = (low - high) / f64::from(points);

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::method::barycentric::shares;
+use crate::task::parallel;
 
 /// The largest degree; more is taken for a mistake.
 const MOST: usize = 20_000;
@@ -177,13 +178,14 @@ impl Interpolant {
 
 /// prod_(j != i) 1/(z_i - z_j), scaled so that the largest is one.
 fn weights(points: &[f64]) -> Vec<f64> {
-    let logs: Vec<f64> = points
-        .par_iter()
-        .enumerate()
-        .map(|(i, z)| {
-            -points.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, p)| (z - p).abs().ln()).sum::<f64>()
-        })
-        .collect();
+    let logs: Vec<f64> = parallel::map(points.len(), |i| {
+        -points
+            .iter()
+            .enumerate()
+            .filter(|(j, _)| *j != i)
+            .map(|(_, p)| (points[i] - p).abs().ln())
+            .sum::<f64>()
+    });
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // Points ascend, so signs alternate.
     logs.iter().enumerate().map(|(i, l)| (l - largest).exp() * if i % 2 == 0 { 1.0 } else { -1.0 }).collect()
@@ -221,7 +223,7 @@ fn remez(eps: f64, degree: usize) -> Option<MinMax> {
             let z = summit(|z| sign * error(z), low, points[i], high);
             (z, error(z).abs())
         };
-        let summits: Vec<(f64, f64)> = (0..count).into_par_iter().map(one).collect();
+        let summits: Vec<(f64, f64)> = parallel::map(count, one);
         let largest = summits.iter().map(|s| s.1).fold(0.0, f64::max);
         let next: Vec<f64> = summits.into_iter().map(|s| s.0).collect();
         let level = e.abs();
@@ -279,21 +281,18 @@ fn series(terms: usize, f: impl Fn(f64) -> f64) -> Vec<f64> {
     let n = terms as f64;
     let values: Vec<f64> = (0..terms).map(|j| f((PI * (j as f64 + 0.5) / n).cos())).collect();
     let table: Vec<f64> = (0..4 * terms).map(|i| (PI * i as f64 / (2.0 * n)).cos()).collect();
-    (0..terms)
-        .into_par_iter()
-        .map(|k| {
-            let mut angle = k;
-            let sum: f64 = values
-                .iter()
-                .map(|v| {
-                    let product = v * table[angle];
-                    angle = (angle + 2 * k) % (4 * terms);
-                    product
-                })
-                .sum();
-            sum * if k == 0 { 1.0 } else { 2.0 } / n
-        })
-        .collect()
+    parallel::map(terms, |k| {
+        let mut angle = k;
+        let sum: f64 = values
+            .iter()
+            .map(|v| {
+                let product = v * table[angle];
+                angle = (angle + 2 * k) % (4 * terms);
+                product
+            })
+            .sum();
+        sum * if k == 0 { 1.0 } else { 2.0 } / n
+    })
 }
 
 /// The polynomial through the Chebyshev nodes: a factor of two at most from the best.

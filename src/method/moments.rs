@@ -2,12 +2,11 @@
 
 use std::f64::consts::PI;
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::method::saved::SavedTable;
 use crate::method::{Averaged, DampingKernel, Provenance, Window, unit_of};
 use crate::number::{Series, Table, student};
+use crate::task::parallel;
 
 /// What makes moments ones that can be averaged.
 pub(super) const ALIKE: &str = "give all runs the same operator, `moments` and `window`";
@@ -119,14 +118,15 @@ impl Moments {
     /// Alvermann, Fehske, RMP 78 (2006) 275, section II.C).
     pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let damped = damp(&self.mean, &kernel.factors(self.len()));
-        energies.par_iter().map(|&e| self.series(&damped, e)).collect()
+        parallel::map(energies.len(), |i| self.series(&damped, energies[i]))
     }
 
     /// The standard error of the density over the vectors, Student's for few; NaN for a single one.
     pub fn density_error(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let g = kernel.factors(self.len());
         let deviations: Vec<Vec<f64>> = self.deviations().map(|d| damp(&d, &g)).collect();
-        energies.par_iter().map(|&e| standard_error(deviations.iter().map(|d| self.series(d, e)))).collect()
+        let error = |e: f64| standard_error(deviations.iter().map(|d| self.series(d, e)));
+        parallel::map(energies.len(), |i| error(energies[i]))
     }
 
     /// Moments of each vector minus the mean. A variance is summed over these,

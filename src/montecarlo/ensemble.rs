@@ -6,14 +6,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::scheme::SweepDraws;
 use crate::backend::walkers::SweepResult;
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory;
 use crate::ranks::{self, Broadcast};
-use crate::task::{self, Interrupt};
+use crate::task::{self, Interrupt, parallel};
 
 /// The inverse matrices are computed anew after so many sweeps.
 const FRESH: u64 = 32;
@@ -171,7 +169,7 @@ impl<C: System> Ensemble<C> {
         let held = psi.bytes() * (own.len() + rayon::current_num_threads().min(own.len())) as u128;
         ranks::agreed(memory::ensure(held, &format!("room for the matrices of {} walkers", own.len())))?;
         let own = own.start as u32..own.end as u32;
-        let walkers = ranks::agreed(own.clone().into_par_iter().map(place).collect())?;
+        let walkers = ranks::agreed(parallel::try_map(own.len(), |k| place(own.start + k as u32)))?;
         Ok(Ensemble {
             psi,
             held: Residence::Host(walkers),
@@ -255,8 +253,9 @@ impl<C: System> Ensemble<C> {
         f: impl Fn(usize, &C::State) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let (stop, first) = (task::current(), self.first as usize);
-        let one = |(k, walker): (usize, &C::State)| stop.check().and_then(|()| f(first + k, walker));
-        let own = self.states().and_then(|states| states.par_iter().enumerate().map(one).collect());
+        let own = self.states().and_then(|states| {
+            parallel::try_map(states.len(), |k| stop.check().and_then(|()| f(first + k, &states[k])))
+        });
         ranks::joined(own)
     }
 
@@ -373,7 +372,7 @@ impl<C: System> Ensemble<C> {
         }
         self.settled = true;
         let psi = self.psi.clone();
-        let one = |(k, walker): (usize, &mut C::State)| -> Result<(u64, f64)> {
+        let one = |k: usize, walker: &mut C::State| -> Result<(u64, f64)> {
             let (mut moved, mut off) = (0, 0.0);
             for number in from..from + count {
                 interrupt.check()?;
@@ -385,7 +384,7 @@ impl<C: System> Ensemble<C> {
             }
             Ok((moved, off))
         };
-        let all: Vec<(u64, f64)> = self.home()?.par_iter_mut().enumerate().map(one).collect::<Result<_>>()?;
+        let all: Vec<(u64, f64)> = parallel::try_map_mut(self.home()?, one)?;
         Ok((all.iter().map(|r| r.0).sum(), all.iter().map(|r| r.1).fold(0.0, f64::max)))
     }
 
@@ -398,8 +397,9 @@ impl<C: System> Ensemble<C> {
         let own = match &mut self.held {
             Residence::Host(walkers) => {
                 let stop = task::current();
-                let one = |w: &mut C::State| stop.check().and_then(|()| stop.during(|| psi.refresh(w)));
-                walkers.par_iter_mut().map(one).collect::<Result<Vec<f64>>>()
+                let one =
+                    |_: usize, w: &mut C::State| stop.check().and_then(|()| stop.during(|| psi.refresh(w)));
+                parallel::try_map_mut(walkers, one)
             }
             Residence::Device(resident, _) => resident.refresh().map(|off| vec![off]),
             Residence::Places(_) => Ok(Vec::new()),
@@ -424,5 +424,5 @@ impl<C: System> Clone for Ensemble<C> {
 fn states<C: System>(psi: &Arc<C>, places: Vec<C::Places>) -> Result<Vec<C::State>> {
     let stop = task::current();
     let one = |p: C::Places| stop.check().and_then(|()| stop.during(|| psi.state(p)));
-    places.into_par_iter().map(one).collect()
+    parallel::try_map_of(places, one)
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::amplitude::Amplitude;
 use super::jastrow::Jastrow;
 use super::resident::OnDevice;
@@ -15,6 +13,7 @@ use crate::backend::walkers::{EnergySpec, PairEnergy, PotentialWaves, WalkerEner
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::ranks::{self, Broadcast};
+use crate::task::parallel;
 
 /// A potential that every electron feels.
 pub trait External: Send + Sync {
@@ -364,7 +363,8 @@ impl Hamiltonian {
         }
         if slope != 0.0 {
             return Err(Error::input(format!(
-                "a kink of slope {slope:.3} where opposite spins meet on a line: the local energy lacks its delta function"
+                "a kink of slope {slope:.3} where opposite spins meet on a line: the local energy lacks its delta \
+                 function"
             ))
             .hint(format!("a factor `polynomial` has no slope there; {apart}, slope and all")));
         }
@@ -389,8 +389,9 @@ impl Hamiltonian {
             ..self.clone()
         };
         let energies = resident.energies(&EnergySpec { external, pairs })?;
-        let one = |(energies, positions): (&WalkerEnergies, &Vec<[f64; 3]>)| {
-            let (external, interaction) = rest.potential(positions);
+        let one = |k: usize| {
+            let energies: &WalkerEnergies = &energies[k];
+            let (external, interaction) = rest.potential(&places[k]);
             LocalEnergy {
                 kinetic: energies.kinetic,
                 external: energies.external + external,
@@ -398,7 +399,7 @@ impl Hamiltonian {
             }
             .checked()
         };
-        energies.par_iter().zip(places).map(one).collect()
+        parallel::try_map(energies.len().min(places.len()), one)
     }
 
     /// The local energies of all walkers, whose inverse matrices are computed anew first.

@@ -1,6 +1,7 @@
 //! The token that long work carries: through it, work reports progress and is interrupted.
 
 pub mod batch;
+pub mod parallel;
 mod place;
 pub mod signals;
 

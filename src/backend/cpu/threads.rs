@@ -103,6 +103,17 @@ impl Threads {
         data: &mut [T],
         job: impl Fn(Range<usize>, &mut [T]) -> R + Sync,
     ) -> Result<Vec<R>> {
+        self.run_any(ranges, stride, data, &job)
+    }
+
+    /// What [`Threads::run`] does, compiled for the types of the data and of the results instead of for each job.
+    fn run_any<T: Send, R: Send>(
+        &self,
+        ranges: &[Range<usize>],
+        stride: usize,
+        data: &mut [T],
+        job: &(dyn Fn(Range<usize>, &mut [T]) -> R + Sync),
+    ) -> Result<Vec<R>> {
         let pieces = ranges.iter().scan(data, |data, range| {
             let (mine, rest) = std::mem::take(data).split_at_mut(range.len() * stride);
             *data = rest;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
-use rayon::prelude::*;
 
 use super::dense::applied;
 use super::space::{ChainSide, Space};
@@ -14,6 +13,7 @@ use crate::backend::matrix::held::{DeviceNumbers, HeldMatrix};
 use crate::backend::matrix::records::{BasisChange, Element, OperatorPiece};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ranks::AlikeRanks;
+use crate::task::parallel;
 
 /// Multiplications from which on operators are worth a way to a device.
 const LARGE: u64 = 1 << 28;
@@ -188,7 +188,7 @@ impl<T: Element> TruncatedBasis<T> {
             let own = numbers.get(first..first + rows * columns).ok_or_else(fewer)?;
             Ok(Arc::new(MatRef::from_column_major_slice(own, rows, columns).to_owned().into()))
         };
-        places.into_par_iter().map(matrix).collect::<Result<_>>().map(Some)
+        parallel::try_map(places.len(), |k| matrix(places[k])).map(Some)
     }
 
     /// Number of multiplications in [`TruncatedBasis::rotated`].

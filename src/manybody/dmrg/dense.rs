@@ -7,12 +7,12 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::linalg::svd;
 use faer::{Accum, Mat, MatRef, Par};
-use rayon::prelude::*;
 
 use crate::backend::DenseSolver;
 use crate::backend::matrix::records::{Element, OperatorPiece};
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::hermitian;
+use crate::task::parallel;
 
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
@@ -42,8 +42,9 @@ pub(super) fn deal<J: Sync, R: Send>(
     let (large, small): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&k| split(&jobs[k]));
     let mut done: Vec<(usize, R)> =
         large.into_iter().map(|k| (k, run(&jobs[k], faer::get_global_parallelism()))).collect();
-    done.par_extend(small.into_par_iter().map(|k| (k, run(&jobs[k], Par::Seq))));
-    done.sort_by_key(|d| d.0);
+    let rest = parallel::map(small.len(), |i| run(&jobs[small[i]], Par::Seq));
+    done.extend(small.into_iter().zip(rest));
+    done.sort_unstable_by_key(|d| d.0);
     done.into_iter().map(|d| d.1).collect()
 }
 
@@ -190,7 +191,8 @@ pub(super) fn thin_svd<T: Element>(a: MatRef<'_, T>) -> Result<(Mat<T>, Vec<f64>
     );
     done.map_err(|_| {
         Error::numeric("the singular values of a state did not converge").hint(
-            "where a ground state falls into parts of different filling, a longer cell or fewer conserved numbers may help",
+            "where a ground state falls into parts of different filling, a longer cell or fewer conserved numbers may \
+             help",
         )
     })?;
     Ok((u, (0..k).map(|i| s[(i, 0)].re()).collect(), v))

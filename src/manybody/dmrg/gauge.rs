@@ -162,6 +162,6 @@ fn widened<T: Element>(
         let longer = Mat::from_fn(n + 1, row.ncols(), |i, j| if i < n { old[(i, j)] } else { row[(0, j)] });
         all.insert(label, longer);
     }
-    let before = Space::new(all.iter().map(|(q, m)| (q.clone(), m.nrows())).collect());
+    let before = Space::of(all.iter().map(|(q, m)| (q.clone(), m.nrows())).collect());
     Ok(Isometry { before, fusion, rows: all.into_iter().collect() })
 }

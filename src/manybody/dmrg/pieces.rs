@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use faer::Mat;
-use rayon::prelude::*;
 
 use crate::backend::Device;
 use crate::backend::matrix::held::{
@@ -15,6 +14,7 @@ use crate::backend::matrix::outer::{Outer, OuterSums};
 use crate::backend::matrix::records::{Element, OperatorPiece, ProductRecord, RecordList};
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::C64;
+use crate::task::parallel;
 
 /// Numbers from which on matrices are put together by the device that has their pieces.
 const MANY: usize = 1 << 18;
@@ -50,7 +50,7 @@ pub(super) fn put_together<T: Element>(
         Ok(None) | Err(_) => {}
     }
     before_threads(all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref()))?;
-    all.par_iter().map(|whole| here(whole).map(|m| Arc::new(m.into()))).collect()
+    parallel::try_map(all.len(), |k| here(&all[k]).map(|m| Arc::new(m.into())))
 }
 
 /// By the device that has the pieces.

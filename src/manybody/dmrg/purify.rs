@@ -66,7 +66,7 @@ impl MatrixProductState<f64> {
             front[i].retain(|q| alike[i].iter().any(|(_, s)| back[0].contains(&symmetry.add(q, s))));
         }
         let spaces: Vec<Space> =
-            reached.into_iter().map(|all| Space::new(all.into_iter().map(|q| (q, 1)).collect())).collect();
+            reached.into_iter().map(|all| Space::of(all.into_iter().map(|q| (q, 1)).collect())).collect();
         let make = |i: usize| -> Result<MpsTensor<f64>> {
             task.check()?;
             let labels = symmetry.states(&doubled, i);

@@ -211,6 +211,12 @@ impl Space {
         Space { labels, dims }
     }
 
+    /// From labels and numbers of states in any order; of equal labels the last counts. The pairs come as a list,
+    /// since to sort them is compiled anew for every type of iterator that a map is collected from.
+    pub fn of(sectors: Vec<(ChargeLabel, usize)>) -> Space {
+        Space::new(sectors.into_iter().collect())
+    }
+
     /// A basis of one state.
     pub fn single(label: ChargeLabel) -> Space {
         Space { labels: vec![label], dims: vec![1] }
@@ -291,7 +297,7 @@ impl Fusion {
             }
         }
         let dim = |parts: &Vec<FusedSector>| parts.iter().map(|p| p.dim).sum();
-        let space = Space::new(sums.iter().map(|(label, parts)| (label.clone(), dim(parts))).collect());
+        let space = Space::of(sums.iter().map(|(label, parts)| (label.clone(), dim(parts))).collect());
         Fusion { space, parts: sums.into_values().collect(), places }
     }
 

@@ -1,7 +1,6 @@
 //! Matrices of blocks and bases on the ranks of a run: each rank keeps some of them, and all ranks have all of them
 //! while a step of a search works with them.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use faer::{Mat, MatRef};
@@ -14,6 +13,7 @@ use crate::backend::{Backend, DenseMut, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::{self, AlikeRanks, PieceShares};
+use crate::task::parallel;
 
 /// Matrices, each of which may be held by others, too.
 pub(super) type WholeMatrices<T> = Vec<Arc<HeldMatrix<T>>>;
@@ -117,10 +117,10 @@ pub(super) fn joined<T: Element>(
         places[piece] = at..at + sizes[piece];
         at += sizes[piece];
     }
-    let matrix = |(place, shape): (Range<usize>, &(usize, usize))| {
-        of_bytes(bytemuck::cast_slice(all.get(place).ok_or_else(other_way)?), *shape)
+    let matrix = |k: usize| {
+        of_bytes(bytemuck::cast_slice(all.get(places[k].clone()).ok_or_else(other_way)?), shapes[k])
     };
-    places.into_par_iter().zip(shapes).map(matrix).collect()
+    parallel::try_map(places.len().min(shapes.len()), matrix)
 }
 
 /// Numbers of all ranks by way of their devices, where these hand one another what they have.

@@ -27,7 +27,7 @@ pub(super) struct SplitTensor<T> {
 impl<T: Element> SplitTensor<T> {
     /// The new basis of the bond: the sectors that are left, with their sizes.
     pub fn space(&self) -> Space {
-        Space::new(self.kept.iter().map(|k| (k.0.clone(), k.2.len())).collect())
+        Space::of(self.kept.iter().map(|k| (k.0.clone(), k.2.len())).collect())
     }
 }
 

@@ -21,12 +21,12 @@ pub(super) fn past_right<T: Element>(tensors: &[MpsTensor<T>], x: &BondMatrices<
 }
 
 /// The identity, or blocks on the diagonal.
-pub(super) fn diagonal<T: Element>(blocks: impl IntoIterator<Item = Mat<T>>) -> BondMatrices<T> {
+pub(super) fn diagonal<T: Element>(blocks: Vec<Mat<T>>) -> BondMatrices<T> {
     blocks.into_iter().enumerate().map(|(s, m)| ((s, s), m)).collect()
 }
 
 pub(super) fn identity<T: Element>(space: &Space) -> BondMatrices<T> {
-    diagonal(space.dims().iter().map(|&d| Mat::identity(d, d)))
+    diagonal(space.dims().iter().map(|&d| Mat::identity(d, d)).collect())
 }
 
 /// The trace of a product of blocks on the diagonal.
@@ -110,19 +110,19 @@ pub(super) fn fixed_right<T: Element>(
     start: &BondMatrices<T>,
 ) -> Result<BondMatrices<T>> {
     let layout = BlockLayout::new(symmetry, space, &symmetry.zero());
-    let map = |x: &[T]| Ok(layout.flat(&past_right(tensors, &layout.matrices(x))));
-    dominant(&layout, map, start)
+    let mut map = |x: &[T]| Ok(layout.flat(&past_right(tensors, &layout.matrices(x))));
+    dominant(&layout, &mut map, start)
 }
 
 /// The eigenvector of the largest eigenvalue of a positive map, as a Hermitian matrix of trace one.
 pub(super) fn dominant<T: Element>(
     layout: &BlockLayout,
-    mut map: impl FnMut(&[T]) -> Result<Vec<T>>,
+    map: &mut dyn FnMut(&[T]) -> Result<Vec<T>>,
     start: &BondMatrices<T>,
 ) -> Result<BondMatrices<T>> {
     let mut x = layout.flat(start);
     for _ in 0..40 {
-        let found = super::krylov::largest(&mut map, &x, 1, 1e-15, 40)?;
+        let found = super::krylov::largest(map, &x, 1, 1e-15, 40)?;
         let Some(pair) = found.into_iter().next() else { break };
         // The phase that makes the trace real, then the Hermitian part.
         let z: Vec<C64> = pair.vector;

@@ -127,7 +127,7 @@ impl Chain<'_> {
         if norm(&b) == 0.0 {
             return Ok(layout.rows(&b));
         }
-        let map = |v: &[C64]| -> Result<Vec<C64>> {
+        let mut map = |v: &[C64]| -> Result<Vec<C64>> {
             crate::task::poll()?;
             let x = layout.rows(v);
             let mut y = self.cell(side, &x);
@@ -143,10 +143,11 @@ impl Chain<'_> {
             Ok(v.iter().zip(&y).map(|(v, y)| v - phase * y).collect())
         };
         let mut x = b.clone();
-        let left = gmres(map, &b, &mut x, LEFT * norm(&b), MOST)?;
+        let left = gmres(&mut map, &b, &mut x, LEFT * norm(&b), MOST)?;
         if !(left < 1e-6 * norm(&b)) {
             return Err(Error::numeric("the surroundings of an excitation did not converge").hint(
-                "the state may be a superposition of several: fewer conserved numbers, a field or a longer cell chooses one",
+                "the state may be a superposition of several: fewer conserved numbers, a field or a longer cell \
+                 chooses one",
             ));
         }
         Ok(layout.rows(&x))

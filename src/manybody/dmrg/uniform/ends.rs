@@ -82,7 +82,7 @@ impl<T: Element> Uniform<T> {
         let n = cell.count();
         let mut spaces = spaces.to_vec();
         let dims = |s: &Space, f: &dyn Fn(&ChargeLabel) -> bool| -> Space {
-            Space::new(s.iter().filter(|(q, _)| f(q)).map(|(q, d)| (q.clone(), d)).collect())
+            Space::of(s.iter().filter(|(q, _)| f(q)).map(|(q, d)| (q.clone(), d)).collect())
         };
         loop {
             let before: usize = spaces.iter().map(Space::sectors).sum();

@@ -52,7 +52,7 @@ fn bare<T: Element>(
 /// The labels of a bond seen from the right, and the bond's sector of each.
 pub(super) fn seen_from_right(symmetry: &ConservedNumbers, space: &Space) -> (Space, Vec<usize>) {
     let negative = |q: &ChargeLabel| symmetry.subtract(&symmetry.zero(), q);
-    let turned = Space::new(space.iter().map(|(q, d)| (negative(q), d)).collect());
+    let turned = Space::of(space.iter().map(|(q, d)| (negative(q), d)).collect());
     let place = turned.iter().filter_map(|(q, _)| space.find(&negative(q))).collect();
     (turned, place)
 }
@@ -215,12 +215,12 @@ impl<'a, T: Element> HalfChain<'a, T> {
             self.without_sum(carried)
         };
         let zero = flat(&self.cell(full(&vec![T::default(); layouts.iter().map(|l| l.1.len()).sum()]))?)?;
-        let map = |v: &[T]| -> Result<Vec<T>> {
+        let mut map = |v: &[T]| -> Result<Vec<T>> {
             let image = flat(&self.cell(full(v))?)?;
             Ok(v.iter().zip(image.iter().zip(&zero)).map(|(v, (a, b))| *v - *a + *b).collect())
         };
         let mut v = flat(&x)?;
-        gmres(map, &zero, &mut v, tol * (1.0 + norm(&zero)), MOST)?;
+        gmres(&mut map, &zero, &mut v, tol * (1.0 + norm(&zero)), MOST)?;
         Ok(full(&v))
     }
 
@@ -277,7 +277,7 @@ impl<'a, T: Element> HalfChain<'a, T> {
             x.into_iter().zip(&one).map(|(x, o)| x - T::from_c64(e) * *o).collect()
         };
         let b = shifted(layout.flat(&complete), energy.into());
-        let map = |v: &[T]| -> Result<Vec<T>> {
+        let mut map = |v: &[T]| -> Result<Vec<T>> {
             let m = layout.matrices(v);
             let image = layout.flat(&match self.side {
                 ChainSide::Left => past_left(&psi.left, &m),
@@ -290,14 +290,18 @@ impl<'a, T: Element> HalfChain<'a, T> {
             Some(known) => layout.flat(&self.on_bond(&self.matrices(&known[self.sum])?)),
             None => b.clone(),
         };
-        gmres(map, &b, &mut z, tol * (1.0 + norm(&b)), MOST)?;
+        gmres(&mut map, &b, &mut z, tol * (1.0 + norm(&b)), MOST)?;
         x[self.sum] = blocks_of(self.of_block(&layout.matrices(&z)));
         Ok((self.blocks(x)?, energy))
     }
 }
 
 fn blocks_of<T: Element>(x: BondMatrices<T>) -> CarriedOperator<T> {
-    let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub { row, column, matrix: Arc::new(m.into()) };
+    let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub {
+        row,
+        column,
+        matrix: Arc::new(m.into()),
+    };
     CarriedOperator::Blocks(x.into_iter().map(sub).collect())
 }
 

@@ -157,7 +157,7 @@ impl Excitations {
         need_memory::<C64>(h, &left.spaces, 2)?;
         let lefts = half(left, h, ChainSide::Left)?;
         let energy = |psi: &Uniform<C64>, left: &Row| -> Result<f64> {
-            let centre = diagonal(psi.centre[0].iter().cloned());
+            let centre = diagonal(psi.centre[0].to_vec());
             Ok(around(left, &centre, &half(psi, h, ChainSide::Right)?[0]))
         };
         let mut reference = energy(left, &lefts[0])?;
@@ -251,8 +251,9 @@ impl Excitations {
         let bond = self.h.mpo.bond(0);
         let (start, done) = (bond.start.unwrap_or(0), bond.done.unwrap_or(0));
         let ends = [start, done];
-        let centre: BondMatrices<C64> = diagonal(self.left.centre[0].iter().cloned());
-        let other: BondMatrices<C64> = diagonal(self.left.centre[0].iter().map(|c| adjoint(c.as_ref())));
+        let centre: BondMatrices<C64> = diagonal(self.left.centre[0].to_vec());
+        let other: BondMatrices<C64> =
+            diagonal(self.left.centre[0].iter().map(|c| adjoint(c.as_ref())).collect());
         let nothing = || vec![BondMatrices::new(); bond.charges.len()];
         let sites = &mixed.sites;
         // The change lies to the left of the bra's ...
@@ -330,7 +331,7 @@ impl Excitations {
             };
             (0..self.dim() as u64).map(at).collect()
         };
-        let found = lowest(|x| self.times(x), start, self.dim(), asked.count, asked.tol, asked.most)?;
+        let found = lowest(&mut |x| self.times(x), &start, self.dim(), asked.count, asked.tol, asked.most)?;
         Ok(found.into_iter().map(|(value, _, residual)| (value, residual)).collect())
     }
 }

@@ -73,8 +73,8 @@ fn left_form<T: Element>(
     let n = cell.count();
     let symmetry = &cell.symmetry;
     let layout = BlockLayout::new(symmetry, &spaces[0], &symmetry.zero());
-    let map = |x: &[T]| Ok(layout.flat(&past_left(tensors, &layout.matrices(x))));
-    let fixed = dominant(&layout, map, &identity(&spaces[0]))?;
+    let mut map = |x: &[T]| Ok(layout.flat(&past_left(tensors, &layout.matrices(x))));
+    let fixed = dominant(&layout, &mut map, &identity(&spaces[0]))?;
     let first = root(&fixed, &spaces[0])?;
     let mut carry = scaled(&first, 1.0 / norm(&first));
     let first = carry.clone();

@@ -490,7 +490,7 @@ impl<T: Element> ChainGrowth<T> {
                     parts.insert(label, (q, r));
                 }
             }
-            let behind = Space::new(parts.iter().map(|(q, p)| (q.clone(), p.0.ncols())).collect());
+            let behind = Space::of(parts.iter().map(|(q, p)| (q.clone(), p.0.ncols())).collect());
             let fill = |s: usize| parts[behind.label(s)].0.clone();
             next.push(MpsTensor::new(symmetry, &space, self.site_states(k), &behind, fill)?);
             carry = behind.iter().map(|(q, _)| parts[q].1.clone()).collect();

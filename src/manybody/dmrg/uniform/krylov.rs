@@ -42,7 +42,7 @@ fn orthogonalise<T: Element>(basis: &[Vec<T>], v: &mut [T]) -> (Vec<C64>, f64) {
 /// # Errors
 /// Those of the map; interruption.
 pub(super) fn gmres<T: Element>(
-    mut a: impl FnMut(&[T]) -> Result<Vec<T>>,
+    a: &mut dyn FnMut(&[T]) -> Result<Vec<T>>,
     b: &[T],
     x: &mut [T],
     tol: f64,
@@ -127,7 +127,7 @@ pub(super) struct Eigenpair {
 /// # Errors
 /// Those of the map; interruption; when the small problem does not converge.
 pub(super) fn largest<T: Element>(
-    mut a: impl FnMut(&[T]) -> Result<Vec<T>>,
+    a: &mut dyn FnMut(&[T]) -> Result<Vec<T>>,
     start: &[T],
     count: usize,
     tol: f64,
@@ -181,8 +181,8 @@ pub(super) fn largest<T: Element>(
 /// # Errors
 /// Those of the map; interruption; when the small problem does not converge.
 pub(super) fn lowest(
-    mut a: impl FnMut(&[C64]) -> Result<Vec<C64>>,
-    start: impl Fn(u64) -> Vec<C64>,
+    a: &mut dyn FnMut(&[C64]) -> Result<Vec<C64>>,
+    start: &dyn Fn(u64) -> Vec<C64>,
     dim: usize,
     count: usize,
     tol: f64,
@@ -261,11 +261,11 @@ mod tests {
 
     #[test]
     fn systems_are_solved() {
-        let a = matrix(60);
+        let mut a = matrix(60);
         let wanted: Vec<f64> = (0..60).map(|i| (i as f64).cos()).collect();
         let b = a(&wanted).expect("a product");
         let mut x = vec![0.0; 60];
-        let left = gmres(&a, &b, &mut x, 1e-11, 1000).expect("a solution");
+        let left = gmres(&mut a, &b, &mut x, 1e-11, 1000).expect("a solution");
         assert!(left < 1e-11);
         assert!(x.iter().zip(&wanted).all(|(x, y)| (x - y).abs() < 1e-10));
     }
@@ -273,12 +273,12 @@ mod tests {
     #[test]
     fn eigenvalues_are_the_largest() {
         // A rotation by an angle, times 2, beside smaller values.
-        let a = |x: &[f64]| {
+        let mut a = |x: &[f64]| {
             let mut y: Vec<f64> = x.iter().enumerate().map(|(i, x)| x / (1.0 + i as f64)).collect();
             (y[0], y[1]) = (1.2 * x[0] - 1.6 * x[1], 1.6 * x[0] + 1.2 * x[1]);
             Ok(y)
         };
-        let found = largest(a, &[1.0; 30], 3, 1e-12, 30).expect("eigenvalues");
+        let found = largest(&mut a, &[1.0; 30], 3, 1e-12, 30).expect("eigenvalues");
         assert!((found[0].value.norm() - 2.0).abs() < 1e-12);
         assert!((found[0].value - found[1].value.conj()).norm() < 1e-12);
         assert!((found[2].value - 1.0 / 3.0).norm() < 1e-12);

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::number::philox::{self, Stream};
 
 fn moved(symmetry: &ConservedNumbers, space: &Space, by: &ChargeLabel) -> Space {
-    Space::new(space.iter().map(|(q, d)| (symmetry.add(q, by), d)).collect())
+    Space::of(space.iter().map(|(q, d)| (symmetry.add(q, by), d)).collect())
 }
 
 /// A tensor with labels larger on both sides; rows and columns follow the order of the new labels.
@@ -152,7 +152,7 @@ impl<T: Element> Uniform<T> {
         // The state seen from the next small cell, between the two bases.
         let less = |q: &ChargeLabel| symmetry.subtract(q, &cell.target);
         let layout = BlockLayout::between(&self.spaces[0], &self.spaces[m], less);
-        let map = |x: &[T]| -> Result<Vec<T>> {
+        let mut map = |x: &[T]| -> Result<Vec<T>> {
             let around = |y, k: usize| to_right((&self.left[k], &self.left[(k + m) % n]), None, Some(&y));
             Ok(layout.flat(&(0..n).fold(layout.matrices(x), around)))
         };
@@ -162,7 +162,7 @@ impl<T: Element> Uniform<T> {
                 T::from_c64((philox::unit(w[0], w[1]) - 0.5).into())
             })
             .collect();
-        let pair = largest(map, &start, 1, 1e-13, 200)?.into_iter().next();
+        let pair = largest(&mut map, &start, 1, 1e-13, 200)?.into_iter().next();
         let lost = || Error::numeric("no part of the state is like the next one");
         let pair = pair.ok_or_else(lost)?;
         // Of a real state the vector is real but for a phase.

@@ -146,7 +146,7 @@ impl<T: Element> Uniform<T> {
         let density = self.density_left(0);
         let one: BondMatrices<T> = identity(&self.spaces[0]);
         // The eigenvalue 1 is known: it is taken out, so that the others are seen even where they are equal.
-        let map = |x: &[T]| -> Result<Vec<T>> {
+        let mut map = |x: &[T]| -> Result<Vec<T>> {
             let x = layout.matrices(x);
             let mut y = past_left(&self.left, &x);
             if trivial {
@@ -171,7 +171,7 @@ impl<T: Element> Uniform<T> {
             let what = format!("{most} vectors of the transfer matrix, of {} numbers each,", layout.len());
             memory::ensure((most * layout.len() * size_of::<T>()) as u128, &what)?;
         }
-        let found = if rest > 0 { largest(map, &start, rest, RESIDUAL, most)? } else { Vec::new() };
+        let found = if rest > 0 { largest(&mut map, &start, rest, RESIDUAL, most)? } else { Vec::new() };
         let known = found.iter().all(|p| p.residual <= 10.0 * RESIDUAL);
         let mut values: Vec<C64> = found.into_iter().map(|p| p.value).collect();
         if trivial {
@@ -212,14 +212,14 @@ impl<T: Element> Uniform<T> {
             .collect();
         for shift in shifts {
             let layout = BlockLayout::between(&self.spaces[0], &other.spaces[0], |q| symmetry.add(q, &shift));
-            let map = |x: &[T]| -> Result<Vec<T>> {
+            let mut map = |x: &[T]| -> Result<Vec<T>> {
                 let mut y = layout.matrices(x);
                 for (a, b) in self.left.iter().zip(&other.left) {
                     y = to_right((a, b), None, Some(&y));
                 }
                 Ok(layout.flat(&y))
             };
-            let found = largest(map, &vec![T::one_impl(); layout.len()], 1, 1e-13, 60)?;
+            let found = largest(&mut map, &vec![T::one_impl(); layout.len()], 1, 1e-13, 60)?;
             best = found.first().map_or(best, |p| best.max(p.value.norm()));
         }
         Ok(best)

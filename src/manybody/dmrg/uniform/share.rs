@@ -353,7 +353,7 @@ impl<T: Element> Uniform<T> {
             dims = self.heaviest(&weights);
         }
         let space = |bond: usize| {
-            Space::new(self.spaces[bond].iter().zip(&dims[bond]).map(|((q, _), &d)| (q.clone(), d)).collect())
+            Space::of(self.spaces[bond].iter().zip(&dims[bond]).map(|((q, _), &d)| (q.clone(), d)).collect())
         };
         let spaces: Vec<Space> = (0..n).map(space).collect();
         if spaces.iter().any(|s| s.sectors() == 0) {

@@ -1,6 +1,6 @@
 //! Product states of a cell that are low in energy, to start from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use faer::Mat;
@@ -186,8 +186,7 @@ impl<T: Element> Uniform<T> {
         // Without conserved numbers there is one label, of several states.
         let each = if symmetry.names().is_empty() { most.min(4) } else { 1 };
         let dims = |q: &ChargeLabel| (q.clone(), each);
-        let mut spaces: Vec<Space> =
-            labels.iter().map(|l| Space::new(l.iter().map(dims).collect::<BTreeMap<_, _>>())).collect();
+        let mut spaces: Vec<Space> = labels.iter().map(|l| Space::of(l.iter().map(dims).collect())).collect();
         if each > 1 {
             // No more than a site's states can join.
             let narrowest = cell.states.iter().map(Vec::len).min().unwrap_or(1);

@@ -99,12 +99,16 @@ impl<T: Element> Uniform<T> {
 
     /// The density matrix of what lies left of a bond, in the basis of the left form.
     pub(super) fn density_left(&self, bond: usize) -> BondMatrices<T> {
-        diagonal(self.centre[bond].iter().map(|c| product(c.as_ref(), adjoint(c.as_ref()).as_ref())))
+        diagonal(
+            self.centre[bond].iter().map(|c| product(c.as_ref(), adjoint(c.as_ref()).as_ref())).collect(),
+        )
     }
 
     /// The density matrix of what lies right of a bond, in the basis of the right form: `C^H C`.
     pub(super) fn density_right(&self, bond: usize) -> BondMatrices<T> {
-        diagonal(self.centre[bond].iter().map(|c| product(adjoint(c.as_ref()).as_ref(), c.as_ref())))
+        diagonal(
+            self.centre[bond].iter().map(|c| product(adjoint(c.as_ref()).as_ref(), c.as_ref())).collect(),
+        )
     }
 
     /// The weights of the Schmidt decomposition at a bond with the label of each, descending.
