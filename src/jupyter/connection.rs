@@ -35,7 +35,8 @@ impl Connection {
             let port = about[key].as_u64().and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);
             port.ok_or_else(|| {
                 Error::file(format!("`{key}` is no port"))
-                    .hint("Jupyter writes this file when it starts a kernel: `umklapp jupyter install` makes it known there")
+                    .hint("Jupyter writes this file when it starts a kernel: `umklapp jupyter install` makes it known \
+                         there")
             })
         };
         let transport = text("transport", "tcp");

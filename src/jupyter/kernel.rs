@@ -10,29 +10,29 @@ use serde_json::{Value, json};
 use super::about::{about, busy, idle};
 use super::message::FrontendRequest;
 use super::screen::{Notebook, NotebookScreen, about as about_mistake};
-use super::sockets::{KernelTask, To, Voice};
+use super::sockets::{KernelTask, MessageSender, To};
 use crate::error::ErrorKind;
 use crate::repl::scan::{self, Sort};
 use crate::repl::session::{AfterInput, Completeness, ReplSession};
 
 /// The session behind a notebook.
-pub(super) struct Served {
+pub(super) struct NotebookSession {
     session: ReplSession,
     screen: Arc<NotebookScreen>,
     notebook: Rc<Notebook>,
-    voice: Voice,
+    voice: MessageSender,
     /// Set when the session is to end, with its exit code.
     leaves: Option<u8>,
 }
 
-impl Served {
+impl NotebookSession {
     pub fn new(
         session: ReplSession,
         screen: Arc<NotebookScreen>,
         notebook: Rc<Notebook>,
-        voice: Voice,
-    ) -> Served {
-        Served { session, screen, notebook, voice, leaves: None }
+        voice: MessageSender,
+    ) -> NotebookSession {
+        NotebookSession { session, screen, notebook, voice, leaves: None }
     }
 
     /// Answers until the notebook leaves; gives the exit code.

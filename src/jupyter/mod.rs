@@ -23,7 +23,7 @@ use crate::repl::session::ReplSession;
 use crate::script::{Engine, Settings};
 use crate::task::signals::{self, SignalRequest};
 use crate::task::{Interrupt, Progress};
-use kernel::Served;
+use kernel::NotebookSession;
 use screen::{Notebook, NotebookScreen};
 
 pub use connection::Connection;
@@ -64,7 +64,7 @@ pub fn run(connection: &Connection, settings: Settings) -> Result<u8> {
     session.set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
     let notebook = Rc::new(Notebook::new(screen.clone()));
     let session = ReplSession::of_notebook(engine, notebook.clone());
-    let code = Served::new(session, screen, notebook, sockets.voice()).serve(&requests);
+    let code = NotebookSession::new(session, screen, notebook, sockets.voice()).serve(&requests);
     sockets.close();
     Ok(code)
 }

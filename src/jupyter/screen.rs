@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::display;
 use super::message::unique;
-use super::sockets::{Said, To, Voice};
+use super::sockets::{MessageSender, OutgoingMessage, To};
 use crate::error::ErrorKind;
 use crate::output::files::FileData;
 use crate::repl::session::SessionFront;
@@ -16,7 +16,7 @@ use crate::script::diagnostics::Report;
 
 /// Sends what belongs to the request that is being answered; from any thread.
 pub(super) struct NotebookScreen {
-    voice: Voice,
+    voice: MessageSender,
     now: Mutex<CurrentRequest>,
 }
 
@@ -28,7 +28,7 @@ struct CurrentRequest {
 }
 
 impl NotebookScreen {
-    pub fn new(voice: Voice) -> NotebookScreen {
+    pub fn new(voice: MessageSender) -> NotebookScreen {
         NotebookScreen {
             voice,
             now: Mutex::new(CurrentRequest { header: Arc::new(json!({})), progress: HashMap::new() }),
@@ -52,7 +52,7 @@ impl NotebookScreen {
     /// Text on `stdout` or `stderr`.
     pub fn stream(&self, name: &'static str, text: &str) {
         let parent = self.now().header.clone();
-        self.voice.say(Said::Stream { name, parent, text: text.to_string() });
+        self.voice.say(OutgoingMessage::Stream { name, parent, text: text.to_string() });
     }
 
     pub fn display(&self, data: &Value) {

@@ -47,7 +47,7 @@ pub(super) enum To {
 }
 
 /// What leaves the kernel.
-pub(super) enum Said {
+pub(super) enum OutgoingMessage {
     Message {
         to: To,
         kind: &'static str,
@@ -66,32 +66,32 @@ pub(super) enum Said {
 
 /// Sends messages from any thread but that of the sockets.
 #[derive(Clone)]
-pub(super) struct Voice(Sender<Said>);
+pub(super) struct MessageSender(Sender<OutgoingMessage>);
 
-impl Voice {
-    pub fn say(&self, said: Said) {
+impl MessageSender {
+    pub fn say(&self, said: OutgoingMessage) {
         // Without sockets nobody listens.
         let _ = self.0.blocking_send(said);
     }
 
     pub fn message(&self, to: To, kind: &'static str, parent: &Arc<Value>, content: Value) {
-        self.say(Said::Message { to, kind, parent: parent.clone(), content });
+        self.say(OutgoingMessage::Message { to, kind, parent: parent.clone(), content });
     }
 }
 
 pub(super) struct Sockets {
-    voice: Voice,
+    voice: MessageSender,
 }
 
 impl Sockets {
-    pub fn voice(&self) -> Voice {
+    pub fn voice(&self) -> MessageSender {
         self.voice.clone()
     }
 
     /// Waits until all has left.
     pub fn close(self) {
         let (ended, heard) = mpsc::channel();
-        self.voice.say(Said::End(ended));
+        self.voice.say(OutgoingMessage::End(ended));
         let _ = heard.recv_timeout(GRACE);
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn open(
         ControlRequest { wire: wire.clone(), voice: sender.clone(), interrupt, asked: asked.clone() };
     let serve = move || serve(&runtime, bound, wire, said, asked, control);
     std::thread::Builder::new().name("jupyter".into()).spawn(serve).map_err(no_thread)?;
-    Ok(Sockets { voice: Voice(sender) })
+    Ok(Sockets { voice: MessageSender(sender) })
 }
 
 struct BoundSockets {
@@ -144,7 +144,7 @@ fn serve(
     runtime: &Runtime,
     bound: BoundSockets,
     wire: Arc<Wire>,
-    said: Receiver<Said>,
+    said: Receiver<OutgoingMessage>,
     asked: Asked<KernelTask>,
     control: ControlRequest,
 ) {
@@ -156,7 +156,8 @@ fn serve(
         tokio::spawn(beat(bound.heartbeat));
         tokio::spawn(hear(shell_in, wire.clone(), asked));
         tokio::spawn(control.serve(control_in));
-        speak(said, Mouth { shell: shell_out, control: control_out, everyone: bound.iopub, wire }).await;
+        speak(said, SendSockets { shell: shell_out, control: control_out, everyone: bound.iopub, wire })
+            .await;
     });
 }
 
@@ -184,7 +185,7 @@ async fn hear(mut socket: RouterRecvHalf, wire: Arc<Wire>, asked: Asked<KernelTa
 /// What is asked while a cell runs.
 struct ControlRequest {
     wire: Arc<Wire>,
-    voice: Sender<Said>,
+    voice: Sender<OutgoingMessage>,
     interrupt: Interrupt,
     asked: Asked<KernelTask>,
 }
@@ -233,18 +234,18 @@ impl ControlRequest {
 
     async fn say(&self, to: To, kind: &'static str, parent: &Arc<Value>, content: Value) {
         // Without sockets nobody listens.
-        let _ = self.voice.send(Said::Message { to, kind, parent: parent.clone(), content }).await;
+        let _ = self.voice.send(OutgoingMessage::Message { to, kind, parent: parent.clone(), content }).await;
     }
 }
 
-struct Mouth {
+struct SendSockets {
     shell: RouterSendHalf,
     control: RouterSendHalf,
     everyone: PubSocket,
     wire: Arc<Wire>,
 }
 
-impl Mouth {
+impl SendSockets {
     /// Sends a message. Frontends come and go: what cannot be delivered is forgotten.
     async fn send(&mut self, to: &To, kind: &str, parent: &Value, content: &Value) {
         let topic = [Bytes::from(kind.to_string())];
@@ -272,14 +273,14 @@ struct HeldText {
 }
 
 /// Sends what is said in the order in which it was.
-async fn speak(mut said: Receiver<Said>, mut mouth: Mouth) {
+async fn speak(mut said: Receiver<OutgoingMessage>, mut mouth: SendSockets) {
     let mut open: Option<HeldText> = None;
     loop {
         let next = match &open {
             Some(open) => timeout_at(open.until, said.recv()).await.ok(),
             None => Some(said.recv().await),
         };
-        if let (Some(open), Some(Some(Said::Stream { name, parent, text }))) = (&mut open, &next)
+        if let (Some(open), Some(Some(OutgoingMessage::Stream { name, parent, text }))) = (&mut open, &next)
             && open.name == *name
             && Arc::ptr_eq(&open.parent, parent)
             && open.text.len() < MOST
@@ -294,13 +295,13 @@ async fn speak(mut said: Receiver<Said>, mut mouth: Mouth) {
         match next {
             None => {}
             Some(None) => return,
-            Some(Some(Said::Stream { name, parent, text })) => {
+            Some(Some(OutgoingMessage::Stream { name, parent, text })) => {
                 open = Some(HeldText { name, parent, text, until: Instant::now() + PAUSE });
             }
-            Some(Some(Said::Message { to, kind, parent, content })) => {
+            Some(Some(OutgoingMessage::Message { to, kind, parent, content })) => {
                 mouth.send(&to, kind, &parent, &content).await;
             }
-            Some(Some(Said::End(ended))) => {
+            Some(Some(OutgoingMessage::End(ended))) => {
                 // The sockets write on in the background.
                 sleep(2 * PAUSE).await;
                 let _ = ended.send(());

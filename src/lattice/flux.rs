@@ -41,7 +41,8 @@ impl Flux {
         let total = alpha * plane;
         if closed(a) && closed(b) && (total - total.round()).abs() > 1e-9 * total.abs().max(1.0) {
             return Err(Error::input(format!(
-                "a flux of {alpha} per plaquette gives {total} flux quanta through the {plane} plaquettes of the periodic plane; this must be a whole number"
+                "a flux of {alpha} per plaquette gives {total} flux quanta through the {plane} plaquettes of the \
+                 periodic plane; this must be a whole number"
             ))
             .hint(format!(
                 "take a multiple of 1/{plane}, the nearest is {}, or open one direction",

@@ -167,7 +167,8 @@ impl Model {
         let twisted = |(wrap, x): (&Wrap, &i64)| *x != 0 && matches!(wrap, Wrap::Phase(p) if p.im != 0.0);
         if self.lattice.wrap().iter().zip(shift).any(twisted) {
             return Err(Error::input("a pairing over a boundary with a complex phase").hint(
-                "pairs need periodic, antiperiodic or open boundaries. Another phase is a flux, which acts twice on pairs: put it \
+                "pairs need periodic, antiperiodic or open boundaries. Another phase is a flux, which acts twice on \
+                 pairs: put it \
                  into the hoppings and the pairing. A momentum is not a flux; give it when the matrix is made",
             ));
         }

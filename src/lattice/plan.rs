@@ -168,16 +168,16 @@ fn inside_of(model: &Model) -> [(i64, i64); MAX_DIMENSION] {
 }
 
 /// The hoppings as rows see them, by sublattice of the row, with what they have in common lists.
-struct Seen {
+struct SublatticeHops {
     entries: Vec<SeenHop>,
     values: Vec<(u32, u32, C64)>,
     reaches: Vec<f64>,
 }
 
-impl Seen {
+impl SublatticeHops {
     /// Every hopping from both of its ends; `next` is what [`beginnings`] gives. Of models that are `alike` nothing but
     /// a factor changes a block from cell to cell.
-    fn new(model: &Model, axes: &[usize], mut next: Vec<(usize, usize)>, alike: bool) -> Seen {
+    fn new(model: &Model, axes: &[usize], mut next: Vec<(usize, usize)>, alike: bool) -> SublatticeHops {
         let (sublattices, cells) = (model.lattice.basis().len(), model.lattice.cells());
         let mut entries = vec![SeenHop::default(); 2 * model.hops.len()];
         let mut values = vec![(0, 0, C64::ZERO); next[sublattices].1];
@@ -219,7 +219,7 @@ impl Seen {
                 };
             }
         }
-        Seen { entries, values, reaches }
+        SublatticeHops { entries, values, reaches }
     }
 }
 
@@ -230,8 +230,8 @@ impl<'a> RowPlan<'a> {
         let starts: Vec<usize> = next.iter().map(|(entries, _)| *entries).collect();
         let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
         let by_orbital = !axes.is_empty() || model.offsets.is_some() || opposite;
-        let Seen { entries, values, reaches } =
-            Seen::new(model, axes, next, !by_orbital && model.fluxes.is_empty());
+        let SublatticeHops { entries, values, reaches } =
+            SublatticeHops::new(model, axes, next, !by_orbital && model.fluxes.is_empty());
         let mut by_column: Vec<u32> = (0..entries.len() as u32).collect();
         for row in 0..basis.len() {
             by_column[starts[row]..starts[row + 1]].sort_by_key(|&k| entries[k as usize].ahead);

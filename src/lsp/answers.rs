@@ -188,7 +188,8 @@ fn variable(text: &str, name: &str, byte: usize) -> Option<std::ops::Range<usize
 mod tests {
     use super::*;
 
-    const SCRIPT: &str = "/// Twice.\nfn twice(x) {\n    2 * x\n}\nlet h = tight_binding(lattice::chain(8));\nlet d = kpm::dos(h, #{ moments: 8 });\nprint(twice(1));\n";
+    const SCRIPT: &str = "/// Twice.\nfn twice(x) {\n    2 * x\n}\nlet h = tight_binding(lattice::chain(8));\nlet d = \
+         kpm::dos(h, #{ moments: 8 });\nprint(twice(1));\n";
 
     fn answers() -> Answers {
         Answers::new(&Engine::new().unwrap())

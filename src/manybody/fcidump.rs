@@ -24,7 +24,10 @@ pub struct Molecule {
 const MOST: usize = 400;
 
 fn bad(line: usize, what: &str) -> Error {
-    Error::file(format!("line {line}: {what}")).hint("an FCIDUMP file has a header `&FCI NORB=.., NELEC=.., MS2=.., &END`, and lines of an integral and four orbitals")
+    Error::file(format!("line {line}: {what}")).hint(
+        "an FCIDUMP file has a header `&FCI NORB=.., NELEC=.., MS2=.., \
+         &END`, and lines of an integral and four orbitals",
+    )
 }
 
 /// The numbers of a key of the header.
@@ -56,7 +59,8 @@ fn alike([p, q, r, s]: [usize; 4]) -> Vec<[usize; 4]> {
 fn keep(all: &mut BTreeMap<[usize; 4], f64>, key: [usize; 4], value: f64, line: usize) -> Result<()> {
     match all.insert(key, value) {
         Some(before) if (before - value).abs() > 1e-8 * (1.0 + value.abs()) => {
-            let hint = "integrals of real orbitals have eight places; those of spins apart or of complex orbitals are not read";
+            let hint = "integrals of real orbitals have eight places; those of spins apart or of complex orbitals are \
+                 not read";
             Err(bad(line, "an integral with two values").hint(hint))
         }
         _ => Ok(()),

@@ -25,7 +25,7 @@ mod wigner;
 pub use basis::{Sector, SectorBasis};
 pub use exact::{matrix, operator};
 pub use fcidump::{Molecule, read_fcidump};
-pub use opsum::{MeantSites, OpSum, OperatorTerm, Tail, unfit};
+pub use opsum::{ExponentialTail, MeantSites, OpSum, OperatorTerm, unfit};
 pub use product::SiteProduct;
 pub use site::{Charge, LocalOperator, Site};
 pub use sites::Sites;

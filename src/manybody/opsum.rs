@@ -25,7 +25,7 @@ pub struct OperatorTerm {
 /// A coupling that decays exponentially with the distance and never ends: the sum over k = 1, 2, ... of
 /// `coefficient ratio^k A_i B_(i + k step)`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tail {
+pub struct ExponentialTail {
     pub coefficient: C64,
     /// Per step; its modulus is below one.
     pub ratio: C64,
@@ -50,7 +50,7 @@ fn last(factors: &[(String, usize)]) -> usize {
     factors.iter().map(|f| f.1).max().unwrap_or(0)
 }
 
-impl Tail {
+impl ExponentialTail {
     /// The operators at distance `k`.
     pub fn at(&self, k: usize) -> Vec<(String, usize)> {
         let mut pair =
@@ -75,7 +75,7 @@ impl Tail {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpSum {
     terms: Vec<OperatorTerm>,
-    tails: Vec<Tail>,
+    tails: Vec<ExponentialTail>,
     meant: Option<MeantSites>,
     order: Option<Vec<usize>>,
 }
@@ -131,7 +131,7 @@ impl OpSum {
     ///
     /// # Errors
     /// As of [`OpSum::add`].
-    pub fn add_nearest(&mut self, tails: &[Tail], most: usize) -> Result<()> {
+    pub fn add_nearest(&mut self, tails: &[ExponentialTail], most: usize) -> Result<()> {
         for tail in tails {
             for k in 1..=most {
                 self.add(tail.coefficient * tail.ratio.powu(k as u32), tail.at(k))?;
@@ -144,7 +144,7 @@ impl OpSum {
     ///
     /// # Errors
     /// For numbers that are not finite, a ratio that does not decay, no step.
-    pub fn add_tail(&mut self, tail: Tail) -> Result<()> {
+    pub fn add_tail(&mut self, tail: ExponentialTail) -> Result<()> {
         let finite = |z: C64| z.re.is_finite() && z.im.is_finite();
         if !finite(tail.coefficient) || !finite(tail.ratio) {
             return Err(Error::input(format!("the coupling `{tail}` has a number that is not finite")));
@@ -167,7 +167,7 @@ impl OpSum {
             coefficient: term.coefficient.conj(),
             factors: term.factors.iter().rev().map(|(name, site)| (adjoint_name(name), *site)).collect(),
         };
-        let turned = |tail: &Tail| Tail {
+        let turned = |tail: &ExponentialTail| ExponentialTail {
             coefficient: tail.coefficient.conj(),
             ratio: tail.ratio.conj(),
             first: adjoint_name(&tail.first),
@@ -309,7 +309,7 @@ impl OpSum {
     fn repeatable(&self) -> impl Iterator<Item = (CellKey, C64)> {
         let terms = self.terms.iter().filter(|t| !t.factors.is_empty());
         let terms = terms.map(|t| ((t.factors.clone(), None), t.coefficient));
-        let ratio = |t: &Tail| [t.ratio.re.to_bits(), t.ratio.im.to_bits()];
+        let ratio = |t: &ExponentialTail| [t.ratio.re.to_bits(), t.ratio.im.to_bits()];
         terms.chain(self.tails.iter().map(move |t| ((t.at(1), Some(ratio(t))), t.coefficient)))
     }
 
@@ -322,7 +322,8 @@ impl OpSum {
                 factors: t.factors.iter().map(|(name, site)| (name.clone(), site + cell * n)).collect(),
             };
             all.terms.extend(self.terms.iter().map(term));
-            all.tails.extend(self.tails.iter().map(|t| Tail { site: t.site + cell * n, ..t.clone() }));
+            all.tails
+                .extend(self.tails.iter().map(|t| ExponentialTail { site: t.site + cell * n, ..t.clone() }));
         }
         all
     }
@@ -333,7 +334,7 @@ impl OpSum {
     }
 
     /// The couplings that decay exponentially.
-    pub fn tails(&self) -> &[Tail] {
+    pub fn tails(&self) -> &[ExponentialTail] {
         &self.tails
     }
 
@@ -426,7 +427,7 @@ impl fmt::Display for OperatorTerm {
     }
 }
 
-impl fmt::Display for Tail {
+impl fmt::Display for ExponentialTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |z: C64| if z.im == 0.0 { real(z.re, 10) } else { format!("({})", complex(z, 10)) };
         write!(

@@ -413,7 +413,8 @@ impl Averaged for DoubleMoments {
             && self.volume == other.volume;
         if !alike {
             return Err(Error::input(
-                "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be averaged",
+                "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be \
+                 averaged",
             )
             .hint(ALIKE));
         }

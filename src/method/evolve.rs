@@ -89,7 +89,8 @@ pub fn steps_over(t: C64, middle: f64, a: f64) -> Result<f64> {
     let lost = t.re.abs() * size * f64::EPSILON;
     if !(lost <= LOST) {
         return Err(Error::input(format!(
-            "an evolution over the time {t} is too long: the rounding of energies of {size:.1e} changes phases by {lost:.0e}"
+            "an evolution over the time {t} is too long: the rounding of energies of {size:.1e} changes phases by \
+             {lost:.0e}"
         ))
         .hint("take shorter times, or shift the operator to energies around zero; a shift changes all phases equally"));
     }

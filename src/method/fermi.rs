@@ -46,7 +46,12 @@ pub fn fermi_series(
         return Expansion::converged(window, 1e-14, |energy| {
             Ok(C64::new(fermi(energy, potential, temperature), 0.0))
         })
-        .map_err(|e| e.hint("a temperature that is low against the width of the spectrum takes many terms; at zero a kernel bounds them"));
+        .map_err(|e| {
+            e.hint(
+                "a temperature that is low against the width of the spectrum takes many terms; at zero a \
+             kernel bounds them",
+            )
+        });
     }
     let edge = window.scale(potential).clamp(-1.0, 1.0).acos();
     let coefficient = |(n, g): (usize, f64)| match n {

@@ -87,7 +87,8 @@ impl DoubleMoments {
     fn checked(&self, omega: &[f64], at: &OpticalConditions) -> Result<Vec<f64>> {
         if let Some(w) = omega.iter().find(|w| !(**w > 0.0 && w.is_finite())) {
             return Err(Error::input(format!("a frequency of {w}"))
-                .hint("frequencies are energies above zero; the conductivity at zero frequency has a formula of its own"));
+                .hint("frequencies are energies above zero; the conductivity at zero frequency has a formula of its \
+                     own"));
         }
         check_sample(at.temperature, at.volume)?;
         if !at.potential.is_finite() {

@@ -85,8 +85,10 @@ impl Provenance {
         let differ = self.operators.iter().zip(&other.operators).position(|(a, b)| !a.fits(b));
         let Some(at) = differ else { return Ok(()) };
         let what = if at == 0 { "operators" } else { "currents or directions" };
-        Err(Error::input(format!("moments of different {what} cannot be averaged"))
-            .hint("`merge` averages realisations of one disorder with the option `realisations`, and tables in any case"))
+        Err(Error::input(format!("moments of different {what} cannot be averaged")).hint(
+            "`merge` averages realisations of one disorder with the option `realisations`, and tables in any \
+                 case",
+        ))
     }
 
     /// Whether both may be of the same operators, and begin with the same vector.

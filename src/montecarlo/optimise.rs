@@ -118,7 +118,7 @@ pub fn lattice_samples<S: Amplitude>(
 }
 
 /// Means that both methods need.
-struct Means {
+struct SampleMeans {
     energy: f64,
     /// `<O_i>`, `<E_,i>`.
     logs: Vec<f64>,
@@ -129,7 +129,7 @@ struct Means {
     force: Vec<f64>,
 }
 
-fn means(samples: &[ParameterSample]) -> Result<Means> {
+fn means(samples: &[ParameterSample]) -> Result<SampleMeans> {
     let Some(first) = samples.first() else {
         return Err(
             Error::input("no samples to optimise from").hint("collect some with `parameter_derivatives`")
@@ -153,12 +153,12 @@ fn means(samples: &[ParameterSample]) -> Result<Means> {
     let pair = |k: usize| mean(&|s| (s.logs[k / p] - logs[k / p]) * (s.logs[k % p] - logs[k % p]));
     let overlap = (0..p * p).map(pair).collect();
     let force = (0..p).map(|i| mean(&|s| (s.logs[i] - logs[i]) * (s.energy - energy))).collect();
-    Ok(Means { energy, logs, energies, overlap, force })
+    Ok(SampleMeans { energy, logs, energies, overlap, force })
 }
 
 /// Standard deviations of the `O_i`, which serve as units of the parameters; 0 for a parameter without effect on the
 /// samples.
-fn units(m: &Means) -> Vec<f64> {
+fn units(m: &SampleMeans) -> Vec<f64> {
     let p = m.logs.len();
     let unit = |i: usize| {
         let own = m.overlap[i * p + i];

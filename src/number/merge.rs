@@ -72,7 +72,8 @@ pub fn merge(tables: &[Table], names: &[String], follow: bool) -> Result<Table> 
                 name(pair[1][0]),
                 a.names().next().unwrap_or_default()
             ))
-            .hint("give the runs the same points (of densities, the same `window`) to average them, or put the tables one after another (option `append`)"));
+            .hint("give the runs the same points (of densities, the same `window`) to average them, or put the tables \
+                 one after another (option `append`)"));
         }
     }
     if groups.iter().all(|group| group.len() == 1) {

@@ -143,6 +143,8 @@ pub(super) fn check_precision(a: &Operator) -> Result<()> {
     if finite && (size == 0.0 || a.dtype().squared().contains(&size)) {
         return Ok(());
     }
-    Err(Error::input(format!("an operator with numbers of about {size:.0e} in single precision"))
-        .hint("their squares exceed the range of single precision: take units in which they are about 1, or double precision"))
+    Err(Error::input(format!("an operator with numbers of about {size:.0e} in single precision")).hint(
+        "their squares exceed the range of single precision: take units in which they are about 1, or double \
+             precision",
+    ))
 }

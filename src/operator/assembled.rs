@@ -77,7 +77,10 @@ impl Operator {
                 for row in first..rows.global.min(first + TOGETHER) {
                     if !self.row(row, &mut entries) {
                         return Err(Error::input(format!("the entries of {} are not known", self.summary()))
-                            .hint("those of stored matrices and stencils are, and of their sums, products and multiples"));
+                            .hint(
+                                "those of stored matrices and stencils are, and of their sums, products and \
+                                 multiples",
+                            ));
                     }
                     let kept = entries.iter().filter(|(_, value)| *value != C64::ZERO);
                     let before = columns.len();

@@ -290,10 +290,12 @@ fn end(status: std::process::ExitStatus, asked: bool, watch: Option<&Watch>) -> 
         Some(watch) if !asked && status.code().is_some_and(|code| code != 0) => {
             if let Some([rank, ranks, process]) = watch.lost() {
                 return Err(Error::backend(format!(
-                    "rank {rank} of {ranks} has died: its process, {process}, ended without a word, and the others were ended"
+                    "rank {rank} of {ranks} has died: its process, {process}, ended without a word, and the others \
+                     were ended"
                 ))
                 .hint(
-                    "the system kills a process when memory runs out (`dmesg` says so; under `--memory 4GB` a script stops \
+                    "the system kills a process when memory runs out (`dmesg` says so; under `--memory 4GB` a script \
+                     stops \
                      with an error instead), a batch system at the limits of a job",
                 ));
             }

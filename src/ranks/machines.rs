@@ -210,7 +210,8 @@ impl Hub {
         }
         CUT.store(true, Ordering::SeqCst);
         tell(&Error::backend(format!("rank {rank} of {}, on `{machine}`, cannot be reached any more", self.size)).hint(
-            "its machine is down, or the network to it is cut; the other ranks are ended, and what has been saved stays",
+            "its machine is down, or the network to it is cut; the other ranks are ended, and what has been saved \
+             stays",
         ));
         super::farewell();
         watch::end_soon();

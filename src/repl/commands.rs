@@ -281,7 +281,8 @@ mod tests {
 
     #[test]
     fn functions_are_found_with_their_comments() {
-        let text = "let x = 1;\n/// Doubles.\nfn f(x) { 2 * x }\nfn g(x) { f(x); { x } }\nprivate fn f(x, y) {\n  x\n}\n";
+        let text = "let x = 1;\n/// Doubles.\nfn f(x) { 2 * x }\nfn g(x) { f(x); { x } }\nprivate fn f(x, y) {\n  \
+             x\n}\n";
         let f = written(text, "f").unwrap();
         assert_eq!(f, "/// Doubles.\nfn f(x) { 2 * x }\n\nprivate fn f(x, y) {\n  x\n}");
         assert_eq!(written(text, "g").unwrap(), "fn g(x) { f(x); { x } }");

@@ -91,7 +91,7 @@ pub struct ReplSession {
 }
 
 /// What the last statement of an input is.
-enum Last {
+enum LastStatement {
     Expression,
     /// It gave this variable a value.
     Variable(String),
@@ -251,17 +251,17 @@ impl ReplSession {
             Ok(_) if ended.is_some() => AfterInput::Leave(ended.unwrap_or(0)),
             Ok(value) => {
                 let silent = silent(text);
-                let shows = !value.is_unit() && matches!(last, Last::Expression);
+                let shows = !value.is_unit() && matches!(last, LastStatement::Expression);
                 if shows {
                     self.engine.scope_mut().set_or_push("ans", value.clone());
                     self.keep(value.clone());
                 }
                 match last {
-                    Last::Expression if shows && !silent => match &self.front {
+                    LastStatement::Expression if shows && !silent => match &self.front {
                         Some(front) => front.value(&self.shown(&value), api::data_of(&value).as_ref()),
                         None => self.say(&self.shown(&value)),
                     },
-                    Last::Variable(name) if !silent => {
+                    LastStatement::Variable(name) if !silent => {
                         if let Some(value) = self.engine.scope().get(&name) {
                             self.say(&format!("{name} = {}", self.brief(value)));
                         }
@@ -359,13 +359,15 @@ impl ReplSession {
         }
     }
 
-    fn last(&self, text: &str) -> Last {
-        let Ok(ast) = self.parser.compile(text) else { return Last::Expression };
+    fn last(&self, text: &str) -> LastStatement {
+        let Ok(ast) = self.parser.compile(text) else { return LastStatement::Expression };
         match ast.statements().last() {
-            None => Last::Nothing,
-            Some(Stmt::Var(parts, ..)) => Last::Variable(parts.0.name.to_string()),
-            Some(Stmt::Assignment(parts)) => root(&parts.1.lhs).map_or(Last::Nothing, Last::Variable),
-            Some(_) => Last::Expression,
+            None => LastStatement::Nothing,
+            Some(Stmt::Var(parts, ..)) => LastStatement::Variable(parts.0.name.to_string()),
+            Some(Stmt::Assignment(parts)) => {
+                root(&parts.1.lhs).map_or(LastStatement::Nothing, LastStatement::Variable)
+            }
+            Some(_) => LastStatement::Expression,
         }
     }
 

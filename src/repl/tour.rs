@@ -23,27 +23,32 @@ After `s.` the Tab key shows the methods of a Series, `help(\"Series\")` explain
         "let h = tight_binding(lattice::honeycomb(128, 128), #{ hopping: -2.7, disorder: 0.5, seed: 1 })",
     ),
     (
-        "How many states are there at each energy? Options are written in `#{ .. }`, after the other arguments. `?kpm::dos`
+        "How many states are there at each energy? Options are written in `#{ .. }`, after the other arguments. \
+         `?kpm::dos`
 lists the options of a function, and Tab proposes them.",
         "let dos = kpm::dos(h, #{ broadening: 0.3, vectors: 2, seed: 1 })",
     ),
     (
-        "A picture. `plot(dos, #{ file: \"dos.svg\" })` writes it to a file, `dos.save(\"dos.csv\")` writes the numbers.",
+        "A picture. `plot(dos, #{ file: \"dos.svg\" })` writes it to a file, `dos.save(\"dos.csv\")` writes the \
+         numbers.",
         "plot(dos, #{ title: \"Graphene\" })",
     ),
     (
         "Interacting particles: the ground state of 16 spins, by the density-matrix renormalisation group.",
         "let chain = sites(\"S=1/2\", 16);
-let gs = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0.0 }, states: [32, 64], sweeps: 4, seed: 1 });
+let gs = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0.0 }, states: [32, 64], sweeps: 4, seed: 1 \
+         });
 gs.energy",
     ),
     (
         "Is it right? Compute the number in a second way: sixteen spins can be solved exactly.",
-        "assert_close(davidson(exact::operator(models::heisenberg(chain), chain, #{ Sz: 0.0 }), #{ seed: 1 }).values[0], gs.energy, 1e-6)",
+        "assert_close(davidson(exact::operator(models::heisenberg(chain), chain, #{ Sz: 0.0 }), #{ seed: 1 \
+         }).values[0], gs.energy, 1e-6)",
     ),
     (
         "Loops, conditions and functions look as in most languages. Functions see only their parameters.",
-        "fn ring(n) { let chain = sites(\"S=1/2\", n); davidson(exact::operator(models::heisenberg(chain, #{ periodic: true }), chain, #{ Sz: 0.0 }), #{ seed: 1 }).values[0] / n }
+        "fn ring(n) { let chain = sites(\"S=1/2\", n); davidson(exact::operator(models::heisenberg(chain, #{ \
+         periodic: true }), chain, #{ Sz: 0.0 }), #{ seed: 1 }).values[0] / n }
 let t = table([[\"sites\", [4, 6, 8, 10]], [\"energy a site\", [4, 6, 8, 10].map(|n| ring(n))]])",
     ),
     (

@@ -327,7 +327,8 @@ mod tests {
     fn options_that_do_not_go_together_are_told() {
         let all = items(
             "# Options\n- `points` (int): number; not with `energies`.\n- `energies` (array): where.\n\
-             - `method` (\"tdvp\" or \"tebd\"): how.\n- `expand` (2): only with `method: \"tdvp\"`.\n- `more` (int): only with `expand`.",
+             - `method` (\"tdvp\" or \"tebd\"): how.\n- `expand` (2): only with `method: \"tdvp\"`.\n- `more` (int): \
+             only with `expand`.",
         );
         let odds = |given: &[(&str, Dynamic)]| {
             let of = |key: &str| match given.iter().find(|(name, _)| *name == key) {

@@ -84,7 +84,8 @@ mod tests {
     #[test]
     fn keys_are_those_that_a_script_names() {
         let read = |script| keys(script).map(|keys| keys.into_iter().collect::<Vec<_>>().join(" "));
-        let script = "// args of all kinds\nlet a = if \"full\" in args && args.full { args[\"size\"] } else { args?.seed };";
+        let script = "// args of all kinds\nlet a = if \"full\" in args && args.full { args[\"size\"] } else { \
+             args?.seed };";
         assert_eq!(read(script).as_deref(), Some("full seed size"));
         assert_eq!(read("print(1);").as_deref(), Some(""));
         for unknown in [

@@ -112,7 +112,8 @@ mod tests {
         let mut engine = Engine::new().unwrap();
         let report = engine.eval("fn f() { try { 1.0.foo } catch (e) { throw e; } }\nf()").unwrap_err();
         assert_eq!(report.message, "float has no property `foo`");
-        let own = "let code = 0; try { throw #{ error: \"Error of mine\", message: \"m\", code: 3 }; } catch (e) { code = e.code; } code";
+        let own = "let code = 0; try { throw #{ error: \"Error of mine\", message: \"m\", code: 3 }; } catch (e) { \
+             code = e.code; } code";
         assert_eq!(engine.eval(own).unwrap().as_int(), Ok(3));
         let kept = engine.eval(
             "let e = 7; try { throw 3; } catch (e) { e += 1; } try { throw [1]; } catch (x) { e += x[0]; } e",

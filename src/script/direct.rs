@@ -274,7 +274,8 @@ mod tests {
         let n = 0;
         for x in [1e-300, 0.0] { if x != 0.0 { n += 1; } }
         while n < 1 || n == 7 { break; }
-        all + [n == 1, `${1e-300 > 0.0}` == \"true\", #{ a: 1e-300 > 0.0 }.a, [1, 2][if 1e-300 > 0.0 { 1 } else { 0 }] == 2]
+        all + [n == 1, `${1e-300 > 0.0}` == \"true\", #{ a: 1e-300 > 0.0 }.a, [1, 2][if 1e-300 > 0.0 { 1 } else { 0 \
+         }] == 2]
     ";
 
     fn all_true(engine: &mut Engine, script: &str) {

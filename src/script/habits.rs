@@ -4,7 +4,8 @@
 const NAMES: [(&[&str], &str); 20] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
-        "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all of it",
+        "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
+         of it",
     ),
     (
         &[
@@ -25,11 +26,13 @@ const NAMES: [(&[&str], &str); 20] = [
     ),
     (
         &["kwant", "pb", "pybinding", "pythtb", "tbplas"],
-        "`let m = model(lattice::honeycomb(8, 8)); m.nearest(-2.7); m.build()` makes a Hamiltonian; `lookfor hopping` tells more",
+        "`let m = model(lattice::honeycomb(8, 8)); m.nearest(-2.7); m.build()` makes a Hamiltonian; `lookfor hopping` \
+         tells more",
     ),
     (
         &["tenpy", "itensor", "pyblock2", "quspin"],
-        "`sites(\"S=1/2\", 10)` is a chain, `opsum()` and `models::` are Hamiltonians, `dmrg::finite` and `exact::operator` take both",
+        "`sites(\"S=1/2\", 10)` is a chain, `opsum()` and `models::` are Hamiltonians, `dmrg::finite` and \
+         `exact::operator` take both",
     ),
     (&["True", "False"], "they are written `true` and `false`"),
     (&["None", "null", "nil", "nothing", "undefined"], "nothing is `()`"),
@@ -230,7 +233,8 @@ mod tests {
             "linspace(0.0, 1.0, 5); series([1, 2]); matrix([[1, 2], [3, 4]]).rows",
             "let m = model(lattice::honeycomb(8, 8)); m.nearest(-2.7); m.build()",
             "let c = sites(\"S=1/2\", 10); opsum(); exact::operator(models::heisenberg(c), c, #{ Sz: 0 })",
-            "let m = identity(3); m.transpose(); m.dagger(); m.rows + m.columns; type_of(m); m * m; [0, 1].map(|i| 2 * i)",
+            "let m = identity(3); m.transpose(); m.dagger(); m.rows + m.columns; type_of(m); m * m; [0, 1].map(|i| 2 \
+             * i)",
             "linspace(0.0, 1.0, 5)[1..3]; table([[\"x\", [1, 2, 3, 4]]]).slice(1, 3)",
             "linspace(1.0, 1.0, 3).len + PI + (2.0 + 3.0 * I).re",
             "random_numbers(3).len + random_choice([1, 2]); let map = #{ a: 1, b: 2 }; map.a",

@@ -627,7 +627,8 @@ mod tests {
     #[test]
     fn a_misspelled_option_of_a_script_is_refused_where_it_is_read() {
         let mut engine = Engine::new().unwrap();
-        let own = "/// Twice.\n///\n/// # Options\n/// - `factor` (2.0): of it\nfn twice(x, opts) {\n  let o = options(opts);\n  o.factor * x\n}\n";
+        let own = "/// Twice.\n///\n/// # Options\n/// - `factor` (2.0): of it\nfn twice(x, opts) {\n  let o = \
+             options(opts);\n  o.factor * x\n}\n";
         let right = engine.eval(&format!("{own}twice(2.0, #{{ factor: 3 }})"));
         assert_eq!(right.unwrap_or_else(|e| panic!("{}", e.message)).as_float(), Ok(6.0));
         let script = format!("{own}twice(2.0, #{{ facto: 3 }})");

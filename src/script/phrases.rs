@@ -65,7 +65,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("Lanczos' method needs no entries", "use `spectral_window(h, #{ method: \"lanczos\" })`"),
     (
         "solve A^+ A x = A^+ b, or use BiCGStab; of a Wilson operator the even sites can be solved for",
-        "solve `d.dagger() * d` for `d.dagger() * b`, or use `solve::bicgstab`; `solve::conjugate_gradient` of a Wilson operator takes `even_odd: true`",
+        "solve `d.dagger() * d` for `d.dagger() * b`, or use `solve::bicgstab`; `solve::conjugate_gradient` of a \
+         Wilson operator takes `even_odd: true`",
     ),
     ("solve with A^+ A, or by BiCGStab", "solve with `d.dagger() * d`, or by `solve::bicgstab`"),
     ("say how many, 3 for one", "add `#{ nmax: 3 }`, say"),
@@ -130,7 +131,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("such files are written by saving a state", "such files are written by `gs.save(\"name.dmrg\")`"),
     (
         "add the conjugate of every term that is not its own conjugate",
-        "give every term that is not its own conjugate one: `h.add(t, \"Cdag\", i, \"C\", j)` needs `h.add(t, \"Cdag\", j, \"C\", i)`",
+        "give every term that is not its own conjugate one: `h.add(t, \"Cdag\", i, \"C\", j)` needs `h.add(t, \
+         \"Cdag\", j, \"C\", i)`",
     ),
     (
         "all functions take its component with Sz = m",
@@ -142,7 +144,8 @@ const PHRASES: &[(&str, &str)] = &[
     ),
     (
         "make it for a longer chain and take the terms that begin in its first cell",
-        "make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites",
+        "make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its \
+         first n sites",
     ),
     ("solve on all sites", "use `even_odd: false`"),
     (

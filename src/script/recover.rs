@@ -115,14 +115,14 @@ enum OpenBracket {
 
 /// Statements begin behind these tokens: for each block that is open before token `k`, from the outermost, the number
 /// of the token where the statement begins that goes on there.
-struct Nest {
+struct BlockStarts {
     open: Vec<OpenBracket>,
     begins: Vec<usize>,
 }
 
-impl Nest {
-    fn new() -> Nest {
-        Nest { open: Vec::new(), begins: vec![0] }
+impl BlockStarts {
+    fn new() -> BlockStarts {
+        BlockStarts { open: Vec::new(), begins: vec![0] }
     }
 
     fn begin(&mut self, k: usize) {
@@ -198,7 +198,7 @@ impl Nest {
 /// if that is given.
 fn statement(text: &str, tokens: &[Token], at: usize, from: Option<Range<usize>>) -> Option<Range<usize>> {
     let there = tokens.iter().position(|t| t.range.end > at)?;
-    let mut nest = Nest::new();
+    let mut nest = BlockStarts::new();
     (0..there).for_each(|k| {
         nest.follow(text, tokens, k);
     });
@@ -241,7 +241,7 @@ fn statement(text: &str, tokens: &[Token], at: usize, from: Option<Range<usize>>
 
 /// The bytes of the outermost statement that is not closed at the end of the text.
 fn unclosed(text: &str, tokens: &[Token]) -> Option<Range<usize>> {
-    let mut nest = Nest::new();
+    let mut nest = BlockStarts::new();
     (0..tokens.len()).for_each(|k| {
         nest.follow(text, tokens, k);
     });

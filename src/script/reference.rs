@@ -21,8 +21,10 @@ pub struct ReferencePage {
 const MODULES: [(&str, &str); 17] = [
     (
         "bloch",
-        "Results from the Bloch Hamiltonians of a model: sums over the Brillouin zone, densities of states by tetrahedra, Berry \
-         curvatures, Wilson loops and invariants, polarisabilities, density matrices. `m.bloch(k)` is the Hamiltonian, `bands(m, ..)` gives its levels.",
+        "Results from the Bloch Hamiltonians of a model: sums over the Brillouin zone, densities of states by \
+         tetrahedra, Berry \
+         curvatures, Wilson loops and invariants, polarisabilities, density matrices. `m.bloch(k)` is the \
+         Hamiltonian, `bands(m, ..)` gives its levels.",
     ),
     (
         "crystal",
@@ -32,7 +34,8 @@ const MODULES: [(&str, &str); 17] = [
     (
         "dmrg",
         "The density-matrix renormalisation group for chains, ladders and cylinders. `dmrg::finite` finds \
-         ground states and low excited states, `dmrg::uniform` ground states of infinite chains. With blocks, superblocks and density matrices you can \
+         ground states and low excited states, `dmrg::uniform` ground states of infinite chains. With blocks, \
+         superblocks and density matrices you can \
          write an algorithm of your own.",
     ),
     (
@@ -84,7 +87,8 @@ const MODULES: [(&str, &str); 17] = [
     ("solve", "Linear equations with Hermitian and other operators, by Krylov methods."),
     (
         "transport",
-        "Coherent transport through samples between semi-infinite leads, or leads given by self-energies: waves, scattering \
+        "Coherent transport through samples between semi-infinite leads, or leads given by self-energies: waves, \
+         scattering \
          matrices, transmissions, also between spins, local densities of states and currents.",
     ),
     (

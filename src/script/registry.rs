@@ -365,7 +365,8 @@ fn alike(name: &str) -> String {
 pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assigned: bool) -> Option<String> {
     if variables.contains(&name) {
         return Some(format!(
-            "a function sees only what it is given and constants: give it `{name}`, or write `const {name} = ..` and `global::{name}`"
+            "a function sees only what it is given and constants: give it `{name}`, or write `const {name} = ..` and \
+             `global::{name}`"
         ));
     }
     if let Some(twin) = variables.iter().find(|v| alike(v) == alike(name)) {

@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn types_are_read_from_the_doc() {
-        let doc = "Text.\n\n# Types\n`(h: Operator or Moments, t) ->\n Table { energy, error?, up: Series }`\n\n# Options\n- `a` (1): b";
+        let doc = "Text.\n\n# Types\n`(h: Operator or Moments, t) ->\n Table { energy, error?, up: Series }`\n\n# \
+             Options\n- `a` (1): b";
         let read = Signature::read(doc).unwrap();
         assert_eq!(
             (read.kind("h"), read.kind("t"), read.returns.as_str()),

@@ -264,14 +264,14 @@ impl<T: Fused, M: WalksRows<T>> Kernel for PreparedMatrix<T, M> {
 }
 
 /// What every prepared matrix shares.
-struct Common {
+struct KernelSetup {
     threads: Arc<Threads>,
     isa: Isa,
     rows: usize,
     cols: usize,
 }
 
-impl Common {
+impl KernelSetup {
     fn finish<T, M>(self, matrix: M, format: String, bytes: usize, entries: usize) -> Arc<dyn Kernel>
     where
         T: Fused + 'static,
@@ -332,7 +332,7 @@ macro_rules! by_types {
 
 /// Brings a matrix into the form its kernels read.
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
-    let common = |rows: usize, cols: usize| Common { threads: threads.clone(), isa, rows, cols };
+    let common = |rows: usize, cols: usize| KernelSetup { threads: threads.clone(), isa, rows, cols };
     match spec {
         MatrixSpec::Csr(csr) => {
             csr.validate()?;
@@ -374,7 +374,7 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
         MatrixSpec::Stencil(source) => {
             source.validate()?;
             let common = common(source.dim(), source.dim());
-            fn finish<T: Fused + 'static>(common: Common, rows: StencilRows<T>) -> Arc<dyn Kernel> {
+            fn finish<T: Fused + 'static>(common: KernelSetup, rows: StencilRows<T>) -> Arc<dyn Kernel> {
                 let (bytes, entries) = (rows.bytes(), rows.entries());
                 common.finish::<T, _>(rows, "stencil".into(), bytes, entries)
             }
@@ -389,7 +389,7 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
 }
 
 fn sliced(
-    common: Common,
+    common: KernelSetup,
     csr: Arc<Csr>,
     chunk: usize,
     sigma: usize,

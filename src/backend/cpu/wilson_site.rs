@@ -50,7 +50,7 @@ unsafe impl<F: Send> Send for WilsonPass<'_, F> {}
 unsafe impl<F: Sync> Sync for WilsonPass<'_, F> {}
 
 /// Two spins of three colours.
-type Half<P> = [[C<P>; 3]; 2];
+type HalfSpinor<P> = [[C<P>; 3]; 2];
 
 /// The upper two spins of (1 + s g_mu) psi.
 #[inline(always)]
@@ -59,7 +59,7 @@ unsafe fn project<P: Register, const MU: usize>(
     step: usize,
     im: usize,
     s: P,
-) -> Half<P> {
+) -> HalfSpinor<P> {
     // SAFETY: the caller's promise.
     unsafe {
         let at = |spin: usize, colour: usize| C::<P>::load(psi.add((3 * spin + colour) * step), im);
@@ -78,7 +78,7 @@ unsafe fn project<P: Register, const MU: usize>(
 
 /// One colour of half-spinors that a link takes along, `U h` or `U^+ h`.
 #[inline(always)]
-unsafe fn times<P: Register, const DAGGER: bool>(u: &[C<P>; 9], h: &Half<P>, i: usize) -> [C<P>; 2] {
+unsafe fn times<P: Register, const DAGGER: bool>(u: &[C<P>; 9], h: &HalfSpinor<P>, i: usize) -> [C<P>; 2] {
     // SAFETY: the caller's promise.
     unsafe {
         let mut r = [C::zero(); 2];
@@ -121,7 +121,7 @@ unsafe fn complete<P: Register, const MU: usize>(
 unsafe fn through<P: Register, const MU: usize, const DAGGER: bool>(
     sum: &mut [[C<P>; 3]; 4],
     u: &[C<P>; 9],
-    h: &Half<P>,
+    h: &HalfSpinor<P>,
     s: P,
     turn: Option<(usize, P)>,
 ) {
@@ -274,7 +274,7 @@ impl<P: Register> PackConstants<'_, P> {
         stride: usize,
         chunk: usize,
         column: usize,
-    ) -> Option<Half<P>> {
+    ) -> Option<HalfSpinor<P>> {
         let (job, shape) = (self.job, self.job.shape);
         let from = job.came[MU][usize::from(upper)];
         if from.is_null() {

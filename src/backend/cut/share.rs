@@ -18,13 +18,13 @@ use crate::number::{C64, DType};
 pub(in crate::backend) type RemoteColumn = (usize, usize);
 
 /// An entry in a column of another part: local row, place of the column, value.
-pub(in crate::backend) type Outside = (usize, RemoteColumn, C64);
+pub(in crate::backend) type OutsideEntry = (usize, RemoteColumn, C64);
 
 pub(in crate::backend) struct RowShare {
     /// What meets the part's own columns.
     pub own: MatrixSpec,
     /// Everything else, rows and places ascending, none twice.
-    pub outside: Vec<Outside>,
+    pub outside: Vec<OutsideEntry>,
 }
 
 /// Rows and columns of a matrix, where it is one that rows can be shared out of; none where its vectors live whole.
@@ -123,7 +123,7 @@ pub(in crate::backend) fn share(spec: &MatrixSpec, rows: &RowCut, cols: &RowCut)
                 let beyond = beyond.map(|(j, z)| (local, cols.holder(j), *z));
                 outside.extend(beyond.filter(|(_, place, _)| place.0 != cols.part));
             }
-            outside.sort_by_key(|e: &Outside| (e.0, e.1));
+            outside.sort_by_key(|e: &OutsideEntry| (e.0, e.1));
             let own =
                 MatrixSpec::Dense { rows: rows.local(), cols: columns.len(), dtype: *dtype, values: own };
             Ok(RowShare { own, outside })
@@ -224,7 +224,7 @@ fn select<T: Copy>(all: &[T], ranges: &[Range<usize>]) -> Vec<T> {
 }
 
 /// Compressed rows. A row's columns ascend, so that those of a part whose rows stand together do, too.
-fn stored(csr: &Csr, rows: &RowCut, cols: &RowCut) -> (Arc<Csr>, Vec<Outside>) {
+fn stored(csr: &Csr, rows: &RowCut, cols: &RowCut) -> (Arc<Csr>, Vec<OutsideEntry>) {
     let (Some(first_row), Some(first_col)) = (rows.start(), cols.start()) else {
         return compressed(csr.values.dtype(), rows, cols, &mut |row, to| entries(csr, row, to));
     };
@@ -237,7 +237,7 @@ fn stored(csr: &Csr, rows: &RowCut, cols: &RowCut) -> (Arc<Csr>, Vec<Outside>) {
         let beyond = (entries.start..inside.start).chain(inside.end..entries.end);
         let of_row = outside.len();
         outside.extend(beyond.map(|at| (local, cols.holder(csr.columns.get(at)), csr.values.get(at))));
-        outside[of_row..].sort_by_key(|e: &Outside| e.1);
+        outside[of_row..].sort_by_key(|e: &OutsideEntry| e.1);
         count += inside.len();
         row_start.push(count);
         own.push(inside);
@@ -265,7 +265,7 @@ fn compressed(
     rows: &RowCut,
     cols: &RowCut,
     read: &mut dyn FnMut(usize, &mut Vec<(usize, C64)>),
-) -> (Arc<Csr>, Vec<Outside>) {
+) -> (Arc<Csr>, Vec<OutsideEntry>) {
     let (mut row_start, mut columns, mut values) = (vec![0], Vec::<u64>::new(), Vec::new());
     let (mut outside, mut of_row, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for (local, row) in rows.own_rows().enumerate() {
@@ -295,7 +295,7 @@ pub(in crate::backend) fn kept(
     cut: &RowCut,
     format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
 ) -> RowShare {
-    let (mut outside, mut end, mut begin) = (Vec::<Outside>::new(), 0, 0);
+    let (mut outside, mut end, mut begin) = (Vec::<OutsideEntry>::new(), 0, 0);
     for row in 0..csr.rows {
         let (first, of_row) = (outside.len(), begin..csr.row_start[row + 1]);
         begin = of_row.end;

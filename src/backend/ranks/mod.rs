@@ -216,7 +216,8 @@ impl Ranks {
             }
             if !self.noted.swap(true, Ordering::Relaxed) {
                 (self.note)(&format!(
-                    "a lattice of fewer directions than the grid of ranks, {} and {wide}, is cut into the boxes of least surface",
+                    "a lattice of fewer directions than the grid of ranks, {} and {wide}, is cut into the boxes of \
+                     least surface",
                     cells.len()
                 ));
             }

@@ -187,7 +187,7 @@ impl End {
 type Operands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, PassExtras<'a>);
 
 /// Vectors of one part, as a recurrence or a single pass lends them.
-enum Lent<'a> {
+enum LentVectors<'a> {
     Steps(&'a mut BlockVector, &'a mut BlockVector),
     Once(Option<&'a BlockVector>, Option<&'a mut BlockVector>, AddedVectors<'a>),
 }
@@ -218,13 +218,13 @@ impl SplitPasses {
     }
 }
 
-impl Lent<'_> {
+impl LentVectors<'_> {
     /// What the next pass takes.
     fn operands(&mut self, dots: bool) -> Operands<'_> {
         let besides = if dots { PassExtras::Dots } else { PassExtras::Nothing };
         match self {
-            Lent::Steps(v, w) => (Some(v), Some(w), besides),
-            Lent::Once(v, w, plus) => {
+            LentVectors::Steps(v, w) => (Some(v), Some(w), besides),
+            LentVectors::Once(v, w, plus) => {
                 let besides = if plus.is_empty() { besides } else { PassExtras::Plus(plus) };
                 (*v, w.as_deref_mut(), besides)
             }
@@ -232,7 +232,7 @@ impl Lent<'_> {
     }
 
     fn turn(&mut self) {
-        if let Lent::Steps(v, w) = self {
+        if let LentVectors::Steps(v, w) = self {
             std::mem::swap(v, w);
         }
     }
@@ -309,7 +309,7 @@ impl SplitMatrix {
     }
 
     /// The products of each step, summed over parts, if they are asked for.
-    fn run(&self, work: SplitPasses, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
+    fn run(&self, work: SplitPasses, vectors: Vec<LentVectors>) -> Result<Vec<Dots>> {
         let ends = self.ends(work.shape)?;
         let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
         let _turn = linked.then(|| LINKED.lock().unwrap_or_else(PoisonError::into_inner));
@@ -350,7 +350,7 @@ impl SplitMatrix {
     }
 
     /// One pass over links, queued for one part after the other: they work at once, and threads begin late.
-    fn queued(&self, work: SplitPasses, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<PartEnd> {
+    fn queued(&self, work: SplitPasses, mut ends: Vec<End>, mut vectors: Vec<LentVectors>) -> Vec<PartEnd> {
         let mut products = Vec::with_capacity(ends.len());
         for (at, (part, lent)) in self.parts.iter().zip(&mut vectors).enumerate() {
             match ends[at].pass(part, work.c, lent.operands(work.dots)) {
@@ -367,9 +367,9 @@ impl SplitMatrix {
     }
 
     /// A thread for each part.
-    fn at_once(&self, work: SplitPasses, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<PartEnd> {
-        let passes = |part: &PartRows, end: &mut End, mut lent: Lent| {
-            if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
+    fn at_once(&self, work: SplitPasses, ends: Vec<End>, vectors: Vec<LentVectors>) -> Vec<PartEnd> {
+        let passes = |part: &PartRows, end: &mut End, mut lent: LentVectors| {
+            if let (End::Link(link), Some(own), LentVectors::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
                 && let Some(found) =
                     own.recurrence_linked(&mut **link, (work.c.alpha, work.c.beta), v, w, work.steps)
             {
@@ -383,7 +383,7 @@ impl SplitMatrix {
             end.finish()?;
             work.summed(products)
         };
-        let job = |part: &PartRows, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
+        let job = |part: &PartRows, mut end: End, lent: LentVectors| match passes(part, &mut end, lent) {
             Ok(found) => Ok((end, found)),
             Err(stop) => {
                 end.give_up();
@@ -403,7 +403,7 @@ impl SplitMatrix {
     }
 
     /// One part after the other, all on this thread: what is small takes less time than threads take to begin.
-    fn in_turn(&self, work: SplitPasses, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<PartEnd> {
+    fn in_turn(&self, work: SplitPasses, mut ends: Vec<End>, mut vectors: Vec<LentVectors>) -> Vec<PartEnd> {
         let mut passes = || {
             let mut products: Vec<Vec<PassProducts>> = self.parts.iter().map(|_| Vec::new()).collect();
             for _ in 0..work.steps {
@@ -478,7 +478,7 @@ impl SplitMatrix {
                 let piece = pieces(x)?.iter().find(|piece| piece.part == part.index);
                 added.push((*factor, piece.map(|piece| &piece.block).ok_or_else(cut_differently)?));
             }
-            vectors.push(Lent::Once(own, out, added));
+            vectors.push(LentVectors::Once(own, out, added));
         }
         Ok(self.run(SplitPasses { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
     }
@@ -530,7 +530,7 @@ impl Kernel for SplitMatrix {
                 return Err(cut_differently());
             }
             part.fits(Some(&v.block), Some(&w.block))?;
-            vectors.push(Lent::Steps(&mut v.block, &mut w.block));
+            vectors.push(LentVectors::Steps(&mut v.block, &mut w.block));
         }
         if vectors.len() < self.parts.len() {
             return Err(cut_differently());

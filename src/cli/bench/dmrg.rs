@@ -31,7 +31,8 @@ const RUNS: [ChainSearch; 3] = [
     ChainSearch {
         name: "Hubbard 32, U = 4, states to 500",
         setup: "let c = sites(\"Electron\", 32); let h = models::hubbard(c, #{ U: 4.0 });",
-        options: "#{ sector: #{ Nup: 16, Ndn: 16 }, states: [50, 100, 200, 500, 500], sweeps: 5, tol: 0.0, progress: false }",
+        options: "#{ sector: #{ Nup: 16, Ndn: 16 }, states: [50, 100, 200, 500, 500], sweeps: 5, tol: 0.0, progress: \
+             false }",
         exact: -17.994578365127,
         big: true,
     },

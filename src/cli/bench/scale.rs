@@ -186,7 +186,8 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
         let link = measured_link(bench, world)?;
         let (n, rate, latency) = (world.size(), link.rate / 1e9, link.latency * 1e6);
         out(&format!(
-            "{n} ranks, {rate:.2} GB/s from each to the next through their hosts, {latency:.1} us for the shortest message"
+            "{n} ranks, {rate:.2} GB/s from each to the next through their hosts, {latency:.1} us for the shortest \
+             message"
         ));
         over(bench, device, n, Some(link), &rates)?;
     } else if !parts.is_empty() {

@@ -203,7 +203,8 @@ impl Sign {
             "this is no sign function: its square differs from 1 by {off:.1e}, where {bound:.1e} was to be expected"
         ))
         .hint(
-            "low modes that are given are the lowest of `q * q`, none left out; a fit begins below the lowest value beyond them",
+            "low modes that are given are the lowest of `q * q`, none left out; a fit begins below the lowest value \
+             beyond them",
         ))
     }
 }

@@ -176,10 +176,12 @@ fn certain(found: &Eigen, at: usize, upper: f64) -> Result<f64> {
         return Ok(value - residual);
     }
     Err(Error::numeric(format!(
-        "the lower end of the rest of the spectrum of |Q| is uncertain: it is {:.1e} or less, since Q^2, of at most {upper:.3}, is accurate only to {residual:.1e}",
+        "the lower end of the rest of the spectrum of |Q| is uncertain: it is {:.1e} or less, since Q^2, of at most \
+         {upper:.3}, is accurate only to {residual:.1e}",
         root(value)
     ))
-    .hint("treat the lowest modes exactly, like `low_modes: 8`, in double precision; modes that are given need a smaller `tol`"))
+    .hint("treat the lowest modes exactly, like `low_modes: 8`, in double precision; modes that are given need a \
+         smaller `tol`"))
 }
 
 /// How many of these values to project out: up to where the relative gap is largest among the last half.

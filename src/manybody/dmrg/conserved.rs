@@ -29,7 +29,8 @@ pub fn total_spin(sites: &Sites, sector: &Sector) -> Result<(Option<i32>, Sector
             let differs = |s: usize| (0..s).any(|t| own.of[s] == own.of[t] && values[s] != values[t]);
             if (0..site.dim()).any(differs) {
                 return Err(Error::input(format!("a sector of S and of {name}, which differs within a multiplet"))
-                    .hint("a multiplet of S has one state for each Sz: leave one of the two out; for electrons name N and S"));
+                    .hint("a multiplet of S has one state for each Sz: leave one of the two out; for electrons name N \
+                         and S"));
             }
         }
     }

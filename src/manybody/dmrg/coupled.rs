@@ -94,8 +94,10 @@ pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &ConservedNumbers) -
 }
 
 fn varies(term: &OperatorTerm) -> Error {
-    Error::input(format!("the sum is not invariant under spin rotations, because of its terms on the sites of `{term}`"))
-        .hint("a sector of S takes scalar products of spins, as in Heisenberg models, and hoppings that are equal for both spins; name Sz for other terms")
+    Error::input(format!("the sum is not invariant under spin rotations, because of its terms on the sites of \
+         `{term}`"))
+        .hint("a sector of S takes scalar products of spins, as in Heisenberg models, and hoppings that are equal for \
+             both spins; name Sz for other terms")
 }
 
 /// Adds the components of a term.

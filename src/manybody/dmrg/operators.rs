@@ -15,12 +15,12 @@ pub(super) enum CarriedOperator<T> {
     Nothing,
     Identity,
     /// Dense matrices between sectors.
-    Blocks(Vec<Sub<T>>),
+    Blocks(Vec<SectorBlock<T>>),
 }
 
 /// A dense matrix from one sector to another.
 #[derive(Debug, Clone)]
-pub(super) struct Sub<T> {
+pub(super) struct SectorBlock<T> {
     pub row: usize,
     pub column: usize,
     pub matrix: Arc<HeldMatrix<T>>,
@@ -85,7 +85,7 @@ fn put_together<T>(outline: &[Outline], matrices: &WholeMatrices<T>) -> Vec<Carr
         Outline::Nothing => CarriedOperator::Nothing,
         Outline::Identity => CarriedOperator::Identity,
         Outline::Blocks(places) => {
-            let sub = |(&(row, column), matrix): (&(usize, usize), &Arc<HeldMatrix<T>>)| Sub {
+            let sub = |(&(row, column), matrix): (&(usize, usize), &Arc<HeldMatrix<T>>)| SectorBlock {
                 row,
                 column,
                 matrix: matrix.clone(),

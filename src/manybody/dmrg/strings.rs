@@ -208,7 +208,8 @@ impl Strings {
                     terms[other],
                     half(charge[k])
                 ))
-                .hint("a state has one sector: apply the parts one by one, or leave the number out of the state's sector"));
+                .hint("a state has one sector: apply the parts one by one, or leave the number out of the state's \
+                     sector"));
             }
         }
         Ok((strings, first))

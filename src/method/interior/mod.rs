@@ -204,8 +204,11 @@ impl InteriorSearch<'_> {
             forced || method == InteriorMethod::Auto && self.h.info().entries <= factors::MOST_ENTRIES;
         let Some(inversion) = (if tried { Inversion::of(self.h)? } else { None }) else {
             if forced {
-                return Err(Error::input("levels by factors of an operator whose entries this process does not have in double precision")
-                    .hint("a filter needs products only"));
+                return Err(Error::input(
+                    "levels by factors of an operator whose entries this process does not have in \
+                     double precision",
+                )
+                .hint("a filter needs products only"));
             }
             return self.filtered();
         };
@@ -294,12 +297,12 @@ impl InteriorSearch<'_> {
                     start = Some(found.vectors);
                 }
                 FilterOutcome::Done(found, SearchEnded::Converged) => match self.missed(&filter, &found)? {
-                    Look::Nothing => return self.finish(found, count, SearchEnded::Converged),
-                    Look::Unfinished(ended) => return self.finish(found, count, ended),
-                    Look::More(_) if self.products >= self.limit => {
+                    RecheckOutcome::Nothing => return self.finish(found, count, SearchEnded::Converged),
+                    RecheckOutcome::Unfinished(ended) => return self.finish(found, count, ended),
+                    RecheckOutcome::More(_) if self.products >= self.limit => {
                         return self.finish(found, count, SearchEnded::Limit);
                     }
-                    Look::More(more) => {
+                    RecheckOutcome::More(more) => {
                         start = Some(self.h.device().side_by_side(&[&found.vectors, &more])?);
                     }
                 },
@@ -472,7 +475,7 @@ impl InteriorSearch<'_> {
 }
 
 /// What a second look found.
-enum Look {
+enum RecheckOutcome {
     Nothing,
     /// Vectors of levels that are nearer than the last one asked for.
     More(Box<BlockVector>),
@@ -481,7 +484,7 @@ enum Look {
 
 impl InteriorSearch<'_> {
     /// Looks for levels nearer than those found, from random vectors orthogonal to them.
-    fn missed(&mut self, filter: &Folded, found: &RitzPairs) -> Result<Look> {
+    fn missed(&mut self, filter: &Folded, found: &RitzPairs) -> Result<RecheckOutcome> {
         let count = self.options.count;
         let limit = filter.value(found.radius[count - 1]);
         // Pairs that certainly lie beyond need not be found again.
@@ -494,7 +497,7 @@ impl InteriorSearch<'_> {
         let known = self.h.device().chosen(&found.vectors, &known)?;
         let free = self.h.dim() - known.columns();
         if free == 0 {
-            return Ok(Look::Nothing);
+            return Ok(RecheckOutcome::Nothing);
         }
         let slack = 1e-9 * limit.abs();
         let columns = (LANES / 2).min(free);
@@ -512,25 +515,25 @@ impl InteriorSearch<'_> {
             }
             looked = space.dim();
             if looked == 0 {
-                return Ok(Look::Nothing);
+                return Ok(RecheckOutcome::Nothing);
             }
             let (theta, s) = space.ritz()?;
             let (r, _) = space.residuals(&s, &[0], &theta)?;
             let residual = self.h.device().norms(&r)?[0];
             if theta[0] < limit - slack {
                 let nearer: Vec<usize> = (0..theta.len()).filter(|&i| theta[i] < limit - slack).collect();
-                return Ok(Look::More(Box::new(space.vectors(&s, &nearer)?)));
+                return Ok(RecheckOutcome::More(Box::new(space.vectors(&s, &nearer)?)));
             }
             let above = theta[0] - limit;
             // The Kato-Temple bound on the error of theta[0], with the second Ritz value as the next level.
             let fall = theta.get(1).map_or(f64::INFINITY, |next| residual * residual / (next - theta[0]));
             if residual <= 0.3 * above || residual <= slack || fall <= 0.3 * above || space.dim() >= free {
-                return Ok(Look::Nothing);
+                return Ok(RecheckOutcome::Nothing);
             }
             let shown = self.products.min(self.options.max_products);
             self.progress.advance_with(shown, "second look")?;
             if self.products >= self.limit {
-                return Ok(Look::Unfinished(SearchEnded::Limit));
+                return Ok(RecheckOutcome::Unfinished(SearchEnded::Limit));
             }
             next = if added == 0 { self.random(columns)? } else { space.last_image()? };
         }

@@ -36,7 +36,7 @@ pub(super) fn phases(sample: &Model, lead: &Lead, sites: &[usize]) -> Result<Vec
     for at in &own {
         middle.iter_mut().zip(at).for_each(|(m, x)| *m += x / own.len() as f64);
     }
-    let away = Away { model, along, middle: &middle };
+    let away = LeadFrame { model, along, middle: &middle };
     through_alike(sample, &away, &own, &offset)?;
     let there = plus(&middle, &offset);
     let (geometry, orbitals) = (sample.geometry(), lead.orbitals());
@@ -71,13 +71,13 @@ fn place(model: &Model, lead: &Lead, site: usize, orbital: Option<usize>) -> Res
 }
 
 /// The parts of vectors from the middle of a lead's cell.
-struct Away<'a> {
+struct LeadFrame<'a> {
     model: &'a Model,
     along: usize,
     middle: &'a [f64],
 }
 
-impl Away<'_> {
+impl LeadFrame<'_> {
     /// The part along the lead. The other is along a layer of its cells.
     fn along(&self, place: &[f64]) -> Vec<f64> {
         let lattice = self.model.lattice();
@@ -91,7 +91,7 @@ impl Away<'_> {
 }
 
 /// An error where the field through the cross-section of the lead is not that of the sample: field lines do not end.
-fn through_alike(sample: &Model, away: &Away<'_>, places: &[Vec<f64>], offset: &[f64]) -> Result<()> {
+fn through_alike(sample: &Model, away: &LeadFrame<'_>, places: &[Vec<f64>], offset: &[f64]) -> Result<()> {
     let across: Vec<Vec<f64>> = places.iter().map(|place| away.across(place)).collect();
     let size = |x: &[f64]| scalar::dot(x, x);
     let Some(farthest) = across.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { return Ok(()) };

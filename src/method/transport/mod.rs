@@ -435,7 +435,8 @@ impl TransportSample {
         let [below, above] = limits;
         if !settled || (below - above).abs() > SAME {
             return Err(Error::numeric(format!(
-                "at energy {energy} bands of a lead touch or begin, and the transmission has no limit: just below it is {:.6}, just above {:.6}",
+                "at energy {energy} bands of a lead touch or begin, and the transmission has no limit: just below it \
+                 is {:.6}, just above {:.6}",
                 below.max(0.0),
                 above.max(0.0)
             ))

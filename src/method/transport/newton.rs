@@ -11,7 +11,7 @@ use crate::number::C64;
 
 /// What meets a lead behind a cell: `change - from change ahead` is what a change of the reflection adds to what it
 /// lacks.
-pub struct Behind {
+pub struct CellScattering {
     /// Waves behind the cell per wave that comes to it.
     pub ahead: Mat<C64>,
     /// The same of what comes back from a change of the reflection.
@@ -24,7 +24,7 @@ pub struct Behind {
 
 /// The equation of Newton's steps in the bases of eigenvectors of `from` and `ahead`.
 struct Linear {
-    behind: Behind,
+    behind: CellScattering,
     from: Eigenbasis,
     ahead: Eigenbasis,
     /// By how much a wave pair changes its part of the reflection from cell to cell.
@@ -56,7 +56,7 @@ const SETTLED: f64 = 1e-13;
 
 impl LeadSlab {
     /// With the reflection u behind this cell.
-    pub fn behind(&self, u: &Mat<C64>) -> Option<Behind> {
+    pub fn behind(&self, u: &Mat<C64>) -> Option<CellScattering> {
         let mut between = inverse(one_less(&(&self.right * u)).as_ref());
         let back = &self.inward * u;
         if between.as_ref().is_none_or(|g| largest(g.as_ref()) > 1.0 / TRAPPED) {
@@ -67,7 +67,7 @@ impl LeadSlab {
         let missing = &self.left + &back * &ahead - u;
         let turned = &between * &self.right;
         let from = &self.inward + &back * &turned;
-        Some(Behind { ahead, from, turned, missing })
+        Some(CellScattering { ahead, from, turned, missing })
     }
 
     /// `(1 - right u)^-1` without what is trapped between this cell and those behind it: flat bands have such states at
@@ -163,14 +163,14 @@ impl Eigenbasis {
 
 impl Linear {
     /// None where the eigenvectors are no bases.
-    fn new(behind: Behind, reversible: bool) -> Option<Linear> {
+    fn new(behind: CellScattering, reversible: bool) -> Option<Linear> {
         let ahead = Eigenbasis::of(&behind.ahead)?;
         let from = if reversible { ahead.transposed() } else { Eigenbasis::of(&behind.from)? };
         Some(Linear { apart: apart(&from.factors, &ahead.factors), from, ahead, behind })
     }
 
     /// The same with another reflection, by the same vectors, if it is near.
-    fn moved(self, behind: &Behind) -> Option<Linear> {
+    fn moved(self, behind: &CellScattering) -> Option<Linear> {
         let Linear { behind: before, mut from, mut ahead, .. } = self;
         ahead.factors = ahead.moved(&behind.ahead)?;
         from.factors = from.moved(&behind.from)?;
@@ -196,7 +196,7 @@ impl Linear {
 
     /// What rounding changes in the reflection, and how many waves it cannot tell from lasting ones: as much as at an
     /// energy whose last digit is another one, and as one rounding of each number here.
-    fn rounded(&self, other: &Behind) -> Option<(f64, usize)> {
+    fn rounded(&self, other: &CellScattering) -> Option<(f64, usize)> {
         let phase =
             |i: usize, j: usize| 2.4 * ((i * i) as f64) + 3.9 * ((j * j) as f64) + 1.7 * ((i * j) as f64);
         let n = self.ahead.factors.len();

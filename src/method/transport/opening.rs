@@ -304,7 +304,8 @@ impl Lead {
 /// That a lead is not resolved at an energy.
 pub fn unresolved(energy: f64) -> Error {
     Error::numeric(format!(
-        "at energy {energy} a lead has the edge of a band, or a gap or band too narrow to be resolved: its channels are not defined"
+        "at energy {energy} a lead has the edge of a band, or a gap or band too narrow to be resolved: its channels \
+         are not defined"
     ))
         .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it")
 }

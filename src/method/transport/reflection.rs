@@ -282,7 +282,7 @@ fn polynomials(places: &[f64], values: &[Mat<C64>], at: f64) -> Vec<Mat<C64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::slab::Lasting;
+    use super::super::slab::TransmissionFactors;
     use super::*;
 
     /// A strip of a square lattice in a field, with sites that differ.
@@ -309,8 +309,8 @@ mod tests {
         // Some are left out indeed.
         let passing = (0..8).try_fold(strip(24, 0.08).cell(C64::new(-3.1, 1e-5)).unwrap(), |s, _| s.twice());
         let passing = passing.unwrap();
-        assert!(Lasting::new(&passing.outward, PASSED).to.ncols() < 12);
-        let lasting = Lasting::new(&passing.inward, PASSED);
+        assert!(TransmissionFactors::new(&passing.outward, PASSED).to.ncols() < 12);
+        let lasting = TransmissionFactors::new(&passing.inward, PASSED);
         assert!(largest((lasting.to * lasting.from - passing.inward).as_ref()) < 1e-15);
     }
 

@@ -14,7 +14,7 @@ pub struct LeadSlab {
 }
 
 /// What passes a piece of a lead, `to from`, by as few waves as there are.
-pub struct Lasting {
+pub struct TransmissionFactors {
     pub to: Mat<C64>,
     pub from: Mat<C64>,
 }
@@ -41,9 +41,9 @@ impl LeadSlab {
             }
             let waves = self.left.nrows();
             if LOOKED.contains(&doublings) && waves >= MANY_WAVES {
-                let few = |lasting: &Lasting| lasting.to.ncols() as f64 <= FEW * waves as f64;
-                let outward = Some(Lasting::new(&self.outward, passed)).filter(few);
-                let both = outward.map(|outward| (outward, Lasting::new(&self.inward, passed)));
+                let few = |lasting: &TransmissionFactors| lasting.to.ncols() as f64 <= FEW * waves as f64;
+                let outward = Some(TransmissionFactors::new(&self.outward, passed)).filter(few);
+                let both = outward.map(|outward| (outward, TransmissionFactors::new(&self.inward, passed)));
                 if let Some((outward, inward)) = both.filter(|(_, inward)| few(inward)) {
                     let behind = self.between_lasting(&outward, &inward)?.end(passed)?;
                     return Some(self.left + inward.to * behind * outward.from);
@@ -57,7 +57,11 @@ impl LeadSlab {
     /// What stands between two of them in a chain, as a piece of a lead whose waves are those that pass them: x
     /// outward, behind the piece before, and y inward, behind the piece after. With p and q between both,
     /// `p = to_out x + right q` and `q = left p + to_in y`, and of these `from_out p` and `from_in q` go on.
-    fn between_lasting(&self, outward: &Lasting, inward: &Lasting) -> Option<LeadSlab> {
+    fn between_lasting(
+        &self,
+        outward: &TransmissionFactors,
+        inward: &TransmissionFactors,
+    ) -> Option<LeadSlab> {
         let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
         let (of_x, of_y) = (&between * &outward.to, &between * (&self.right * &inward.to));
         Some(LeadSlab {
@@ -91,14 +95,14 @@ impl LeadSlab {
 /// Matrices that differ by less are the same: some roundings of what is of unit size.
 const SAME: f64 = 3e-14;
 
-impl Lasting {
+impl TransmissionFactors {
     /// By rotations with pivots: waves of unit size, and what becomes of those that come.
-    pub fn new(passes: &Mat<C64>, passed: f64) -> Lasting {
+    pub fn new(passes: &Mat<C64>, passed: f64) -> TransmissionFactors {
         let n = passes.nrows();
         let d = passes.col_piv_qr();
         let (r, places) = (d.thin_R(), d.P());
         let rank = (0..n).take_while(|&k| r[(k, k)].norm() > passed).count();
         let to = d.compute_thin_Q().subcols(0, rank).to_owned();
-        Lasting { to, from: r.subrows(0, rank) * places }
+        TransmissionFactors { to, from: r.subrows(0, rank) * places }
     }
 }

@@ -118,8 +118,11 @@ impl JastrowFactor {
                     let volume = setting.cell.as_ref().map_or(f64::NAN, super::SimulationCell::volume);
                     let density = (setting.up + setting.down) as f64 / volume;
                     if density.is_nan() {
-                        return Err(Error::input("the strength of an RPA factor follows from a density, and an open system has none")
-                            .hint("give it, like `strength: 1.0`"));
+                        return Err(Error::input(
+                            "the strength of an RPA factor follows from a density, and an open \
+                             system has none",
+                        )
+                        .hint("give it, like `strength: 1.0`"));
                     }
                     *strength = Some(1.0 / (4.0 * PI * density).sqrt());
                 }
@@ -132,7 +135,8 @@ impl JastrowFactor {
                 if setting.dimension == 1 && setting.up < 2 && setting.down < 2 =>
             {
                 return Err(Error::input(format!(
-                    "the factor `{self}` does nothing here: on a line electrons of opposite spin have no cusp to take its slope from"
+                    "the factor `{self}` does nothing here: on a line electrons of opposite spin have no cusp to take \
+                     its slope from"
                 ))
                 .hint("a factor `polynomial` with `opposite: [-0.5]` has no kink; or give `slope`"));
             }

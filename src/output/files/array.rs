@@ -126,7 +126,8 @@ pub(super) fn read_array(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>,
         ),
         _ => {
             return Err(Error::file(format!("an array of type `{kind}`; only numbers can be read"))
-                .hint("in NumPy, `x.astype(float)` or `x.astype(complex)` makes numbers of many types; texts stand in `.npz`"));
+                .hint("in NumPy, `x.astype(float)` or `x.astype(complex)` makes numbers of many types; texts stand in \
+                     `.npz`"));
         }
     };
     if order == Order::Fortran && shape.len() == 2 {

@@ -25,7 +25,8 @@ const DEPTH: usize = 32;
 
 fn broken(e: impl std::fmt::Display) -> Error {
     Error::file(format!("not a whole HDF5 file: {e}")).hint(
-        "the file may be truncated, or laid out as only the HDF5 library reads it: soft links, several unlimited directions, \
+        "the file may be truncated, or laid out as only the HDF5 library reads it: soft links, several unlimited \
+         directions, \
          datasets without data; `.npz` is a way around",
     )
 }

@@ -188,14 +188,14 @@ pub fn save(data: &FileData, path: impl AsRef<Path>, manifest: Option<&Manifest>
     let path = path.as_ref();
     let extension = extension(path, Some(PAGE))?;
     match extension.as_str() {
-        "csv" => text::save(data, path, manifest, text::Separated::Csv),
-        "tsv" => text::save(data, path, manifest, text::Separated::Tsv),
+        "csv" => text::save(data, path, manifest, text::Separator::Csv),
+        "tsv" => text::save(data, path, manifest, text::Separator::Tsv),
         "json" => json::save(data, path, manifest),
         "npz" => npz::save_npz(data, path, manifest),
         "npy" => npz::save_npy(data, path),
         "h5" | "hdf5" => hdf5::save(data, path, manifest),
         PAGE => html::save(data, path, manifest),
-        _ => text::save(data, path, manifest, text::Separated::Aligned),
+        _ => text::save(data, path, manifest, text::Separator::Aligned),
     }
 }
 
@@ -228,11 +228,11 @@ pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
         let one = match extension.as_str() {
             "npz" => return npz::load_npz(&read),
             "h5" | "hdf5" => return hdf5::load(&read),
-            "csv" => text::load(&read, text::Separated::Csv),
-            "tsv" => text::load(&read, text::Separated::Tsv),
+            "csv" => text::load(&read, text::Separator::Csv),
+            "tsv" => text::load(&read, text::Separator::Tsv),
             "json" => json::load(&read),
             "npy" => npz::load_npy(&read),
-            _ => text::load(&read, text::Separated::Aligned),
+            _ => text::load(&read, text::Separator::Aligned),
         };
         one.map(Contents::One)
     });

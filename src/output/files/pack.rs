@@ -11,7 +11,7 @@ use super::atomic::Sink;
 
 /// An archive that is being written. What is written to it belongs to the entry that was begun last.
 pub(super) struct Packing<'a> {
-    zip: ZipWriter<Settled<'a>>,
+    zip: ZipWriter<TolerantSink<'a>>,
     options: FileOptions,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn pack(
         .compression_method(zip::CompressionMethod::Stored)
         .large_file(numbers > 1 << 27)
         .last_modified_time(zip::DateTime::default());
-    let mut packing = Packing { zip: ZipWriter::new(Settled { out, at: 0, lost: false }), options };
+    let mut packing = Packing { zip: ZipWriter::new(TolerantSink { out, at: 0, lost: false }), options };
     fill(&mut packing)?;
     packing.begin(MANIFEST)?;
     serde_json::to_writer_pretty(&mut packing, about)?;
@@ -54,14 +54,14 @@ impl Write for Packing<'_> {
 
 /// A sink that fails once. The writer of archives finishes them when it is dropped, and prints what it could not do:
 /// after an error, which is reported already, it may write what it likes to nowhere.
-struct Settled<'a> {
+struct TolerantSink<'a> {
     out: &'a mut dyn Sink,
     /// Where the writer stands, or believes to stand after an error.
     at: u64,
     lost: bool,
 }
 
-impl Settled<'_> {
+impl TolerantSink<'_> {
     fn ask<T>(&mut self, how: impl FnOnce(&mut dyn Sink) -> IoResult<T>) -> IoResult<T> {
         let done = how(self.out);
         self.lost |= done.is_err();
@@ -69,7 +69,7 @@ impl Settled<'_> {
     }
 }
 
-impl Write for Settled<'_> {
+impl Write for TolerantSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> IoResult<usize> {
         let written = if self.lost { bytes.len() } else { self.ask(|out| out.write(bytes))? };
         self.at += written as u64;
@@ -81,7 +81,7 @@ impl Write for Settled<'_> {
     }
 }
 
-impl Seek for Settled<'_> {
+impl Seek for TolerantSink<'_> {
     fn seek(&mut self, to: SeekFrom) -> IoResult<u64> {
         self.at = match to {
             to if !self.lost => self.ask(|out| out.seek(to))?,

@@ -15,7 +15,7 @@ use crate::output::Manifest;
 
 /// What separates the numbers of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Separated {
+pub enum Separator {
     /// By commas.
     Csv,
     /// By tabulators.
@@ -24,9 +24,9 @@ pub enum Separated {
     Aligned,
 }
 
-impl Separated {
+impl Separator {
     fn delimiter(self) -> u8 {
-        if self == Separated::Csv { b',' } else { b'\t' }
+        if self == Separator::Csv { b',' } else { b'\t' }
     }
 }
 
@@ -80,11 +80,11 @@ fn plain(name: &str) -> bool {
 }
 
 /// Writes the data as text. Numbers keep all their digits.
-pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: Separated) -> Result<()> {
+pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: Separator) -> Result<()> {
     let table = data.to_table()?;
     let columns: Vec<(String, WrittenColumn)> =
         table.columns().flat_map(|(name, data)| parts(name, data)).collect();
-    if layout == Separated::Aligned {
+    if layout == Separator::Aligned {
         return super::write_atomically(path, |out| {
             let mut out = Summed::new(out);
             let words = words(columns.iter().map(|(name, _)| name.as_str()));
@@ -284,18 +284,18 @@ impl CommentHeader {
 }
 
 /// Reads text: with or without a line of names, by this program or another.
-pub fn load(path: &Path, layout: Separated) -> Result<FileData> {
+pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let text = String::from_utf8(bytes.clone()).map_err(|_| Error::file("it is not text (UTF-8)"))?;
     // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
     let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
-    let told = if layout == Separated::Aligned { None } else { beside::load(path, &bytes)? };
+    let told = if layout == Separator::Aligned { None } else { beside::load(path, &bytes)? };
     let mut head = told.map_or_else(|| CommentHeader::of(text), |about| CommentHeader::beside(&about));
-    if layout == Separated::Aligned {
+    if layout == Separator::Aligned {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
     }
-    let (names, columns) = if layout == Separated::Aligned {
+    let (names, columns) = if layout == Separator::Aligned {
         aligned(text, &head, whole)?
     } else {
         separated(text, layout, &head)?
@@ -384,7 +384,7 @@ fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("column{i}")).collect()
 }
 
-fn separated(text: &str, layout: Separated, head: &CommentHeader) -> Result<TextColumns> {
+fn separated(text: &str, layout: Separator, head: &CommentHeader) -> Result<TextColumns> {
     // Only files of this program name their kind.
     let ours = !head.kind.is_empty();
     let mut reader = csv::ReaderBuilder::new()

@@ -320,7 +320,8 @@ mod chebyshev_functions {
             let rounding = out.dtype().epsilon();
             if loss * rounding > LOST {
                 session()?.note(&format!(
-                    "the result is {loss:.0e} times smaller than the terms of the series: its relative error is about {:.0e}",
+                    "the result is {loss:.0e} times smaller than the terms of the series: its relative error is about \
+                     {:.0e}",
                     (loss * rounding).min(1.0)
                 ));
             }

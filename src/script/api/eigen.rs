@@ -39,13 +39,15 @@ pub(super) fn unfinished(eigen: &Eigen, unit: &str, used: usize) -> Option<Strin
     match eigen.ended {
         SearchEnded::Converged => None,
         SearchEnded::Limit if worst <= eigen.tolerance => Some(format!(
-            "not converged after {used} {unit}: the residuals are below `tol`, but the second look for lower states, from random vectors, has not ended; raise `{unit}`"
+            "not converged after {used} {unit}: the residuals are below `tol`, but the second look for lower states, \
+             from random vectors, has not ended; raise `{unit}`"
         )),
         SearchEnded::Limit => Some(format!(
             "not converged after {used} {unit}: the largest residual is {worst:.1e}; raise `{unit}` or `tol`"
         )),
         SearchEnded::Stalled => Some(format!(
-            "not converged: after {used} {unit} the largest residual has stopped falling, at {worst:.1e}, by rounding or by values that lie too close; a larger `tol` helps, more {unit} do not"
+            "not converged: after {used} {unit} the largest residual has stopped falling, at {worst:.1e}, by rounding \
+             or by values that lie too close; a larger `tol` helps, more {unit} do not"
         )),
     }
 }

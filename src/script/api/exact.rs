@@ -60,7 +60,8 @@ fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
     let numbers = sector_of(&numbers)?;
     if total_spin(sites, &numbers)?.0.is_some() {
         return Err(Error::input("a basis of total spin").hint(
-            "its states are no product states: S is for `exact::operator(sum, sites, #{ S: 0 })`, alone or with N; bases and `symmetries` name Sz",
+            "its states are no product states: S is for `exact::operator(sum, sites, #{ S: 0 })`, alone or with N; \
+             bases and `symmetries` name Sz",
         ));
     }
     Subspace::new(sites, &numbers, &symmetries, task)

@@ -202,7 +202,8 @@ mod wannier_functions {
         let model = read_wannier90(&path, &wanted)?;
         if wanted.centres == Centres::Nowhere && model.orbitals() > 1 && o.given("centres").is_none() {
             session()?.note(&format!(
-                    "all {} Wannier functions lie on one point of their cell: velocities take hoppings between cells only; \
+                    "all {} Wannier functions lie on one point of their cell: velocities take hoppings between cells \
+                     only; \
                      option `centres` says where they are",
                     model.orbitals()
                 ));

@@ -10,7 +10,7 @@ use super::chebyshev::as_complex;
 use super::lattice::reals;
 use super::values::{numbered, real, type_of};
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Sector, Site, Sites, Tail};
+use crate::manybody::{ExponentialTail, OpSum, Sector, Site, Sites};
 use crate::number::{C64, Matrix, Series};
 use crate::script::failure::failure;
 use crate::script::rooms::Rooms;
@@ -424,7 +424,7 @@ mod manybody_functions {
             Error::input(format!("site {site_1} of operator `{op_1}` is negative"))
                 .hint("sites are numbered from 0")
         })?;
-        Ok(sum.add_tail(Tail {
+        Ok(sum.add_tail(ExponentialTail {
             coefficient: number(&coefficient, "coefficient")?,
             ratio: number(&ratio, "ratio")?,
             first: op_1.into(),

@@ -71,7 +71,8 @@ fn merged(runs: &[Dynamic], names: &[String], how: &MergeOptions) -> Result<Dyna
         )),
         None => Error::input(format!("{} holds {}, which `merge` does not take", names[0], kind(&runs[0]))),
     }
-    .hint("it takes Tables of one kind, or Moments of one operator; walkers and states go on from their checkpoints instead"))
+    .hint("it takes Tables of one kind, or Moments of one operator; walkers and states go on from their checkpoints \
+         instead"))
 }
 
 #[export_module(root = "crate::script::native")]

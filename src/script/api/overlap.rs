@@ -107,11 +107,13 @@ mod overlap_functions {
         let doubtful = sign.report().doubtful;
         if doubtful > 0 {
             session()?.note(&format!(
-                "{doubtful} of the low modes of Q are closer to zero than their errors: their sign, and an index, depends on rounding; another `s` moves them away"
+                "{doubtful} of the low modes of Q are closer to zero than their errors: their sign, and an index, \
+                 depends on rounding; another `s` moves them away"
             ));
         } else if bound > 10.0 * fit {
             session()?.note(&format!(
-                "the error bound of the sign function is {bound:.1e}, that of its fit {fit:.1e}: the low modes are not accurate enough; use a smaller `tol` of `ritz`, more modes or double precision"
+                "the error bound of the sign function is {bound:.1e}, that of its fit {fit:.1e}: the low modes are \
+                 not accurate enough; use a smaller `tol` of `ritz`, more modes or double precision"
             ));
         }
         Ok(sign.into_operator())

@@ -42,7 +42,8 @@ pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<ScriptSolution>
     if !solution.converged {
         let worst = solution.residuals.iter().copied().fold(0.0, f64::max);
         session()?.note(&format!(
-            "not converged after {} iterations: the largest relative residual is {worst:.1e}; raise `iterations` or `tol`",
+            "not converged after {} iterations: the largest relative residual is {worst:.1e}; raise `iterations` or \
+             `tol`",
             solution.iterations
         ));
     }

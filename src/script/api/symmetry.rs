@@ -35,7 +35,8 @@ fn momentum_of(k: &Dynamic) -> Result<f64> {
     })?;
     if !((2.0 * k).fract() == 0.0) || k.abs() > 1e6 {
         return Err(Error::input(format!("momentum {k}"))
-            .hint("k counts momenta: it stands for 2 pi k over the number of cells, and is whole, or half of an odd number for antiperiodic boundaries"));
+            .hint("k counts momenta: it stands for 2 pi k over the number of cells, and is whole, or half of an odd \
+                 number for antiperiodic boundaries"));
     }
     Ok(k)
 }

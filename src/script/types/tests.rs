@@ -78,8 +78,10 @@ fn nothing_is_said_of_what_may_go_well() {
         "let t = table(#{ x: [1] });\nt.x; t.x.sum();",
         "let e = models::exponentials(|r| 1.0 / r);\ne.mine = 3;\ne.mine; e.ratios.len; e.keys();",
         "let e = models::exponentials(|r| 1.0 / r);\ne.set(\"mine\", 3);\ne.mine;",
-        "let h = tight_binding(lattice::chain(8));\nlet t = kpm::ldos(h, 0, #{ moments: 16 });\nt.rows; t.energy.len; t.report;",
-        "let g = kpm::green(kpm::moments(tight_binding(lattice::chain(8)), #{ moments: 16 }), #{ energies: [0.0] });\ng.error_re;",
+        "let h = tight_binding(lattice::chain(8));\nlet t = kpm::ldos(h, 0, #{ moments: 16 });\nt.rows; t.energy.len; \
+         t.report;",
+        "let g = kpm::green(kpm::moments(tight_binding(lattice::chain(8)), #{ moments: 16 }), #{ energies: [0.0] \
+         });\ng.error_re;",
         "let x = 1; if type_of(x) == \"map\" { x.foo; }",
         "let m = #{ sites: |x| x };\nm.sites(3);",
         // The index is no value of the chain that goes on behind it.

@@ -12,7 +12,7 @@ use super::super::strength::{Sizes, Strength};
 use super::super::strings::{OperatorWord, Strings};
 use super::cell::UnitCell;
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, OperatorTerm, Sites, Tail};
+use crate::manybody::{ExponentialTail, OpSum, OperatorTerm, Sites};
 use crate::number::C64;
 
 /// Numbers of the operators that every bond carries.
@@ -146,8 +146,8 @@ impl Repeated {
             return Err(no_terms());
         }
         let first: Vec<OperatorTerm> = sum.terms().iter().map(|term| from_first_cell(term, n)).collect();
-        let tails: Vec<Tail> =
-            sum.tails().iter().map(|tail| Tail { site: tail.site % n, ..tail.clone() }).collect();
+        let tails: Vec<ExponentialTail> =
+            sum.tails().iter().map(|tail| ExponentialTail { site: tail.site % n, ..tail.clone() }).collect();
         let mut plain = OpSum::new();
         for term in first {
             plain.add(term.coefficient, term.factors)?;
@@ -207,7 +207,12 @@ fn repeated(strings: &Strings, n: usize) -> Strings {
 }
 
 /// The local operators of a decaying coupling; several where an operator changes the numbers in several ways.
-fn decay(tail: &Tail, chain: &Sites, cell: &UnitCell, strings: &mut Strings) -> Result<Vec<Decay>> {
+fn decay(
+    tail: &ExponentialTail,
+    chain: &Sites,
+    cell: &UnitCell,
+    strings: &mut Strings,
+) -> Result<Vec<Decay>> {
     let mut one = OpSum::new();
     // The second partner shows what stands on the sites between, the first of them included.
     one.add(C64::ONE, tail.at(2))?;

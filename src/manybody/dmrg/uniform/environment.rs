@@ -9,7 +9,7 @@ use super::super::basis::TruncatedBasis;
 use super::super::block::{BlockForm, ChainBlock};
 use super::super::carry::BondMatrices;
 use super::super::mpo::Mpo;
-use super::super::operators::{CarriedOperator, Sub};
+use super::super::operators::{CarriedOperator, SectorBlock};
 use super::super::space::{ChainSide, ChargeLabel, ConservedNumbers, Fusion, Space};
 use super::super::tensor::MpsTensor;
 use super::automaton::Repeated;
@@ -297,7 +297,7 @@ impl<'a, T: Element> HalfChain<'a, T> {
 }
 
 fn blocks_of<T: Element>(x: BondMatrices<T>) -> CarriedOperator<T> {
-    let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub {
+    let sub = |((row, column), m): ((usize, usize), Mat<T>)| SectorBlock {
         row,
         column,
         matrix: Arc::new(m.into()),

@@ -11,7 +11,7 @@ use faer::{Mat, MatRef};
 use super::super::block::{BlockForm, ChainBlock};
 use super::super::dense::{deal, product, square, thin_svd};
 use super::super::density::{Truncation, count};
-use super::super::operators::{CarriedOperator, Sub};
+use super::super::operators::{CarriedOperator, SectorBlock};
 use super::super::space::{ChainSide, ChargeLabel, ConservedNumbers, Fusion, Space};
 use super::super::tensor::{
     LabelledMatrices, MpsTensor, adjoint, lower, push_left, push_right, scaled_columns, to_tensor,
@@ -149,7 +149,7 @@ fn less<T: Element>(block: &Arc<ChainBlock<T>>, energy: f64) -> Result<Arc<Chain
             }
             None => {
                 let m = Mat::from_fn(dim, dim, |i, j| if i == j { -shift } else { T::default() });
-                subs.push(Sub { row: sector, column: sector, matrix: Arc::new(m.into()) });
+                subs.push(SectorBlock { row: sector, column: sector, matrix: Arc::new(m.into()) });
             }
         }
     }

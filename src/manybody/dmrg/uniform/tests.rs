@@ -7,7 +7,7 @@ use super::bonds::identity;
 use super::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
-use crate::manybody::{OpSum, Site, Sites, Tail};
+use crate::manybody::{ExponentialTail, OpSum, Site, Sites};
 use crate::number::C64;
 use crate::task::{Interrupt, Task};
 
@@ -31,9 +31,17 @@ fn exchange(distance: usize, z: f64) -> OpSum {
     sum
 }
 
-fn tail(ratio: f64, first: &str, second: &str, step: usize) -> Tail {
+fn tail(ratio: f64, first: &str, second: &str, step: usize) -> ExponentialTail {
     let (first, second) = (first.to_string(), second.to_string());
-    Tail { coefficient: C64::ONE, ratio: ratio.into(), first, site: 0, second, step, turned: false }
+    ExponentialTail {
+        coefficient: C64::ONE,
+        ratio: ratio.into(),
+        first,
+        site: 0,
+        second,
+        step,
+        turned: false,
+    }
 }
 
 #[test]

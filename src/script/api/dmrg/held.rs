@@ -81,8 +81,14 @@ impl ScriptDmrgState {
     pub(super) fn need_natural(&self) -> Result<()> {
         match self.order()? {
             None => Ok(()),
-            Some(_) => Err(Error::input("the order of the sites of this state along its chain is not that of their numbers")
-                .hint("`dmrg::finite` takes it as it is; by hand, work with `h.reordered(gs.order)`, `chain.reordered(gs.order)` and `gs.with_properties(#{ order: () })`")),
+            Some(_) => Err(Error::input(
+                "the order of the sites of this state along its chain is not that of their \
+                 numbers",
+            )
+            .hint(
+                "`dmrg::finite` takes it as it is; by hand, work with `h.reordered(gs.order)`, \
+                     `chain.reordered(gs.order)` and `gs.with_properties(#{ order: () })`",
+            )),
         }
     }
 

@@ -47,8 +47,10 @@ impl HeldUniform {
 
     fn known(&self, key: &str) -> Result<Dynamic> {
         self.about.get(key).map(Dynamic::flatten_clone).ok_or_else(|| {
-            Error::input(format!("this state does not know its `{key}`"))
-                .hint("states that `dmrg::uniform` finds know it; `state.expect(h)` is the energy of a cell of any state")
+            Error::input(format!("this state does not know its `{key}`")).hint(
+                "states that `dmrg::uniform` finds know it; `state.expect(h)` is the energy of a cell of any \
+                     state",
+            )
         })
     }
 
@@ -272,7 +274,10 @@ mod uniform_functions {
         let charge = held.charge(&o)?.unwrap_or_else(|| held.cell().symmetry.zero());
         let (values, known) = held.transfer(&charge, count)?;
         if !known {
-            session()?.note("eigenvalues of the transfer matrix lie so close together that fewer than ten digits are known");
+            session()?.note(
+                "eigenvalues of the transfer matrix lie so close together that fewer than ten digits are \
+                 known",
+            );
         }
         let column = |f: &dyn Fn(C64) -> f64| Series::Real(values.iter().map(|z| f(*z)).collect());
         Ok(Table::from_columns([

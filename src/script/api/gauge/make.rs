@@ -137,7 +137,8 @@ mod make_functions {
         let strong = largest > std::f64::consts::FRAC_PI_2 * (1.0 + 1e-9) || sum >= 2.0;
         if quanta.iter().filter(|(_, m)| *m != 0).count() > 1 && strong {
             session()?.note(&format!(
-                    "the flux is strong: {largest:.2} in a plane, {sum:.2} in all; the index is -2 (m01 m23 - m02 m13 + m03 m12) \
+                    "the flux is strong: {largest:.2} in a plane, {sum:.2} in all; the index is -2 (m01 m23 - m02 m13 \
+                     + m03 m12) \
                      where no plane has more than pi/2, and all together less than 2 (1 + s)"
                 ));
         }

@@ -227,7 +227,8 @@ mod walk_functions {
         let sweep = sweep_of(&o)?;
         if !sweep.scheme.exact() {
             session.note_once(
-                "quasi-simultaneous updating does not sample |Psi|^2: its averages are biased, by more for larger steps",
+                "quasi-simultaneous updating does not sample |Psi|^2: its averages are biased, by more for larger \
+                 steps",
             );
         }
         Ok(walk!(mut walk, w => w.run(&sweep, count, session.interrupt()), _l => Ok(0.0))?)

@@ -114,8 +114,13 @@ fn slater<S: Amplitude>(
         matches!(f, JastrowFactor::Pade { .. } | JastrowFactor::Log { .. } | JastrowFactor::Power { .. })
     };
     if let Some(factor) = factors.0.iter().find(endless).filter(|_| orbitals.cell().is_some()) {
-        return Err(Error::input(format!("the Jastrow factor `{factor}` has no end, and a periodic cell has one"))
-            .hint("its kink between images would be missing from the energy: take `jastrow::rpa` or `jastrow::polynomial`"));
+        return Err(Error::input(format!(
+            "the Jastrow factor `{factor}` has no end, and a periodic cell has one"
+        ))
+        .hint(
+            "its kink between images would be missing from the energy: take `jastrow::rpa` or \
+                 `jastrow::polynomial`",
+        ));
     }
     let mut psi = match determinants {
         None => SlaterJastrow::new(orbitals, up, down)?,
