@@ -125,8 +125,11 @@ impl std::error::Error for Error {}
 
 /// The candidate nearest to a misspelt name, if any is near enough to be meant.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(name, &mut candidates.into_iter())
+}
+
+fn nearest_of<'a>(name: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
-        .into_iter()
         .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
         // Something of the name must be left.
         .filter(|(d, candidate)| {

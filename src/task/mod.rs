@@ -7,9 +7,9 @@ pub mod signals;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use self::place::{on_worker, stay_in_place};
@@ -51,15 +51,22 @@ impl Interrupt {
 
     /// Runs work that may ask for this flag by [`current`], on this thread.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Puts back what was there, also after a panic.
-        struct Back(Option<Interrupt>);
-        impl Drop for Back {
-            fn drop(&mut self) {
-                CURRENT.with(|current| *current.borrow_mut() = self.0.take());
-            }
-        }
-        let _back = Back(CURRENT.with(|current| current.borrow_mut().replace(self.clone())));
+        let _earlier = self.set();
         work()
+    }
+
+    /// Makes this the flag of the thread, until what it returns is dropped.
+    fn set(&self) -> EarlierFlag {
+        EarlierFlag(CURRENT.with(|current| current.borrow_mut().replace(self.clone())))
+    }
+}
+
+/// Puts back the flag that was there, also after a panic.
+struct EarlierFlag(Option<Interrupt>);
+
+impl Drop for EarlierFlag {
+    fn drop(&mut self) {
+        CURRENT.with(|current| *current.borrow_mut() = self.0.take());
     }
 }
 
@@ -98,13 +105,25 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'stati
     if on_worker() {
         return work();
     }
+    // The thread, its channel and the wait are compiled once, for work that leaves its result here.
+    let slot = Arc::new(Mutex::new(None));
+    let result = slot.clone();
+    run_apart(Box::new(move || {
+        let done = work();
+        *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+    }))?;
+    let done = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    done.unwrap_or_else(|| Err(Error::internal("a thread is gone")))
+}
+
+fn run_apart(work: Box<dyn FnOnce() + Send>) -> Result<()> {
     // Enough for the deep recursion of parsers.
     const STACK: usize = 64 << 20;
     let (ours, theirs) = (current(), Interrupt::default());
     let flag = theirs.clone();
     let (sender, receiver) = channel();
     let job = move || {
-        // Nobody waits for the result of a thread that was left behind.
+        // Nobody waits for a thread that was left behind.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(|| flag.during(work))));
     };
     let thread = std::thread::Builder::new()
@@ -113,10 +132,10 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'stati
         .map_err(|e| Error::backend(format!("a thread cannot be started: {e}")))?;
     loop {
         match receiver.recv_timeout(PATIENCE) {
-            Ok(result) => {
+            Ok(ended) => {
                 // Some versions of glibc touch the memory of a thread that ends just while it is let go.
                 let _ = thread.join();
-                return result.unwrap_or_else(|panic| resume_unwind(panic));
+                return ended.map_err(|panic| resume_unwind(panic));
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(stopped) = ours.check() {

@@ -62,6 +62,12 @@ impl RowLevels {
             matrix.walk(range(i), &mut neighbours);
             neighbours.seen
         });
+        RowLevels::of(&mut near, &range)
+    }
+
+    /// From the chunks that each chunk reads, and the rows of a chunk.
+    fn of(near: &mut [Vec<u32>], range: &dyn Fn(usize) -> Range<usize>) -> RowLevels {
+        let count = near.len();
         for i in 0..count {
             for at in 0..near[i].len() {
                 let j = near[i][at] as usize;

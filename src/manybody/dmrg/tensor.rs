@@ -51,6 +51,17 @@ impl<T: Element> MpsTensor<T> {
         behind: &Space,
         mut fill: impl FnMut(usize) -> Mat<T>,
     ) -> Result<MpsTensor<T>> {
+        MpsTensor::filled(symmetry, before, states, behind, &mut fill)
+    }
+
+    /// [`MpsTensor::new`], compiled once for all that fill matrices.
+    fn filled(
+        symmetry: &ConservedNumbers,
+        before: &Space,
+        states: &[ChargeLabel],
+        behind: &Space,
+        fill: &mut dyn FnMut(usize) -> Mat<T>,
+    ) -> Result<MpsTensor<T>> {
         let fusion = Fusion::new(symmetry, before, states);
         let (mut rows, mut matrices, mut reached) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (sector, (label, dim)) in behind.iter().enumerate() {

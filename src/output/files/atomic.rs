@@ -53,7 +53,7 @@ pub fn append(path: &Path, content: &[u8]) -> Result<()> {
 /// and `fill` asks nothing of the others.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
     confine::check(path)?;
-    ranks::once(|| write_here(path, fill))
+    ranks::once(|| write_here(path, Box::new(fill)))
 }
 
 /// [`write()`] of what several ranks have: `fill` asks the others, who `help` until they are `let_go`.
@@ -64,10 +64,13 @@ pub fn write_helped(
     let_go: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     confine::check(path)?;
-    ranks::once_helped(|| write_here(path, fill), help, let_go)
+    ranks::once_helped(|| write_here(path, Box::new(fill)), help, let_go)
 }
 
-fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
+/// What writes a format. Boxed, so that what surrounds it is compiled once.
+type Fill<'a> = Box<dyn FnOnce(&mut dyn Sink) -> std::io::Result<()> + 'a>;
+
+fn write_here(path: &Path, fill: Fill<'_>) -> Result<()> {
     let failed = |error: std::io::Error| failed(path, error);
     // A link stays a link. The file that it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
