@@ -124,7 +124,10 @@ pub fn read_wannier_input(path: &Path) -> Result<WannierInput> {
 fn next_words(lines: &mut FileLines) -> Result<Option<Vec<String>>> {
     while let Some(line) = lines.next()? {
         let line = line.split(['!', '#']).next().unwrap_or_default();
-        let mut words: Vec<String> = line.split_whitespace().map(str::to_string).collect();
+        // Wannier90 reads these blocks as lists of Fortran, whose items commas may divide.
+        let divides = |c: char| c.is_whitespace() || c == ',';
+        let mut words: Vec<String> =
+            line.split(divides).filter(|word| !word.is_empty()).map(str::to_string).collect();
         if let Some(first) = words.first().map(|word| word.to_lowercase()) {
             if first == "begin" || first == "end" {
                 words.iter_mut().for_each(|word| *word = word.to_lowercase());

@@ -136,7 +136,19 @@ pub(super) fn read(path: &Path) -> Result<WannierElements> {
         }
         positions = Some(of);
     }
+    ends(&mut lines, points, orbitals)?;
     Ok(WannierElements { orbitals, vectors, hamiltonian, positions })
+}
+
+/// Checks that nothing follows: a header that announces fewer cells than there are would cut the model off.
+fn ends(lines: &mut FileLines, points: usize, orbitals: usize) -> Result<()> {
+    while let Some(line) = lines.next()? {
+        if !line.trim().is_empty() {
+            let hint = format!("its header announces {points} cells R and {orbitals} Wannier functions");
+            return Err(lines.wrong("continues after the last matrix element").hint(hint));
+        }
+    }
+    Ok(())
 }
 
 fn add(
