@@ -2,7 +2,7 @@
 // the axes. A thread has all orbitals of a cell, so that a neighbouring cell is read once for all of them, and keeps
 // the cells below and above along the march; rows go as in straight.cu. Hoppings are full blocks of inner cells in the
 // kernel's arguments: leaving zeros out costs more in branches than it saves.
-#include "update.cuh"
+#include "together.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, OWN, NEIGHBOURS };
 static_assert(OWN == host::blocks::OWN && NEIGHBOURS == host::blocks::NEIGHBOURS, "neighbours are counted as on the host");
@@ -74,10 +74,10 @@ struct Cell {
 };
 
 // A cell with values of its own, row by row: registers are for the cells that are like most.
-template <int O, class T, class V, int P, int L, int BLOCK>
-__device__ __forceinline__ void cell_at_boundary(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK>& pass, uint32_t row,
-                                                 const T (&values)[NEIGHBOURS][O][O], const Reach& to, uint32_t below,
-                                                 uint32_t above) {
+template <int O, class T, class V, int P, int L, int BLOCK, bool WRITTEN>
+__device__ __forceinline__ void cell_at_boundary(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK, WRITTEN>& pass,
+                                                 uint32_t row, const T (&values)[NEIGHBOURS][O][O], const Reach& to,
+                                                 uint32_t below, uint32_t above) {
 #pragma unroll 1
     for (int o = 0; o < O; ++o) {
         Pack<V, P> sum{};
@@ -109,10 +109,11 @@ __device__ __forceinline__ void cell_at_boundary(const Blocks<T, O>& m, RowPass<
 }
 
 // A cell whose values are those of most. At the ENDS of a direction some neighbours are missing.
-template <bool FLAT, bool ENDS, int O, class T, class V, int P, int L, int BLOCK, class Fetch>
-__device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK>& pass, const Fetch& fetch,
-                                           uint32_t row, uint32_t stride, const Reach& to, uint32_t over, uint32_t missing,
-                                           Pack<V, P> (&below)[O], Pack<V, P> (&own)[O]) {
+template <bool FLAT, bool ENDS, int O, class T, class V, int P, int L, int BLOCK, bool WRITTEN, class Fetch>
+__device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK, WRITTEN>& pass,
+                                           const Fetch& fetch, uint32_t row, uint32_t stride, const Reach& to,
+                                           uint32_t over, uint32_t missing, Pack<V, P> (&below)[O],
+                                           Pack<V, P> (&own)[O]) {
     using Lanes = Pack<V, P>;
     using Rows = Cell<O, L, V, P>;
     Lanes above[O]{}, old[O]{}, sum[O]{};
@@ -150,10 +151,11 @@ __device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, 
     if constexpr (Rows::ROWS > 1) Rows::write(w, stride, sum);
 }
 
-template <bool FLAT, int BLOCK, class T, class V, int P, int L, int O>
-__device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, const Vectors<V>& a) {
+// All cells of a block of threads.
+template <bool FLAT, class T, class V, int P, int L, int O, int BLOCK, bool WRITTEN>
+__device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, RowPass<V, P, L, BLOCK, WRITTEN>& pass) {
     using Lanes = Pack<V, P>;
-    RowPass<V, P, L, BLOCK> pass(a);
+    const Vectors<V>& a = pass.a;
     const uint32_t tiles_x = (m.nx + m.tile_x - 1) / m.tile_x, tiles_y = (m.ny + m.tile_y - 1) / m.tile_y;
     const uint32_t marches = (m.nz + m.march - 1) / m.march;
     const uint32_t i = threadIdx.x / L % m.tile_x, j = threadIdx.x / L / m.tile_x;
@@ -162,7 +164,7 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
     uint32_t stride = a.lanes * sizeof(V);
     asm volatile("" : "+r"(stride));
     const auto fetch = [&](uint32_t row, Lanes(&to)[O]) {
-        Cell<O, L, V, P>::read(row_at(a.v + pass.first, row, stride), stride, to, [](const auto* word) { return load(word); });
+        Cell<O, L, V, P>::read(row_at(a.v + pass.first, row, stride), stride, to, [&](const auto* word) { return pass.read(word); });
     };
     for (uint32_t unit = blockIdx.x; pass.active && j < m.tile_y && unit < units; unit += gridDim.x) {
         // Tiles along a line, then those of a slab, then the slab's next planes.
@@ -203,7 +205,6 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
             }
         }
     }
-    pass.end();
 }
 
 // Threads of a block, and blocks of a multiprocessor: rows over few threads go in small blocks, as many as leave
@@ -217,10 +218,21 @@ constexpr int SHARE = L >= FEW ? 1 : BYTES <= 16 ? 8 : BYTES <= 32 ? 5 : 4;
 #define KERNEL(NAME, V, P, L, T, O, DIRECTIONS)                                                                         \
     extern "C" __global__ void __launch_bounds__(SIZE<L>, (SHARE<L, O * P * (int)sizeof(V)>))                           \
         blocks##O##_##DIRECTIONS##_##NAME(const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a) {       \
-        blocks<DIRECTIONS == 2, SIZE<L>, T, V, P, L>(m, (uint32_t)units, a);                                            \
+        RowPass<V, P, L, SIZE<L>> pass(a);                                                                              \
+        blocks<DIRECTIONS == 2>(m, (uint32_t)units, pass);                                                              \
+        pass.end();                                                                                                     \
     }
 
-#define ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS) KERNEL(TYPE##_p##P##_l1, V, P, 1, T, O, DIRECTIONS)
+// Rows of a single pack only: with more, neighbours are read from L2 too often.
+#define SEVERAL(NAME, V, P, T, O, DIRECTIONS)                                                                           \
+    extern "C" __global__ void __launch_bounds__(TOGETHER, 1) blocks##O##_##DIRECTIONS##_##NAME##_together(             \
+        const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {      \
+        together<P>(a, steps, arrived, [&](auto& pass) { blocks<DIRECTIONS == 2>(m, (uint32_t)units, pass); });      \
+    }
+
+#define ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS)      \
+    KERNEL(TYPE##_p##P##_l1, V, P, 1, T, O, DIRECTIONS) \
+    SEVERAL(TYPE##_p##P##_l1, V, P, T, O, DIRECTIONS)
 
 #define THREADS_OF_A_ROW(TYPE, V, P, T, O, DIRECTIONS)    \
     ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS)              \

@@ -113,6 +113,18 @@ __device__ __forceinline__ X load(const X* at) {
     return u.x;
 }
 
+// A load of what other blocks of the same launch may have written.
+template <class X>
+__device__ __forceinline__ X load_written(const X* at) {
+    using W = typename Word<sizeof(X)>::type;
+    union {
+        W w;
+        X x;
+    } u{};
+    u.w = *reinterpret_cast<const W*>(at);
+    return u.x;
+}
+
 // Loads and stores of what is touched once: they do not push others out of the cache.
 template <class X>
 __device__ __forceinline__ X load_once(const X* at) {

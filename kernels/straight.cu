@@ -4,7 +4,7 @@
 // Values of inner cells are read from the kernel's arguments, which costs no registers; cells whose boundary changes
 // them read a list. Floor: v and w once, w twice where gamma is not zero, and the diagonal once where there is one. 12
 // flops a row and lane of its neighbours are far below what the memory asks for.
-#include "update.cuh"
+#include "together.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, NEIGHBOURS };
 static_assert(NEIGHBOURS == host::blocks::OWN, "the neighbours of a cell without the cell itself");
@@ -37,13 +37,13 @@ HOST_HEAD_blocks_StencilHead(inner, Straight<C64>);
 static_assert(sizeof(Straight<C64>::inner) == host::cells::STRAIGHT_INNER, "the host has room for the widest values");
 
 // U planes of cells like most; of those at the ENDS of a direction some neighbours are missing.
-template <int U, bool FLAT, bool ENDS, int BLOCK, class T, class V, int P, int L>
-__device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row, uint64_t plane,
-                                     const Reach& to, uint32_t missing) {
+template <int U, bool FLAT, bool ENDS, class T, class V, int P, int L, int BLOCK, bool WRITTEN>
+__device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOCK, WRITTEN>& pass, uint64_t row,
+                                     uint64_t plane, const Reach& to, uint32_t missing) {
     using Real = typename Traits<T>::Real;
     using Lanes = Pack<V, P>;
     const uint64_t step = plane * pass.a.lanes;
-    const auto at = [](const V* v) { return load(reinterpret_cast<const Lanes*>(v)); };
+    const auto at = [&](const V* v) { return pass.read(reinterpret_cast<const Lanes*>(v)); };
     const auto there = [&](Neighbour k, const V* v) { return ENDS && missing >> k & 1 ? Lanes{} : at(v); };
     const V* v = pass.a.v + row * pass.a.lanes + pass.first;
     V* w = pass.a.w + row * pass.a.lanes + pass.first;
@@ -79,9 +79,9 @@ __device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOC
 }
 
 // A row with values of its own. One neighbour after the other, as registers are for the rows that are like most.
-template <int BLOCK, class T, class V, int P, int L>
-__device__ __forceinline__ void row_at_boundary(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row,
-                                                const Reach& to, const T* values) {
+template <class T, class V, int P, int L, int BLOCK, bool WRITTEN>
+__device__ __forceinline__ void row_at_boundary(const Straight<T>& m, RowPass<V, P, L, BLOCK, WRITTEN>& pass,
+                                                uint64_t row, const Reach& to, const T* values) {
     const V* v = pass.a.v + row * pass.a.lanes + pass.first;
     Pack<V, P> sum{};
 #pragma unroll 1
@@ -93,7 +93,7 @@ __device__ __forceinline__ void row_at_boundary(const Straight<T>& m, RowPass<V,
                                  : k == BELOW ? to.below
                                               : to.above;
         const T value = load(values + k);
-        const Pack<V, P> x = load(reinterpret_cast<const Pack<V, P>*>(v + distance));
+        const Pack<V, P> x = pass.read(reinterpret_cast<const Pack<V, P>*>(v + distance));
 #pragma unroll
         for (int p = 0; p < P; ++p) sum.x[p] = mla(value, x.x[p], sum.x[p]);
     }
@@ -106,9 +106,10 @@ __device__ __forceinline__ void row_at_boundary(const Straight<T>& m, RowPass<V,
     pass.finish(row, own, sum);
 }
 
-template <bool FLAT, int U, int BLOCK, class T, class V, int P, int L>
-__device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, const Vectors<V>& a) {
-    RowPass<V, P, L, BLOCK> pass(a);
+// All rows of a block.
+template <bool FLAT, int U, class T, class V, int P, int L, int BLOCK, bool WRITTEN>
+__device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, RowPass<V, P, L, BLOCK, WRITTEN>& pass) {
+    const Vectors<V>& a = pass.a;
     const uint32_t tiles_x = (m.nx + m.tile_x - 1) / m.tile_x, tiles_y = (m.ny + m.tile_y - 1) / m.tile_y;
     const uint32_t marches = (m.nz + m.march - 1) / m.march;
     const uint32_t i = threadIdx.x / L % m.tile_x, j = threadIdx.x / L / m.tile_x;
@@ -137,21 +138,21 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         const bool ends = m.all_plain & 8;
         // Where these directions end, x and for long rows y, all threads look for neighbours that are missing: if some
         // went another way, their block would wait for them.
-        constexpr uint32_t TOGETHER = L >= 16 ? 6 : 2;
+        constexpr uint32_t LOOK = L >= 16 ? 6 : 2;
         const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         const auto combination = [&](uint32_t z) { return near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z; };
         uint64_t row = x + (uint64_t)m.nx * (y + (uint64_t)m.ny * z0);
         for (uint32_t z = z0; z < z1;) {
             to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
             // Inner planes are of one class, so that the ends tell for all between.
-            if (U > 1 && z + U <= z1 && !(aside && !(m.all_plain & TOGETHER) || ends && (z == 0 || z + U == m.nz)) &&
+            if (U > 1 && z + U <= z1 && !(aside && !(m.all_plain & LOOK) || ends && (z == 0 || z + U == m.nz)) &&
                 (all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
                                __ldg(m.plain + combination(z + 1))))) {
                 to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
-                if (m.all_plain & TOGETHER) {
-                    rows<U, FLAT, true, BLOCK, T, V, P, L>(m, pass, row, plane, to, aside);
+                if (m.all_plain & LOOK) {
+                    rows<U, FLAT, true>(m, pass, row, plane, to, aside);
                 } else {
-                    rows<U, FLAT, false, BLOCK, T, V, P, L>(m, pass, row, plane, to, 0);
+                    rows<U, FLAT, false>(m, pass, row, plane, to, 0);
                 }
                 z += U;
                 row += U * plane;
@@ -161,33 +162,49 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
             const uint32_t mine = all_plain ? 0 : combination(z);
             const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + 1 == m.nz) << ABOVE;
             if (!all_plain && !__ldg(m.plain + mine)) {
-                row_at_boundary<BLOCK, T, V, P, L>(m, pass, row, to, m.values + (uint64_t)mine * NEIGHBOURS);
+                row_at_boundary(m, pass, row, to, m.values + (uint64_t)mine * NEIGHBOURS);
             } else if (missing) {
-                rows<1, FLAT, true, BLOCK, T, V, P, L>(m, pass, row, plane, to, missing);
+                rows<1, FLAT, true>(m, pass, row, plane, to, missing);
             } else {
-                rows<1, FLAT, false, BLOCK, T, V, P, L>(m, pass, row, plane, to, 0);
+                rows<1, FLAT, false>(m, pass, row, plane, to, 0);
             }
             ++z;
             row += plane;
         }
     }
-    pass.end();
 }
 
 #define KERNEL(NAME, V, P, L, T, U, BLOCK, SHARE)                                                                        \
     extern "C" __global__ void __launch_bounds__(BLOCK, SHARE)                                                          \
         straight3_##NAME(const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a) {                         \
-        straight<false, U, BLOCK, T, V, P, L>(m, units, a);                                                             \
+        RowPass<V, P, L, BLOCK> pass(a);                                                                                \
+        straight<false, U>(m, units, pass);                                                                             \
+        pass.end();                                                                                                     \
     }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(BLOCK, SHARE)                                                          \
         straight2_##NAME(const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a) {                         \
-        straight<true, U, BLOCK, T, V, P, L>(m, units, a);                                                              \
+        RowPass<V, P, L, BLOCK> pass(a);                                                                                \
+        straight<true, U>(m, units, pass);                                                                              \
+        pass.end();                                                                                                     \
     }
 
+// Rows of a single pack only: with more, neighbours are read from L2 too often.
+#define SEVERAL(NAME, V, P, T)                                                                                          \
+    extern "C" __global__ void __launch_bounds__(TOGETHER, 1) straight3_##NAME##_together(                              \
+        const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {       \
+        together<P>(a, steps, arrived, [&](auto& pass) { straight<false, PLANES>(m, units, pass); });                \
+    }                                                                                                                   \
+    extern "C" __global__ void __launch_bounds__(TOGETHER, 1) straight2_##NAME##_together(                              \
+        const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {       \
+        together<P>(a, steps, arrived, [&](auto& pass) { straight<true, PLANES>(m, units, pass); });                 \
+    }
+
+constexpr int PLANES = host::cells::PLANES;
 constexpr int LONE = host::cells::LONE_BLOCK, SHARED = host::cells::SHARED_BLOCK;
 
 // Two planes of a thread are under way together, and no more threads than have registers for that.
 #define THREADS_OF_A_ROW(TYPE, V, P, T)              \
+    SEVERAL(TYPE##_p##P##_l1, V, P, T)                \
     KERNEL(TYPE##_p##P##_l1, V, P, 1, T, 2, LONE, 6)  \
     KERNEL(TYPE##_p##P##_l2, V, P, 2, T, 2, SHARED, 1)  \
     KERNEL(TYPE##_p##P##_l4, V, P, 4, T, 2, SHARED, 1)  \

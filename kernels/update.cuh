@@ -36,7 +36,8 @@ __device__ __forceinline__ V* row_at(V* first, uint64_t row, uint32_t stride) {
     return reinterpret_cast<V*>(reinterpret_cast<uint64_t>(first) + row * stride);
 }
 
-template <class V, int P, int L, int BLOCK>
+// The input may be what the same launch has WRITTEN, in an earlier step.
+template <class V, int P, int L, int BLOCK, bool WRITTEN = false>
 struct RowPass {
     using Real = typename Traits<V>::Real;
     const Vectors<V>& a;
@@ -51,8 +52,17 @@ struct RowPass {
         for (int p = 0; p < P; ++p) vv[p] = wv[p] = 0.0;
     }
 
+    // Of the input.
+    template <class X>
+    static __device__ __forceinline__ X read(const X* at) {
+        if constexpr (WRITTEN)
+            return load_written(at);
+        else
+            return load(at);
+    }
+
     __device__ __forceinline__ Pack<V, P> input(uint64_t row) const {
-        return load(reinterpret_cast<const Pack<V, P>*>(a.v + row * a.lanes + first));
+        return read(reinterpret_cast<const Pack<V, P>*>(a.v + row * a.lanes + first));
     }
 
     // The input's own row, where it is asked for: a rectangular matrix has none.

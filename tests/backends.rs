@@ -58,6 +58,12 @@ macro_rules! on {
 
             #[test]
             $(#[$attribute])?
+            fn steps_that_share_a_launch_are_steps() {
+                lattices::recurrences(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
             fn adjoints_move_to_the_other_side() {
                 suite::adjoints(&$device);
             }

@@ -7,7 +7,7 @@ use umklapp::backend::matrix::Stencil;
 use umklapp::backend::{Device, MatrixSpec, Update};
 use umklapp::number::{DType, philox};
 
-use super::suite::{TYPES, check_product, entries, sparse, stencil};
+use super::suite::{TYPES, check_product, entries, recurrence_is_its_steps, sparse, stencil};
 
 /// The same terms with shifts along one axis, or none.
 fn near(mut stencil: Stencil, seed: u64) -> Stencil {
@@ -70,6 +70,31 @@ pub fn lattices(device: &Device) {
                 check_product(device, spec, &csr, dtype, columns, c);
             }
         }
+    }
+}
+
+/// Recurrences of few columns on lattices so large that steps share launches on a GPU, and one just below. Even and odd
+/// numbers of steps, and more than a launch takes.
+pub fn recurrences(device: &Device) {
+    let cases: [(DType, &[usize], usize, usize, usize); 10] = [
+        (DType::F64, &[48, 48, 48], 1, 1, 259),
+        (DType::F64, &[41, 43, 39], 1, 1, 7),
+        (DType::F64, &[40, 41, 42], 1, 2, 6),
+        (DType::F32, &[301, 223], 1, 1, 8),
+        (DType::C32, &[64, 32, 33], 1, 1, 5),
+        (DType::C64, &[700, 97], 1, 1, 4),
+        (DType::C64, &[27, 25, 26], 4, 1, 9),
+        (DType::C64, &[150, 111], 4, 1, 2),
+        (DType::F64, &[201, 180], 2, 1, 12),
+        (DType::F64, &[31, 41, 50], 1, 1, 3),
+    ];
+    for (seed, (dtype, cells, orbitals, columns, steps)) in cases.into_iter().enumerate() {
+        let mut stencil =
+            near(stencil(dtype, cells, orbitals, 6 + 6 * orbitals, seed as u64, seed % 2 == 0), seed as u64);
+        // Small enough a norm that the orders stay of order one.
+        let terms = stencil.terms.len() as f64;
+        stencil.terms.iter_mut().for_each(|t| t.value /= 4.0 * terms);
+        recurrence_is_its_steps(device, MatrixSpec::Stencil(Arc::new(stencil)), dtype, columns, steps);
     }
 }
 

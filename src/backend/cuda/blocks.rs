@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Card, CardBuffer};
-use super::order::slab;
+use super::order::{PassKind, slab};
 use super::to_bytes;
 use crate::backend::matrix::{Stencil, StencilTerm, Wrap, classes::Classes};
 use crate::error::Result;
@@ -136,6 +136,20 @@ impl StencilHead {
         Ok((head, vec![of_class, plain, of]))
     }
 
+    /// Cuts planes into tiles of up to so many cells, and up to `most` in a line.
+    /// Where several steps share a launch, tiles have whole lines: no thread is to be without a cell.
+    pub fn cut(&mut self, cells: u32, most: u32, kind: PassKind) {
+        let whole = kind == PassKind::Several && self.nx <= cells;
+        self.tile_x = if whole { self.nx } else { most.min(self.nx.next_power_of_two()) };
+        let lines = cells / self.tile_x;
+        // As many lines in each tile, where lines are whole.
+        self.tile_y = match self.ny {
+            1 => 1,
+            ny if whole => ny.div_ceil(ny.div_ceil(lines)),
+            _ => lines,
+        };
+    }
+
     /// Shortens the march of small lattices, down to so many planes, until half of the blocks that the GPU holds at
     /// once have a unit of work; returns how many units there are.
     pub fn units(&mut self, fewest: u32, resident: u32) -> u64 {
@@ -198,6 +212,10 @@ impl BlocksArgument {
         Ok(Some((BlocksArgument { head, inner, orbitals, directions }, buffers)))
     }
 
+    pub fn orbitals(&self) -> usize {
+        self.orbitals
+    }
+
     /// The first part of the kernel's name.
     pub fn name(&self) -> String {
         format!("blocks{}_{}", self.orbitals, self.directions)
@@ -215,17 +233,16 @@ impl BlocksArgument {
 
     /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each, of which the GPU holds
     /// `resident`; returns how many units of work that makes.
-    pub fn tile(&mut self, threads: u32, bytes: u32, resident: u32) -> u64 {
+    pub fn tile(&mut self, kind: PassKind, (block, threads): (u32, u32), bytes: u32, resident: u32) -> u64 {
         let head = &mut self.head;
-        let cells = Self::block(threads) / threads;
+        let cells = block / threads;
         let most = match cells {
             _ if head.ny == 1 => cells,
             128.. => 32,
             32.. => 8,
             _ => 4,
         };
-        head.tile_x = most.min(head.nx.next_power_of_two());
-        head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
+        head.cut(cells, most, kind);
         head.march = if threads < FEW { MARCH / 2 } else { MARCH }.min(head.nz);
         // Few threads a row may have more lines at once.
         let line = u64::from(head.nx) * self.orbitals as u64 * u64::from(bytes);

@@ -73,6 +73,8 @@ pub(super) struct Card {
     /// Streaming multiprocessors.
     pub processors: u32,
     pub total: usize,
+    /// Whether all blocks of a launch can be asked to run at the same time.
+    pub gathers: bool,
     interrupt: Interrupt,
     pool: Mutex<Pool>,
     /// Blocks of a kernel that run on one multiprocessor together.
@@ -136,11 +138,18 @@ impl Card {
         let processors = device
             .get_attribute(DeviceAttribute::MultiprocessorCount)
             .map_err(failed("the GPU does not say how large it is"))?;
+        let mut gathers = 0;
+        let cooperative = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
+        // SAFETY: a number is written.
+        check("the GPU's ways to launch", unsafe {
+            sys::cuDeviceGetAttribute(&mut gathers, cooperative, device.as_raw())
+        })?;
         let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
         Ok(Arc::new(Card {
             name,
             processors: processors.max(1) as u32,
             total,
+            gathers: gathers == 1,
             interrupt,
             pool: Mutex::default(),
             resident: Mutex::default(),
@@ -357,6 +366,32 @@ impl Card {
             )
         };
         check(kernel, status)
+    }
+
+    /// Queues a kernel whose blocks wait for each other: all run at the same time.
+    /// False where the GPU cannot hold them.
+    ///
+    /// # Safety
+    /// As [`Card::launch`].
+    pub unsafe fn launch_together(
+        &self,
+        kernel: &str,
+        blocks: u32,
+        threads: u32,
+        arguments: &[*mut c_void],
+    ) -> Result<bool> {
+        self.interrupt.check()?;
+        self.enter()?;
+        let function = self.function(kernel)?;
+        let arguments = arguments.as_ptr().cast_mut();
+        // SAFETY: the caller's promise.
+        let status = unsafe {
+            sys::cuLaunchCooperativeKernel(function, blocks, 1, 1, threads, 1, 1, 0, self.stream(), arguments)
+        };
+        if status == sys::cudaError_enum::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE {
+            return Ok(false);
+        }
+        check(kernel, status).map(|()| true)
     }
 
     fn function(&self, kernel: &str) -> Result<sys::CUfunction> {

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::blocks::{BlocksArgument, OWN, StencilHead, StencilValues, padded};
 use super::card::{Card, CardBuffer};
-use super::order::slab;
+use super::order::{PassKind, slab};
 use super::{THREADS, to_bytes};
 use crate::backend::KernelInfo;
 use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
@@ -111,6 +111,9 @@ const STRAIGHT_INNER: usize = 6 * 16;
 /// Planes that a thread of the kernel for straight hoppings works on together.
 const PAIR: u32 = 2;
 
+/// The same where several steps share a launch.
+const PLANES: u32 = 4;
+
 /// Threads of a block of the kernel for straight hoppings, where a row has one thread and where it has more.
 const LONE_BLOCK: u32 = 128;
 const SHARED_BLOCK: u32 = 512;
@@ -128,21 +131,25 @@ impl StraightArgument {
         if threads == 1 { LONE_BLOCK } else { SHARED_BLOCK }
     }
 
+    /// Whether it has planes, of which a thread has several under way.
+    pub fn is_deep(&self) -> bool {
+        self.head.nz > 1
+    }
+
     /// As [`BlocksArgument::tile`].
-    pub fn tile(&mut self, threads: u32, bytes: u32, resident: u32) -> u64 {
+    pub fn tile(&mut self, kind: PassKind, (block, threads): (u32, u32), bytes: u32, resident: u32) -> u64 {
         let head = &mut self.head;
-        let cells = Self::block(threads) / threads;
+        let cells = block / threads;
         let most = match cells {
             _ if head.ny == 1 => cells,
             128.. => 32,
             64.. => 16,
             _ => 4,
         };
-        head.tile_x = most.min(head.nx.next_power_of_two());
-        head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
+        head.cut(cells, most, kind);
         head.march = if threads < 16 { MARCH } else { 2 * MARCH }.min(head.nz);
         head.slab = slab(head.tile_y, u64::from(head.nx) * u64::from(bytes), threads);
-        head.units(PAIR, resident)
+        head.units(if kind == PassKind::Several { PLANES } else { PAIR }, resident)
     }
 
     /// The argument as the kernel takes it.

@@ -80,6 +80,7 @@ forward! {
     cuInit
     cuIpcGetMemHandle
     cuIpcOpenMemHandle_v2
+    cuLaunchCooperativeKernel
     cuLaunchKernel
     cuMemAlloc_v2
     cuMemFree_v2

@@ -8,11 +8,11 @@ use super::cells::{General, StraightArgument};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::link::CudaLink;
-use super::order::{self, Order};
+use super::order::{self, Order, PassKind};
 use super::{LAUNCH_BOUND, LINKED_BOUND, THREADS, arguments, buffer, suffix, sums, unique};
 use crate::backend::exchange::{Link, PendingProducts};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// Rows that a block takes at a time in the stored formats, where few threads share a row.
@@ -25,8 +25,12 @@ const STAGED: u32 = 4;
 pub(super) const NARROW: &str = "_u32";
 pub(super) const WIDE: &str = "_u64";
 
-/// What the names of kernels for steps of recurrences end with.
+/// What the names of kernels for steps of recurrences end with, and of those for several steps in one launch.
 const STEP: &str = "_step";
+const SEVERAL: &str = "_together";
+
+/// Threads of a block of a kernel for several steps.
+const TOGETHER: u32 = 512;
 
 /// Most bytes of block sums that a recurrence keeps before it reduces them.
 const SUMS: usize = 256 << 20;
@@ -36,6 +40,17 @@ const GROUP: usize = 32;
 
 /// Steps that are queued before their products are waited for.
 const WAIT: usize = 1 << 15;
+
+/// Rows from which on several steps share a launch; and up to how many where a thread has few rows under way: those of
+/// packs that are wider than this, in bytes, and of cells of two orbitals.
+const FEWEST_ROWS: usize = 1 << 16;
+const MOST_ROWS: usize = 1 << 20;
+const NARROW_PACK: usize = 8;
+
+/// Most steps of a launch, an even number, and most bytes that their vectors bring through the memory:
+/// a launch cannot be interrupted.
+const MOST_TOGETHER: usize = 256;
+const MOST_TRAFFIC: usize = 1 << 39;
 
 /// The argument that all kernels of this file share; see `kernels/update.cuh`.
 #[repr(C)]
@@ -131,19 +146,15 @@ impl CardMatrix {
         (self.dtype, (v.columns * parts) as u32)
     }
 
-    /// Whether a pass is one of a recurrence over rows in order, for which stored formats have a shorter kernel.
-    fn is_step(&self, c: Update, dots: bool) -> bool {
+    /// Which kernel takes a single pass.
+    fn kind(&self, c: Update, dots: bool) -> PassKind {
         let sorted = matches!(self.argument, Argument::Sell(s) if s.order != 0);
-        !sorted && c.gamma != 0.0 && (c.beta != 0.0 || dots)
+        if !sorted && c.gamma != 0.0 && (c.beta != 0.0 || dots) { PassKind::Step } else { PassKind::Any }
     }
 
     /// How a row's lanes are spread over threads, and rows over blocks.
-    fn launch(&self, dtype: DType, lanes: u32, step: bool) -> Result<Launch> {
-        let mut pack = (16 / dtype.bytes() as u32).max(1);
-        while !lanes.is_multiple_of(pack) {
-            pack /= 2;
-        }
-        let packs = lanes / pack;
+    fn launch(&self, dtype: DType, lanes: u32, kind: PassKind) -> Result<Launch> {
+        let (pack, packs) = packs(dtype, lanes);
         let (mut first, last) = (self.name.0.to_string(), self.name.1);
         let lane_type = suffix(self.dtype);
         // Cells are taken whole, where packs fill what a thread reads at once.
@@ -163,11 +174,17 @@ impl CardMatrix {
         let threads = packs.next_power_of_two().min(most);
         let tiles = packs.div_ceil(threads);
         let staged = last == NARROW && threads >= STAGED;
-        let step = staged && step;
-        let special = if step { STEP } else { "" };
+        let step = staged && kind == PassKind::Step;
+        let several = kind == PassKind::Several;
+        let special = match kind {
+            PassKind::Several => SEVERAL,
+            _ if step => STEP,
+            _ => "",
+        };
         let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}{special}");
         let bytes = lanes * dtype.bytes() as u32;
         let block = match &argument {
+            _ if several => TOGETHER,
             Argument::Straight(_) => StraightArgument::block(threads),
             Argument::Blocks(_) => BlocksArgument::block(threads),
             _ if step => order::block(pack, threads, dtype.bytes()),
@@ -181,11 +198,11 @@ impl CardMatrix {
                 (units, units)
             }
             Argument::Straight(s) => {
-                let units = s.tile(threads, bytes, resident);
+                let units = s.tile(kind, (block, threads), bytes, resident);
                 (units, units)
             }
             Argument::Blocks(b) => {
-                let units = b.tile(threads, bytes, resident);
+                let units = b.tile(kind, (block, threads), bytes, resident);
                 (units, units)
             }
             _ => {
@@ -277,7 +294,13 @@ impl CardMatrix {
             return Ok((0..steps).map(|_| Dots::default()).collect());
         }
         let c = Update { alpha, beta, gamma: -1.0 };
-        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
+        if link.is_none()
+            && let Some(launch) = self.several(v, steps)?
+            && let Some(all) = self.steps_together(&launch, c, v, w, steps)?
+        {
+            return Ok(all);
+        }
+        let launch = self.launch(lane_type, lanes, self.kind(c, true))?;
         let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
         let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
@@ -363,6 +386,96 @@ impl CardMatrix {
     }
 }
 
+impl CardMatrix {
+    /// The launch of several steps of a recurrence, where there is a kernel for them that is worth it.
+    fn several(&self, v: &BlockVector, steps: usize) -> Result<Option<Launch>> {
+        let (dtype, lanes) = self.lanes(v);
+        let (pack, packs) = packs(dtype, lanes);
+        let (rows, wide) = (self.rows.local, pack as usize * dtype.bytes() > NARROW_PACK);
+        // Below, launches one by one are as fast; above, blocks of a launch of their own have more rows under way.
+        let worth = match &self.argument {
+            Argument::Straight(s) => s.is_deep() && (!wide || rows <= MOST_ROWS),
+            Argument::Stencil(s) => s.blocks.is_some_and(|b| b.orbitals() == 4 || rows <= MOST_ROWS),
+            _ => false,
+        };
+        if !worth || packs != 1 || rows < FEWEST_ROWS || steps < 2 || !self.card.gathers {
+            return Ok(None);
+        }
+        self.launch(dtype, lanes, PassKind::Several).map(Some)
+    }
+
+    /// The steps of a recurrence, many in a launch; none where the GPU cannot hold all blocks at once.
+    fn steps_together(
+        &self,
+        launch: &Launch,
+        c: Update,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+    ) -> Result<Option<Vec<Dots>>> {
+        let (card, columns, (_, lanes)) = (&self.card, v.columns, self.lanes(v));
+        let (blocks, width) = (launch.grid.0, 2 * lanes as usize);
+        let each = 8 * blocks as usize * width;
+        // An even number leaves the vectors where they were.
+        let most = (SUMS / each).min(MOST_TRAFFIC / v.bytes().max(1)).clamp(2, MOST_TOGETHER) & !1;
+        let sums = card.allocate(each * most.min(steps))?;
+        // Blocks meet at this number.
+        let met = card.upload(&[0u32])?;
+        let (x, y) = (unique(card, v)?.address, unique(card, w)?.address);
+        let mut all = Vec::with_capacity(steps);
+        while all.len() < steps {
+            let now = WAIT.min(steps - all.len());
+            let results = card.allocate(8 * width * now)?;
+            for queued in (0..now).step_by(most) {
+                let count = most.min(now - queued) as u32;
+                let vectors = UpdateArgument {
+                    v: x,
+                    w: y,
+                    sums: sums.address,
+                    alpha: c.alpha,
+                    beta: c.beta,
+                    gamma: c.gamma,
+                    lanes,
+                    offset: self.rows.start as u64,
+                };
+                let (units, arrived) = (launch.units, met.address);
+                macro_rules! launch {
+                    ($matrix:expr) => {{
+                        let matrix = $matrix;
+                        let arguments = arguments![matrix, units, vectors, count, arrived];
+                        // SAFETY: as for one step; there is room for the sums of all, and the number is no one else's.
+                        unsafe { card.launch_together(&launch.kernel, launch.grid.0, launch.block, &arguments)? }
+                    }};
+                }
+                let taken = match &launch.argument {
+                    Argument::Straight(argument) => launch!(argument.bytes()),
+                    Argument::Blocks(argument) => launch!(argument.bytes()),
+                    _ => false,
+                };
+                if !taken && all.is_empty() && queued == 0 {
+                    return Ok(None);
+                }
+                if !taken {
+                    return Err(Error::internal("the GPU has less room for blocks than it had"));
+                }
+                let out = results.address + (8 * width * queued) as u64;
+                sums::reduce(card, &sums, (blocks, count), width, out)?;
+            }
+            all.extend(collect(&card.download::<f64>(&results, width * now)?, lanes, columns));
+        }
+        Ok(Some(all))
+    }
+}
+
+/// The lanes that a thread reads together, and how many such packs make a row.
+fn packs(dtype: DType, lanes: u32) -> (u32, u32) {
+    let mut pack = (16 / dtype.bytes() as u32).max(1);
+    while !lanes.is_multiple_of(pack) {
+        pack /= 2;
+    }
+    (pack, lanes / pack)
+}
+
 /// The products of each step from their sums, with the parts of complex numbers added.
 fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = Dots> {
     let parts = lanes as usize / columns.max(1);
@@ -392,7 +505,7 @@ impl Kernel for CardMatrix {
         if columns == 0 {
             return Ok(());
         }
-        let launch = self.launch(lane_type, lanes, self.is_step(c, dots.is_some()))?;
+        let launch = self.launch(lane_type, lanes, self.kind(c, dots.is_some()))?;
         let blocks = launch.grid.0;
         let sums = match dots {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
@@ -413,7 +526,7 @@ impl Kernel for CardMatrix {
         if columns == 0 {
             return Ok(Box::new(|| Ok(Dots::default())));
         }
-        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
+        let launch = self.launch(lane_type, lanes, self.kind(c, true))?;
         let blocks = launch.grid.0;
         let sums = self.card.allocate(16 * blocks as usize * lanes as usize)?;
         let vectors = self.vectors(c, v, w, Some(&sums), lanes)?;

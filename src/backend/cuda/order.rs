@@ -9,6 +9,17 @@ use bytemuck::{Pod, Zeroable};
 use super::THREADS;
 use crate::backend::matrix::Csr;
 
+/// Which kernel takes a pass.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum PassKind {
+    /// Any.
+    Any,
+    /// One step of a recurrence over rows in order, for which stored formats have a shorter kernel.
+    Step,
+    /// Several steps in one launch.
+    Several,
+}
+
 /// Planes that a block takes of a tile.
 const MARCH: u32 = 4;
 
