@@ -60,7 +60,8 @@ functions! {
         LibraryHandle, LibraryHandle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, *mut usize, *mut usize
     );
     solve = cusolverDnXsyevd(
-        LibraryHandle, LibraryHandle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, u64, usize, *mut c_void, usize, u64
+        LibraryHandle, LibraryHandle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, u64, usize, *mut c_void,
+        usize, u64
     );
 }
 
@@ -110,30 +111,30 @@ impl Drop for SolverSlot {
 }
 
 /// How many threads look for a library.
-static LOOKING: Mutex<usize> = Mutex::new(0);
+static SEARCHES: Mutex<usize> = Mutex::new(0);
 static FOUND: Condvar = Condvar::new();
 
 /// Waits until no library is being loaded beside other work: the end of a process takes away what that works with.
 pub(super) fn settle() {
-    let mut looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut looking = SEARCHES.lock().unwrap_or_else(PoisonError::into_inner);
     while *looking > 0 {
         looking = FOUND.wait(looking).unwrap_or_else(PoisonError::into_inner);
     }
 }
 
 /// A thread that looks for a library, as long as this lives.
-struct Looking;
+struct LibrarySearch;
 
-impl Looking {
-    fn new() -> Looking {
-        *LOOKING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        Looking
+impl LibrarySearch {
+    fn new() -> LibrarySearch {
+        *SEARCHES.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        LibrarySearch
     }
 }
 
-impl Drop for Looking {
+impl Drop for LibrarySearch {
     fn drop(&mut self) {
-        *LOOKING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *SEARCHES.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         FOUND.notify_all();
     }
 }
@@ -297,7 +298,7 @@ impl Cuda {
         if self.solver.expected.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (looking, card, solvers) = (Looking::new(), self.card.clone(), self.solver.solvers.clone());
+        let (looking, card, solvers) = (LibrarySearch::new(), self.card.clone(), self.solver.solvers.clone());
         let look = move || {
             // What is named first is dropped last.
             let _looking = looking;

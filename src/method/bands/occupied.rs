@@ -225,14 +225,14 @@ struct Place {
 }
 
 /// What of a model's density matrix is asked for: sites, and bonds with their phases.
-struct Wanted<'a> {
+struct DensityRequest<'a> {
     cell: &'a Bloch,
     sites: usize,
     orbitals: usize,
     bonds: Vec<CellBond>,
 }
 
-impl Wanted<'_> {
+impl DensityRequest<'_> {
     fn place(&self, k: &[f64], with_vectors: bool) -> Result<Place> {
         let h = hamiltonian(self.cell, k)?;
         let n = h.rows();
@@ -308,12 +308,12 @@ impl Wanted<'_> {
 pub fn occupied(cells: &[Bloch], o: &OccupiedOptions, task: &Task) -> Result<Occupied> {
     let grid = o.check(cells)?;
     let total = grid.total();
-    let wanted: Vec<Wanted<'_>> = cells
+    let wanted: Vec<DensityRequest<'_>> = cells
         .iter()
         .map(|cell| {
             let orbitals = cell.cell().orbitals();
             let bonds = if o.bonds { cell.bonds()? } else { Vec::new() };
-            Ok(Wanted { cell, sites: cell.rows() / orbitals, orbitals, bonds })
+            Ok(DensityRequest { cell, sites: cell.rows() / orbitals, orbitals, bonds })
         })
         .collect::<Result<_>>()?;
     let places = total * cells.len();
@@ -322,7 +322,7 @@ pub fn occupied(cells: &[Bloch], o: &OccupiedOptions, task: &Task) -> Result<Occ
     let with_vectors = total.saturating_mul(squares) <= KEPT || total == 1;
     // Levels twice, sorted and not, and diagonals beside the vectors; then the elements of a few momenta.
     keep(total, if with_vectors { squares } else { 0 } + 2 * rows)?;
-    let elements = |w: &Wanted<'_>| (w.sites + w.bonds.len()) * w.orbitals * w.orbitals;
+    let elements = |w: &DensityRequest<'_>| (w.sites + w.bonds.len()) * w.orbitals * w.orbitals;
     keep(CHUNK.min(places), wanted.iter().map(elements).max().unwrap_or(0))?;
     let steps = task.start("electrons", 2 * places);
     let mut found = Vec::with_capacity(places);

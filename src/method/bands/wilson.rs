@@ -65,7 +65,7 @@ struct Loop<'a> {
 }
 
 /// What a loop passes: the states of the bands at each momentum, as columns, and all energies there.
-type Passed = Vec<(Matrix, Vec<f64>)>;
+type LoopStates = Vec<(Matrix, Vec<f64>)>;
 
 impl<'a> Loop<'a> {
     /// A loop from corner to corner, whose last one is the first, or that plus reciprocal vectors.
@@ -111,7 +111,7 @@ impl<'a> Loop<'a> {
     }
 
     /// States and energies at momenta, each of which has a gap around the bands.
-    fn look(&self, momenta: &[Vec<f64>], task: &Task) -> Result<Passed> {
+    fn look(&self, momenta: &[Vec<f64>], task: &Task) -> Result<LoopStates> {
         let found = at_each(momenta, "Wilson loop", task, |k| {
             let l = levels(self.bloch, k)?;
             Ok((columns(&l.vectors, self.bands)?, l.energies))
@@ -122,7 +122,7 @@ impl<'a> Loop<'a> {
 
     /// The first loop, whose steps are halved where a band could come near another one inside: as long as the gap at
     /// an end is not twice what levels can move. What is most in doubt is halved first.
-    fn begin(&mut self, task: &Task) -> Result<Passed> {
+    fn begin(&mut self, task: &Task) -> Result<LoopStates> {
         let small = self.bloch.rows() <= SMALL;
         let most = (FEW_TIMES * self.first()).max(if small { MOMENTA } else { 0 });
         let momenta: Vec<Vec<f64>> = self.steps(1).map(|(side, part, _)| side.momentum(part)).collect();
@@ -170,7 +170,7 @@ impl<'a> Loop<'a> {
     }
 
     /// The states at all momenta, of which every other one is known from a loop of half as many steps.
-    fn pass(&self, times: usize, known: Passed, task: &Task) -> Result<Passed> {
+    fn pass(&self, times: usize, known: LoopStates, task: &Task) -> Result<LoopStates> {
         keep(self.first() * times, self.bloch.rows() * (self.bands.len() + 1))?;
         let momenta: Vec<Vec<f64>> =
             self.steps(times).skip(1).step_by(2).map(|(side, part, _)| side.momentum(part)).collect();
@@ -178,7 +178,7 @@ impl<'a> Loop<'a> {
     }
 
     /// The phases, ascending in (-pi, pi], and the least overlap of neighbours.
-    fn phases(&self, times: usize, passed: &Passed) -> Result<(Vec<f64>, f64)> {
+    fn phases(&self, times: usize, passed: &LoopStates) -> Result<(Vec<f64>, f64)> {
         let (n, rows, bands) = (passed.len(), self.bloch.rows(), self.bands.len());
         let (mut product, mut least) = (Matrix::identity(bands)?, f64::INFINITY);
         for (j, (side, _, part)) in self.steps(times).enumerate() {

@@ -128,7 +128,8 @@ pub(super) fn prepare(card: &Arc<Card>, spec: WalkersSpec) -> Result<Option<Box<
     let sizes = sizes(&spec);
     let (walkers, electrons) = (spec.positions.len(), sizes[0] + sizes[1]);
     let matrices = walkers * (spec.fillings[0].len() + spec.fillings[1].len());
-    let long = |r: &Radial| matches!(r, Radial::Polynomial { coefficients, .. } if coefficients.len() > layout::COEFFICIENTS);
+    let most = layout::COEFFICIENTS;
+    let long = |r: &Radial| matches!(r, Radial::Polynomial { coefficients, .. } if coefficients.len() > most);
     let fits = walkers > 0
         && matrices <= MOST_MATRICES
         && electrons > 0
