@@ -111,7 +111,8 @@ fn memory_and_time_are_limited() {
         assert!(said.code == 1 && said.out.is_empty() && said.err.contains(why), "{said:?}");
     }
     let said = place.run(&["run", "endless.rhai", "--memory", "200MB", "--threads", "1", "-q"]);
-    // The library that multiplies matrices takes room twice as large as the last cache, which is 260 MB on some servers.
+    // The library that multiplies matrices takes room twice as large as the last cache, which has 260 MB on some
+    // servers.
     let refusals = ["what lies around a cell with 4 states a bond takes", " more are asked for, and "];
     assert!(said.code == 1 && refusals.iter().any(|refusal| said.err.contains(refusal)), "{said:?}");
     let said = place.run(&["run", "long.rhai", "--time", "2s"]);
