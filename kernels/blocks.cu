@@ -164,7 +164,8 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, Ro
     uint32_t stride = a.lanes * sizeof(V);
     asm volatile("" : "+r"(stride));
     const auto fetch = [&](uint32_t row, Lanes(&to)[O]) {
-        Cell<O, L, V, P>::read(row_at(a.v + pass.first, row, stride), stride, to, [&](const auto* word) { return pass.read(word); });
+        Cell<O, L, V, P>::read(row_at(a.v + pass.first, row, stride), stride, to,
+                               [&](const auto* word) { return pass.read(word); });
     };
     for (uint32_t unit = blockIdx.x; pass.active && j < m.tile_y && unit < units; unit += gridDim.x) {
         // Tiles along a line, then those of a slab, then the slab's next planes.
@@ -227,10 +228,10 @@ constexpr int SHARE = L >= FEW ? 1 : BYTES <= 16 ? 8 : BYTES <= 32 ? 5 : 4;
 #define SEVERAL(NAME, V, P, T, O, DIRECTIONS)                                                                           \
     extern "C" __global__ void __launch_bounds__(TOGETHER, 1) blocks##O##_##DIRECTIONS##_##NAME##_together(             \
         const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {      \
-        together<P>(a, steps, arrived, [&](auto& pass) { blocks<DIRECTIONS == 2>(m, (uint32_t)units, pass); });      \
+        together<P>(a, steps, arrived, [&](auto& pass) { blocks<DIRECTIONS == 2>(m, (uint32_t)units, pass); });         \
     }
 
-#define ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS)      \
+#define ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS)        \
     KERNEL(TYPE##_p##P##_l1, V, P, 1, T, O, DIRECTIONS) \
     SEVERAL(TYPE##_p##P##_l1, V, P, T, O, DIRECTIONS)
 

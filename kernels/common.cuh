@@ -113,7 +113,7 @@ __device__ __forceinline__ X load(const X* at) {
     return u.x;
 }
 
-// A load of what other blocks of the same launch may have written.
+// A load of what other blocks of the same launch may have written. A plain copy of X would be read in parts.
 template <class X>
 __device__ __forceinline__ X load_written(const X* at) {
     using W = typename Word<sizeof(X)>::type;

@@ -192,11 +192,11 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, R
 #define SEVERAL(NAME, V, P, T)                                                                                          \
     extern "C" __global__ void __launch_bounds__(TOGETHER, 1) straight3_##NAME##_together(                              \
         const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {       \
-        together<P>(a, steps, arrived, [&](auto& pass) { straight<false, PLANES>(m, units, pass); });                \
+        together<P>(a, steps, arrived, [&](auto& pass) { straight<false, PLANES>(m, units, pass); });                   \
     }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(TOGETHER, 1) straight2_##NAME##_together(                              \
         const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {       \
-        together<P>(a, steps, arrived, [&](auto& pass) { straight<true, PLANES>(m, units, pass); });                 \
+        together<P>(a, steps, arrived, [&](auto& pass) { straight<true, PLANES>(m, units, pass); });                    \
     }
 
 constexpr int PLANES = host::cells::PLANES;

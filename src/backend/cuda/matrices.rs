@@ -47,10 +47,10 @@ const FEWEST_ROWS: usize = 1 << 16;
 const MOST_ROWS: usize = 1 << 20;
 const NARROW_PACK: usize = 8;
 
-/// Most steps of a launch, an even number, and most bytes that their vectors bring through the memory:
-/// a launch cannot be interrupted.
+/// Most steps of a launch, an even number, and most bytes of vectors that they read as their input, half a second or
+/// less: a launch cannot be interrupted.
 const MOST_TOGETHER: usize = 256;
-const MOST_TRAFFIC: usize = 1 << 39;
+const MOST_INPUT: usize = 1 << 39;
 
 /// The argument that all kernels of this file share; see `kernels/update.cuh`.
 #[repr(C)]
@@ -417,7 +417,7 @@ impl CardMatrix {
         let (blocks, width) = (launch.grid.0, 2 * lanes as usize);
         let each = 8 * blocks as usize * width;
         // An even number leaves the vectors where they were.
-        let most = (SUMS / each).min(MOST_TRAFFIC / v.bytes().max(1)).clamp(2, MOST_TOGETHER) & !1;
+        let most = (SUMS / each).min(MOST_INPUT / v.bytes().max(1)).clamp(2, MOST_TOGETHER) & !1;
         let sums = card.allocate(each * most.min(steps))?;
         // Blocks meet at this number.
         let met = card.upload(&[0u32])?;
