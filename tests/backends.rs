@@ -64,6 +64,12 @@ macro_rules! on {
 
             #[test]
             $(#[$attribute])?
+            fn rows_that_stay_on_the_chip_make_their_steps() {
+                lattices::plain_recurrences(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
             fn adjoints_move_to_the_other_side() {
                 suite::adjoints(&$device);
             }

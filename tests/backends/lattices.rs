@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use umklapp::backend::matrix::Stencil;
+use umklapp::backend::matrix::{Stencil, StencilTerm, Wrap};
 use umklapp::backend::{Device, MatrixSpec, Update};
-use umklapp::number::{DType, philox};
+use umklapp::number::{C64, DType, philox};
 
 use super::suite::{TYPES, check_product, entries, recurrence_is_its_steps, sparse, stencil};
 
@@ -95,6 +95,61 @@ pub fn recurrences(device: &Device) {
         let terms = stencil.terms.len() as f64;
         stencil.terms.iter_mut().for_each(|t| t.value /= 4.0 * terms);
         recurrence_is_its_steps(device, MatrixSpec::Stencil(Arc::new(stencil)), dtype, columns, steps);
+    }
+}
+
+/// Recurrences of cells that are all alike, which stay on a GPU's multiprocessors where they fit: lattices of a single
+/// cell to half a million, that end or not, in one to three directions, and one that does not fit.
+pub fn plain_recurrences(device: &Device) {
+    let small: [&[usize]; 12] = [
+        &[1],
+        &[2],
+        &[37],
+        &[1, 1],
+        &[5, 3, 1],
+        &[2, 1, 2],
+        &[1, 9, 4],
+        &[23, 19],
+        &[3, 150],
+        &[5, 7, 6],
+        &[31, 29, 30],
+        &[40_000],
+    ];
+    let large: [&[usize]; 4] = [&[57, 61, 60], &[81, 90, 80], &[710, 900], &[120, 110, 100]];
+    for (which, dtype) in TYPES.into_iter().enumerate() {
+        for (case, cells) in small.into_iter().chain(large).enumerate() {
+            let seed = (100 * which + case) as u64;
+            if case >= small.len() && !matches!(dtype, DType::F64 | DType::C32) {
+                continue;
+            }
+            let draw = |d: usize| philox::words(seed, 95, d as u64, 0);
+            let wrap = (0..cells.len()).map(|d| match draw(d)[0] % 2 {
+                0 => Wrap::Open,
+                _ => Wrap::Phase(C64::new(1.0, 0.0)),
+            });
+            let terms = (0..2 * cells.len()).map(|k| {
+                let mut shift = vec![0; cells.len()];
+                shift[k / 2] = if k % 2 == 0 { -1 } else { 1 };
+                let [re, im, ..] = draw(10 + k).map(|word| f64::from(word) / f64::from(u32::MAX) - 0.5);
+                let value = C64::new(re, if dtype.is_complex() { im } else { 0.0 });
+                StencilTerm { shift, to: 0, from: 0, value: value / (4.0 * cells.len() as f64) }
+            });
+            let dim = cells.iter().product::<usize>();
+            let energies = || (0..dim).map(|i| (i % 13) as f64 / 50.0).collect::<Vec<_>>();
+            let stencil = Stencil {
+                dtype,
+                cells: cells.to_vec(),
+                orbitals: 1,
+                wrap: wrap.collect(),
+                terms: terms.collect(),
+                diagonal: (case % 3 > 0).then(|| energies().into()),
+            };
+            let columns = if dim < 2 || case % 4 > 1 { 1 } else { 2 };
+            // Even and odd numbers, and one that sums of steps are not added up by.
+            let steps = [8, 9, 23][case % 3];
+            let spec = MatrixSpec::Stencil(Arc::new(stencil));
+            recurrence_is_its_steps(device, spec, dtype, columns, steps);
+        }
     }
 }
 

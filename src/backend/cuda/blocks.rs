@@ -82,7 +82,7 @@ pub(super) struct StencilHead {
     weight_z: u32,
     plain: u64,
     values: u64,
-    diagonal: u64,
+    pub diagonal: u64,
 }
 
 impl StencilHead {
@@ -134,6 +134,11 @@ impl StencilHead {
             ..StencilHead::zeroed()
         };
         Ok((head, vec![of_class, plain, of]))
+    }
+
+    /// The directions that end, a bit each; none if there are cells with hoppings of their own.
+    pub fn open(&self) -> Option<u32> {
+        (self.all_plain & 1 == 1).then_some(self.all_plain >> 1)
     }
 
     /// Cuts planes into tiles of up to so many cells, and up to `most` in a line.

@@ -75,6 +75,8 @@ pub(super) struct Card {
     pub total: usize,
     /// Whether all blocks of a launch can be asked to run at the same time.
     pub gathers: bool,
+    /// Most bytes of shared memory that a block may ask for.
+    pub shared: u32,
     interrupt: Interrupt,
     pool: Mutex<Pool>,
     /// Blocks of a kernel that run on one multiprocessor together.
@@ -93,6 +95,14 @@ pub(super) struct Card {
     stream: Stream,
     context: Context,
     device: sys::CUdevice,
+}
+
+/// Blocks that run at the same time, the threads of one, and the bytes of shared memory that it asks for.
+#[derive(Clone, Copy)]
+pub(super) struct LaunchShape {
+    pub blocks: u32,
+    pub threads: u32,
+    pub shared: u32,
 }
 
 /// Bit `n` tells the side of the chip that multiprocessor `n` is on; of a GPU that has no sides, nothing.
@@ -138,18 +148,24 @@ impl Card {
         let processors = device
             .get_attribute(DeviceAttribute::MultiprocessorCount)
             .map_err(failed("the GPU does not say how large it is"))?;
-        let mut gathers = 0;
-        let cooperative = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
-        // SAFETY: a number is written.
-        check("the GPU's ways to launch", unsafe {
-            sys::cuDeviceGetAttribute(&mut gathers, cooperative, device.as_raw())
-        })?;
+        use sys::CUdevice_attribute_enum as Told;
+        let ask = |what| {
+            let mut number = 0;
+            // SAFETY: a number is written.
+            check("the GPU's ways to launch", unsafe {
+                sys::cuDeviceGetAttribute(&mut number, what, device.as_raw())
+            })?;
+            Ok::<i32, Error>(number)
+        };
+        let gathers = ask(Told::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)?;
+        let shared = ask(Told::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
         Ok(Arc::new(Card {
             name,
             processors: processors.max(1) as u32,
             total,
             gathers: gathers == 1,
+            shared: shared.max(0) as u32,
             interrupt,
             pool: Mutex::default(),
             resident: Mutex::default(),
@@ -376,17 +392,22 @@ impl Card {
     pub unsafe fn launch_together(
         &self,
         kernel: &str,
-        blocks: u32,
-        threads: u32,
+        LaunchShape { blocks, threads, shared }: LaunchShape,
         arguments: &[*mut c_void],
     ) -> Result<bool> {
         self.interrupt.check()?;
         self.enter()?;
         let function = self.function(kernel)?;
         let arguments = arguments.as_ptr().cast_mut();
+        if shared > 0 {
+            let room = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: a property of a function that lives as long as the module.
+            check(kernel, unsafe { sys::cuFuncSetAttribute(function, room, shared as i32) })?;
+        }
+        let stream = self.stream();
         // SAFETY: the caller's promise.
         let status = unsafe {
-            sys::cuLaunchCooperativeKernel(function, blocks, 1, 1, threads, 1, 1, 0, self.stream(), arguments)
+            sys::cuLaunchCooperativeKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, arguments)
         };
         if status == sys::cudaError_enum::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE {
             return Ok(false);

@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::blocks::{BlocksArgument, OWN, StencilHead, StencilValues, padded};
 use super::card::{Card, CardBuffer};
+use super::onchip::OnChipHead;
 use super::order::{PassKind, slab};
 use super::{THREADS, to_bytes};
 use crate::backend::KernelInfo;
@@ -123,6 +124,7 @@ const SHARED_BLOCK: u32 = 512;
 pub(super) struct StraightArgument {
     head: StencilHead,
     inner: [u8; STRAIGHT_INNER],
+    directions: usize,
 }
 
 impl StraightArgument {
@@ -154,11 +156,32 @@ impl StraightArgument {
 
     /// The argument as the kernel takes it.
     pub fn bytes(&self) -> [u8; size_of::<StencilHead>() + STRAIGHT_INNER] {
-        let mut all = [0; _];
-        let (head, inner) = all.split_at_mut(size_of::<StencilHead>());
-        head.copy_from_slice(bytemuck::bytes_of(&self.head));
+        self.after(&self.head)
+    }
+
+    /// As the kernels take it that keep rows on the chip.
+    pub fn bytes_with(&self, head: &OnChipHead) -> [u8; size_of::<OnChipHead>() + STRAIGHT_INNER] {
+        self.after(head)
+    }
+
+    fn after<const N: usize>(&self, head: &impl Pod) -> [u8; N] {
+        let mut all = [0; N];
+        let (first, inner) = all.split_at_mut(N - STRAIGHT_INNER);
+        first.copy_from_slice(bytemuck::bytes_of(head));
         inner.copy_from_slice(&self.inner);
         all
+    }
+
+    /// The lattice for kernels that keep rows on the chip, not yet in parts; none if cells have hoppings of their own.
+    pub fn on_chip(&self) -> Option<OnChipHead> {
+        let head = &self.head;
+        let absent = match self.directions {
+            1 => 0b110,
+            2 => 0b010,
+            _ => 0,
+        };
+        let (cells, ends) = ([head.nx, head.ny, head.nz], head.open()?);
+        Some(OnChipHead { cells, ends, absent, diagonal: head.diagonal, ..OnChipHead::zeroed() })
     }
 }
 
@@ -258,7 +281,8 @@ fn straight_argument(
 ) -> Result<(&'static str, CellsLaunch, Vec<CardBuffer>)> {
     // Rows have no hopping to themselves.
     let (head, buffers) = StencilHead::of(card, stencil, classes, (values, OWN), diagonal)?;
-    let argument = StraightArgument { head, inner: padded(stencil.dtype, &values.inner[..OWN]) };
+    let directions = stencil.cells.len();
+    let argument = StraightArgument { head, inner: padded(stencil.dtype, &values.inner[..OWN]), directions };
     // A lattice that is one cell deep has hoppings to itself there.
     let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
     Ok((name, CellsLaunch::Straight(Box::new(argument)), buffers))

@@ -72,6 +72,7 @@ forward! {
     cuEventQuery
     cuEventRecord
     cuEventSynchronize
+    cuFuncSetAttribute
     cuGetErrorString
     cuGraphDestroy
     cuGraphExecDestroy

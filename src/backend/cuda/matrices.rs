@@ -5,14 +5,13 @@ use std::sync::Arc;
 use super::blocks::BlocksArgument;
 use super::card::{Card, CardBuffer};
 use super::cells::{General, StraightArgument};
-use super::graph::Graph;
 use super::ledger::Ledger;
 use super::link::CudaLink;
 use super::order::{self, Order, PassKind};
-use super::{LAUNCH_BOUND, LINKED_BOUND, THREADS, arguments, buffer, suffix, sums, unique};
+use super::{THREADS, arguments, buffer, suffix, sums, unique};
 use crate::backend::exchange::{Link, PendingProducts};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Rows, Update, check_update};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::number::DType;
 
 /// Rows that a block takes at a time in the stored formats, where few threads share a row.
@@ -32,38 +31,18 @@ const SEVERAL: &str = "_together";
 /// Threads of a block of a kernel for several steps.
 const TOGETHER: u32 = 512;
 
-/// Most bytes of block sums that a recurrence keeps before it reduces them.
-const SUMS: usize = 256 << 20;
-
-/// Steps whose block sums are reduced together, an even number.
-const GROUP: usize = 32;
-
-/// Steps that are queued before their products are waited for.
-const WAIT: usize = 1 << 15;
-
-/// Rows from which on several steps share a launch; and up to how many where a thread has few rows under way: those of
-/// packs that are wider than this, in bytes, and of cells of two orbitals.
-const FEWEST_ROWS: usize = 1 << 16;
-const MOST_ROWS: usize = 1 << 20;
-const NARROW_PACK: usize = 8;
-
-/// Most steps of a launch, an even number, and most bytes of vectors that they read as their input, half a second or
-/// less: a launch cannot be interrupted.
-const MOST_TOGETHER: usize = 256;
-const MOST_INPUT: usize = 1 << 39;
-
 /// The argument that all kernels of this file share; see `kernels/update.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct UpdateArgument {
-    v: u64,
-    w: u64,
-    sums: u64,
-    alpha: f64,
-    beta: f64,
-    gamma: f64,
-    lanes: u32,
-    offset: u64,
+pub(super) struct UpdateArgument {
+    pub v: u64,
+    pub w: u64,
+    pub sums: u64,
+    pub alpha: f64,
+    pub beta: f64,
+    pub gamma: f64,
+    pub lanes: u32,
+    pub offset: u64,
 }
 
 /// Compressed rows; `each` is how many entries every row has, 0 where they differ.
@@ -127,33 +106,33 @@ pub(super) struct CardMatrix {
 }
 
 /// One way to launch the pass, for vectors of so many lanes.
-struct Launch {
-    kernel: String,
-    argument: Argument,
+pub(super) struct Launch {
+    pub kernel: String,
+    pub argument: Argument,
     /// Of the kernels that walk stored rows in an order.
     order: Option<Order>,
-    units: u64,
+    pub units: u64,
     /// Blocks that share the units, and tiles of lanes side by side.
-    grid: (u32, u32),
+    pub grid: (u32, u32),
     /// Threads of a block.
-    block: u32,
+    pub block: u32,
 }
 
 impl CardMatrix {
     /// Type and number of the lanes that a kernel sees: a real matrix takes a complex number as two.
-    fn lanes(&self, v: &BlockVector) -> (DType, u32) {
+    pub(super) fn lanes(&self, v: &BlockVector) -> (DType, u32) {
         let parts = if v.dtype.is_complex() && !self.dtype.is_complex() { 2 } else { 1 };
         (self.dtype, (v.columns * parts) as u32)
     }
 
     /// Which kernel takes a single pass.
-    fn kind(&self, c: Update, dots: bool) -> PassKind {
+    pub(super) fn kind(&self, c: Update, dots: bool) -> PassKind {
         let sorted = matches!(self.argument, Argument::Sell(s) if s.order != 0);
         if !sorted && c.gamma != 0.0 && (c.beta != 0.0 || dots) { PassKind::Step } else { PassKind::Any }
     }
 
     /// How a row's lanes are spread over threads, and rows over blocks.
-    fn launch(&self, dtype: DType, lanes: u32, kind: PassKind) -> Result<Launch> {
+    pub(super) fn launch(&self, dtype: DType, lanes: u32, kind: PassKind) -> Result<Launch> {
         let (pack, packs) = packs(dtype, lanes);
         let (mut first, last) = (self.name.0.to_string(), self.name.1);
         let lane_type = suffix(self.dtype);
@@ -247,7 +226,7 @@ impl CardMatrix {
         })
     }
 
-    fn pass(&self, launch: &Launch, vectors: UpdateArgument) -> Result<()> {
+    pub(super) fn pass(&self, launch: &Launch, vectors: UpdateArgument) -> Result<()> {
         let Launch { kernel, argument, grid, block, .. } = launch;
         let units = launch.units;
         if units == 0 {
@@ -278,197 +257,8 @@ impl CardMatrix {
     }
 }
 
-impl CardMatrix {
-    /// Steps of a recurrence, vectors changing places in between; with a link, each with its exchange.
-    fn steps(
-        &self,
-        mut link: Option<&mut CudaLink>,
-        (alpha, beta): (f64, f64),
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-    ) -> Result<Vec<Dots>> {
-        check_update(self, v, w, true)?;
-        let (columns, (lane_type, lanes)) = (v.columns, self.lanes(v));
-        if columns == 0 {
-            return Ok((0..steps).map(|_| Dots::default()).collect());
-        }
-        let c = Update { alpha, beta, gamma: -1.0 };
-        if link.is_none()
-            && let Some(launch) = self.several(v, steps)?
-            && let Some(all) = self.steps_together(&launch, c, v, w, steps)?
-        {
-            return Ok(all);
-        }
-        let launch = self.launch(lane_type, lanes, self.kind(c, true))?;
-        let blocks = launch.grid.0;
-        let each = 16 * blocks as usize * lanes as usize;
-        let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
-        let sums = self.card.allocate(each * group)?;
-        // Sums over the boundary, as many numbers a block as there are lanes.
-        let edge = link.as_ref().map(|link| link.sums().1);
-        let each_edge = 8 * edge.unwrap_or(0) as usize * lanes as usize;
-        let edges = self.card.allocate(each_edge * group)?;
-        // Both are written: what clones share is copied before anything is recorded.
-        let (mut x, mut y) = (unique(&self.card, v)?.address, unique(&self.card, w)?.address);
-        let mut queue = |link: &mut Option<&mut CudaLink>, count: usize| {
-            (0..count).try_for_each(|step| {
-                let vectors = UpdateArgument {
-                    v: x,
-                    w: y,
-                    sums: sums.address + (step * each) as u64,
-                    alpha: c.alpha,
-                    beta: c.beta,
-                    gamma: c.gamma,
-                    lanes,
-                    offset: self.rows.start as u64,
-                };
-                if let Some(link) = link {
-                    link.queue_send(x)?;
-                }
-                self.pass(&launch, vectors)?;
-                if let Some(link) = link {
-                    link.queue_add(c.alpha, y, x, edges.address + (step * each_edge) as u64)?;
-                }
-                std::mem::swap(&mut x, &mut y);
-                Ok(())
-            })
-        };
-        // An even number of steps leaves the vectors where they were, so that the same launches serve again.
-        let most = if edge.is_some() { LINKED_BOUND } else { LAUNCH_BOUND };
-        let worth = group == GROUP && steps >= 4 * GROUP && v.bytes() <= most;
-        let mut recorded = None;
-        if worth && link.as_ref().is_none_or(|link| link.is_short()) {
-            recorded = Some(Graph::record(&self.card, || queue(&mut link, GROUP))?);
-            if let Some(link) = &mut link {
-                link.count(-(GROUP as i32));
-            }
-        }
-        let width = 2 * lanes as usize;
-        let (mut done, mut all) = (0, Vec::with_capacity(steps));
-        while done < steps {
-            // Nothing is waited for within these steps.
-            let now = WAIT.min(steps - done);
-            let results = self.card.allocate(8 * width * now)?;
-            let more = self.card.allocate(8 * lanes as usize * now)?;
-            let mut queued = 0;
-            while queued < now {
-                let next = group.min(now - queued);
-                match &mut recorded {
-                    // SAFETY: as for the same launches one by one; vectors and sums are alive.
-                    Some(graph) if next == GROUP => unsafe {
-                        graph.replay()?;
-                        if let Some(link) = &mut link {
-                            link.count(GROUP as i32);
-                        }
-                    },
-                    _ => queue(&mut link, next)?,
-                }
-                let out = results.address + (8 * width * queued) as u64;
-                sums::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
-                if let Some(blocks) = edge {
-                    let out = more.address + (8 * lanes as usize * queued) as u64;
-                    sums::reduce(&self.card, &edges, (blocks, next as u32), lanes as usize, out)?;
-                }
-                queued += next;
-            }
-            let mut numbers = self.card.download::<f64>(&results, width * now)?;
-            if edge.is_some() {
-                let more = self.card.download::<f64>(&more, lanes as usize * now)?;
-                for (step, more) in numbers.chunks_mut(width).zip(more.chunks(lanes as usize)) {
-                    step[lanes as usize..].iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-                }
-            }
-            all.extend(collect(&numbers, lanes, columns));
-            done += now;
-        }
-        Ok(all)
-    }
-}
-
-impl CardMatrix {
-    /// The launch of several steps of a recurrence, where there is a kernel for them that is worth it.
-    fn several(&self, v: &BlockVector, steps: usize) -> Result<Option<Launch>> {
-        let (dtype, lanes) = self.lanes(v);
-        let (pack, packs) = packs(dtype, lanes);
-        let (rows, wide) = (self.rows.local, pack as usize * dtype.bytes() > NARROW_PACK);
-        // Below, launches one by one are as fast; above, blocks of a launch of their own have more rows under way.
-        let worth = match &self.argument {
-            Argument::Straight(s) => s.is_deep() && (!wide || rows <= MOST_ROWS),
-            Argument::Stencil(s) => s.blocks.is_some_and(|b| b.orbitals() == 4 || rows <= MOST_ROWS),
-            _ => false,
-        };
-        if !worth || packs != 1 || rows < FEWEST_ROWS || steps < 2 || !self.card.gathers {
-            return Ok(None);
-        }
-        self.launch(dtype, lanes, PassKind::Several).map(Some)
-    }
-
-    /// The steps of a recurrence, many in a launch; none where the GPU cannot hold all blocks at once.
-    fn steps_together(
-        &self,
-        launch: &Launch,
-        c: Update,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-    ) -> Result<Option<Vec<Dots>>> {
-        let (card, columns, (_, lanes)) = (&self.card, v.columns, self.lanes(v));
-        let (blocks, width) = (launch.grid.0, 2 * lanes as usize);
-        let each = 8 * blocks as usize * width;
-        // An even number leaves the vectors where they were.
-        let most = (SUMS / each).min(MOST_INPUT / v.bytes().max(1)).clamp(2, MOST_TOGETHER) & !1;
-        let sums = card.allocate(each * most.min(steps))?;
-        // Blocks meet at this number.
-        let met = card.upload(&[0u32])?;
-        let (x, y) = (unique(card, v)?.address, unique(card, w)?.address);
-        let mut all = Vec::with_capacity(steps);
-        while all.len() < steps {
-            let now = WAIT.min(steps - all.len());
-            let results = card.allocate(8 * width * now)?;
-            for queued in (0..now).step_by(most) {
-                let count = most.min(now - queued) as u32;
-                let vectors = UpdateArgument {
-                    v: x,
-                    w: y,
-                    sums: sums.address,
-                    alpha: c.alpha,
-                    beta: c.beta,
-                    gamma: c.gamma,
-                    lanes,
-                    offset: self.rows.start as u64,
-                };
-                let (units, arrived) = (launch.units, met.address);
-                macro_rules! launch {
-                    ($matrix:expr) => {{
-                        let matrix = $matrix;
-                        let arguments = arguments![matrix, units, vectors, count, arrived];
-                        // SAFETY: as for one step; there is room for the sums of all, and the number is no one else's.
-                        unsafe { card.launch_together(&launch.kernel, launch.grid.0, launch.block, &arguments)? }
-                    }};
-                }
-                let taken = match &launch.argument {
-                    Argument::Straight(argument) => launch!(argument.bytes()),
-                    Argument::Blocks(argument) => launch!(argument.bytes()),
-                    _ => false,
-                };
-                if !taken && all.is_empty() && queued == 0 {
-                    return Ok(None);
-                }
-                if !taken {
-                    return Err(Error::internal("the GPU has less room for blocks than it had"));
-                }
-                let out = results.address + (8 * width * queued) as u64;
-                sums::reduce(card, &sums, (blocks, count), width, out)?;
-            }
-            all.extend(collect(&card.download::<f64>(&results, width * now)?, lanes, columns));
-        }
-        Ok(Some(all))
-    }
-}
-
 /// The lanes that a thread reads together, and how many such packs make a row.
-fn packs(dtype: DType, lanes: u32) -> (u32, u32) {
+pub(super) fn packs(dtype: DType, lanes: u32) -> (u32, u32) {
     let mut pack = (16 / dtype.bytes() as u32).max(1);
     while !lanes.is_multiple_of(pack) {
         pack /= 2;
@@ -477,7 +267,7 @@ fn packs(dtype: DType, lanes: u32) -> (u32, u32) {
 }
 
 /// The products of each step from their sums, with the parts of complex numbers added.
-fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = Dots> {
+pub(super) fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = Dots> {
     let parts = lanes as usize / columns.max(1);
     let column = move |of: &[f64], c: usize| of[c * parts..(c + 1) * parts].iter().sum::<f64>();
     numbers.chunks(2 * lanes as usize).map(move |step| {

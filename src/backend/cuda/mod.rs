@@ -23,7 +23,9 @@ mod blocks;
 mod bring;
 mod cells;
 mod matrices;
+mod onchip;
 mod order;
+mod recurrence;
 
 // Superblocks.
 mod operators;
