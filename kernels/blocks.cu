@@ -28,18 +28,6 @@ HOST_HEAD_blocks_StencilHead(inner, Blocks<F32, 2>);
 HOST_HEAD_blocks_StencilHead(inner, Blocks<C64, 4>);
 static_assert(sizeof(Blocks<C64, 4>::inner) == host::blocks::INNER, "the host has room for the widest values");
 
-// sum += block x
-template <int O, class T, class L>
-__device__ __forceinline__ void add_block(const T (&block)[O][O], const L (&x)[O], L (&sum)[O]) {
-#pragma unroll
-    for (int to = 0; to < O; ++to)
-#pragma unroll
-        for (int from = 0; from < O; ++from)
-#pragma unroll
-            for (int p = 0; p < (int)(sizeof(L) / sizeof(x[0].x[0])); ++p)
-                sum[to].x[p] = mla(block[to][from], x[from].x[p], sum[to].x[p]);
-}
-
 // How many rows away the neighbours of a cell are; rows are counted modulo 2^32.
 struct Reach {
     uint32_t left, right, down, up;

@@ -1,19 +1,20 @@
 // Many steps of a recurrence in one launch, for which all rows stay where they are: a block has a box of cells, their
 // input in shared memory, their old output in registers. From step to step only the faces of boxes travel, through L2,
 // as parcels of eight bytes with the number of the step: who waits for a parcel looks at it until it has the number,
-// so that no block waits for others than its neighbours. Stencils of one orbital with hoppings to the next cells along
-// the axes, rows of a single pack; no cell has hoppings of its own. (Zhang et al., "PERKS", ICS 2023, keep rows
+// so that no block waits for others than its neighbours. Stencils with hoppings within cells of one, two or four orbitals
+// and to the next cells along the axes, rows of a single pack; no cell has hoppings of its own. (Zhang et al., "PERKS", ICS 2023, keep rows
 // on the chip from step to step too; their blocks all meet after each.)
-// Floor: nothing comes from memory. Seven reads and a write of shared memory a row, and the way of a parcel.
+// Floor: nothing comes from memory. Eight reads and a write of shared memory a row, and the way of a parcel.
 #include "update.cuh"
 
 // Threads of a block.
 constexpr int ON_CHIP = host::onchip::BLOCK;
 
-enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, NEIGHBOURS };
-static_assert(NEIGHBOURS == host::blocks::OWN, "the neighbours of a cell without the cell itself");
+enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, OWN, NEIGHBOURS };
+static_assert(OWN == host::blocks::OWN && NEIGHBOURS == host::blocks::NEIGHBOURS, "neighbours are counted as on the host");
 
-template <class T>
+// A single orbital has no hoppings within its cell.
+template <class T, int O>
 struct OnChip {
     uint32_t cells[3];
     // Boxes along each direction. A cell's box is found by its coordinate, so that boxes differ by one cell at most.
@@ -21,10 +22,10 @@ struct OnChip {
     // Directions that end, and those that the lattice has not, a bit each.
     uint32_t ends, absent;
     const typename Traits<T>::Real* diagonal;
-    T inner[NEIGHBOURS];
+    T inner[O == 1 ? OWN : NEIGHBOURS][O][O];
 };
-HOST_HEAD_onchip_OnChipHead(inner, OnChip<F32>);
-HOST_HEAD_onchip_OnChipHead(inner, OnChip<C64>);
+HOST_HEAD_onchip_OnChipHead(inner, OnChip<F32, 1>);
+HOST_HEAD_onchip_OnChipHead(inner, OnChip<C64, 4>);
 
 // Both halves are written, and read, at once.
 struct Parcel {
@@ -60,9 +61,9 @@ struct CellBox {
     uint32_t first[3], size[3];
 };
 
-// The place of a row of the vectors whose cell is the k-th of a box.
-template <class T>
-__device__ __forceinline__ uint64_t row_of(const OnChip<T>& m, const CellBox& box, uint32_t k, uint32_t (&at)[3]) {
+// The number of the k-th cell of a box, and its coordinates in the box.
+template <class T, int O>
+__device__ __forceinline__ uint64_t cell_of(const OnChip<T, O>& m, const CellBox& box, uint32_t k, uint32_t (&at)[3]) {
     at[0] = k % box.size[0];
     at[1] = k / box.size[0] % box.size[1];
     at[2] = k / box.size[0] / box.size[1];
@@ -101,19 +102,21 @@ struct StepSums {
     }
 };
 
-// Parcels that a thread looks at before it waits for the first.
-constexpr int AT_ONCE = 2;
+// Cells whose parcels a thread looks at together.
+template <int PARCELS>
+constexpr int AT_ONCE_OF = PARCELS > 2 ? 1 : 2;
 
-// Up to K cells a thread. In a MARCH a thread has a column of the box along the third direction, and energies are in
+// Up to K cells of O orbitals a thread. In a MARCH a thread has a column of the box along the third direction, and energies are in
 // shared memory; otherwise it has every ON_CHIP-th cell, and energies are in registers.
-template <class T, class V, int P, int K, bool MARCH>
-__device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a, uint32_t steps, uint64_t number,
+template <class T, class V, int P, int O, int K, bool MARCH>
+__device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>& a, uint32_t steps, uint64_t number,
                                         Parcel* inboxes) {
     using Real = typename Traits<V>::Real;
     using Energy = typename Traits<T>::Real;
     using Lanes = Pack<V, P>;
     using Parts = Payloads<Lanes>;
-    constexpr int W = Parts::COUNT;
+    // Parcels of an orbital, and of a cell.
+    constexpr int W = Parts::COUNT, PARCELS = O * W, AT_ONCE = AT_ONCE_OF<PARCELS>;
     constexpr uint32_t NOBODY = ~0u, NOWHERE = 0xffff;
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ StepSums<P> sums;
@@ -130,24 +133,25 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
         const uint32_t first = at[d] * m.cells[d] / m.parts[d];
         if (t == 0) box.first[d] = first, box.size[d] = (at[d] + 1) * m.cells[d] / m.parts[d] - first;
     }
-    // Cells in shared memory, with those of neighbouring boxes around them, which are zeros where there are none.
+    // Cells in shared memory, orbital by orbital, with those of neighbouring boxes around them, which are zeros where
+    // there are none.
     const uint32_t line = most[0] + 2 * pad[0], plane = line * (most[1] + 2 * pad[1]);
     const uint32_t room = plane * (most[2] + 2 * pad[2]), up = pad[1] * line, above = pad[2] * plane;
     const auto place_of = [&](const uint32_t (&c)[3]) {
         return c[0] + pad[0] + line * (c[1] + pad[1]) + plane * (c[2] + pad[2]);
     };
     Lanes* const cells = reinterpret_cast<Lanes*>(memory);
-    Energy* const energies = reinterpret_cast<Energy*>(cells + room);
-    // Of every parcel of an inbox: whose inbox its counterpart of this block goes to, which cell that is, and which
-    // cell the one that comes is. Two faces a direction, as large as those of the largest box.
+    Energy* const energies = reinterpret_cast<Energy*>(cells + O * room);
+    // Of every cell of an inbox: whose inbox its counterpart of this block goes to, which cell that is, and which cell
+    // the one that comes is. Two faces a direction, as large as those of the largest box.
     const uint32_t face[3] = {pad[0] * most[1] * most[2], pad[1] * most[0] * most[2], pad[2] * most[0] * most[1]};
-    const uint32_t parcels = 2 * (face[0] + face[1] + face[2]);
+    const uint32_t faces = 2 * (face[0] + face[1] + face[2]);
     uint32_t* const to = reinterpret_cast<uint32_t*>(energies + (MARCH ? K * ON_CHIP : 0));
-    uint16_t* const leaves = reinterpret_cast<uint16_t*>(to + parcels);
-    uint16_t* const comes = leaves + parcels;
-    for (uint32_t i = t; i < room; i += ON_CHIP) cells[i] = Lanes{};
+    uint16_t* const leaves = reinterpret_cast<uint16_t*>(to + faces);
+    uint16_t* const comes = leaves + faces;
+    for (uint32_t i = t; i < O * room; i += ON_CHIP) cells[i] = Lanes{};
     __syncthreads();
-    for (uint32_t i = t; i < parcels; i += ON_CHIP) {
+    for (uint32_t i = t; i < faces; i += ON_CHIP) {
         const uint32_t d = i < 2 * face[0] ? 0 : i < 2 * (face[0] + face[1]) ? 1 : 2;
         const uint32_t before = d == 0 ? 0 : d == 1 ? 2 * face[0] : 2 * (face[0] + face[1]);
         const bool far = i - before >= face[d];
@@ -161,7 +165,7 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
         const uint32_t next = d == 0 ? 1 : d == 1 ? m.parts[0] : m.parts[0] * m.parts[1], around = next * m.parts[d];
         const uint32_t other = blockIdx.x + (far ? next : -next) + (edge ? (far ? -around : around) : 0);
         const uint32_t place = place_of(c), by = d == 0 ? 1 : d == 1 ? line : plane;
-        to[i] = there ? other * parcels + (far ? i - face[d] : i + face[d]) : NOBODY;
+        to[i] = there ? other * faces + (far ? i - face[d] : i + face[d]) : NOBODY;
         leaves[i] = place;
         comes[i] = there ? (far ? place + by : place - by) : NOWHERE;
     }
@@ -177,24 +181,28 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
         else
             return j & 1 ? places[j / 2] >> 16 : places[j / 2] & 0xffff;
     };
-    Lanes old[K];
-    Energy energy[MARCH ? 1 : K];
+    Lanes old[K][O];
+    Energy energy[MARCH ? 1 : K][O];
 #pragma unroll
     for (int j = 0; j < K; ++j) {
         if (!has(j)) continue;
         uint32_t c[3];
-        const uint64_t row = row_of(m, box, cell(j), c);
+        const uint64_t number_of = cell_of(m, box, cell(j), c);
         if (!MARCH)
             places[j / 2] |= place_of(c) << (j & 1 ? 16 : 0);
         else if (j == 0)
             places[0] = place_of(c);
-        cells[place(j)] = load_written(reinterpret_cast<const Lanes*>(a.v) + row);
-        old[j] = load_written(reinterpret_cast<const Lanes*>(a.w) + row);
-        const Energy e = m.diagonal ? m.diagonal[row] : Energy{};
-        if (MARCH)
-            energies[t + j * ON_CHIP] = e;
-        else
-            energy[MARCH ? 0 : j] = e;
+#pragma unroll
+        for (int o = 0; o < O; ++o) {
+            const uint64_t row = number_of * O + o;
+            cells[place(j) + o * room] = load_written(reinterpret_cast<const Lanes*>(a.v) + row);
+            old[j][o] = load_written(reinterpret_cast<const Lanes*>(a.w) + row);
+            const Energy e = m.diagonal ? m.diagonal[row] : Energy{};
+            if (MARCH)
+                energies[t + j * ON_CHIP] = e;
+            else
+                energy[MARCH ? 0 : j][o] = e;
+        }
     }
     __syncthreads();
 
@@ -202,21 +210,25 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
     double* out = a.sums + (uint64_t)blockIdx.x * 2 * P;
     for (uint32_t k = 0; k < steps; ++k, ++number) {
         // Two inboxes in turn: a neighbour may be a step ahead.
-        Parcel* const inbox = inboxes + (number & 1) * gridDim.x * (uint64_t)parcels * W;
-        for (uint32_t i = t; i < parcels; i += ON_CHIP) {
+        Parcel* const inbox = inboxes + (number & 1) * gridDim.x * (uint64_t)faces * PARCELS;
+        for (uint32_t i = t; i < faces; i += ON_CHIP) {
             if (to[i] == NOBODY) continue;
-            Parts parts{};
-            parts.x = cells[leaves[i]];
 #pragma unroll
-            for (int q = 0; q < W; ++q) send(inbox + (uint64_t)to[i] * W + q, parts.part[q], number);
+            for (int o = 0; o < O; ++o) {
+                Parts parts{};
+                parts.x = cells[leaves[i] + o * room];
+#pragma unroll
+                for (int q = 0; q < W; ++q)
+                    send(inbox + (uint64_t)to[i] * PARCELS + o * W + q, parts.part[q], number);
+            }
         }
         if (k > 0) sums.put(k - 1, vv, wv);
-        const Parcel* const mine = inbox + (uint64_t)blockIdx.x * parcels * W;
-        for (uint32_t i = t; i < parcels; i += AT_ONCE * ON_CHIP) {
+        const Parcel* const mine = inbox + (uint64_t)blockIdx.x * faces * PARCELS;
+        for (uint32_t i = t; i < faces; i += AT_ONCE * ON_CHIP) {
             uint32_t into[AT_ONCE];
-            Parcel seen[AT_ONCE][W] = {};
+            Parcel seen[AT_ONCE][PARCELS] = {};
 #pragma unroll
-            for (int b = 0; b < AT_ONCE; ++b) into[b] = i + b * ON_CHIP < parcels ? comes[i + b * ON_CHIP] : NOWHERE;
+            for (int b = 0; b < AT_ONCE; ++b) into[b] = i + b * ON_CHIP < faces ? comes[i + b * ON_CHIP] : NOWHERE;
             bool waits = true;
             while (waits) {
                 waits = false;
@@ -224,48 +236,74 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
 #pragma unroll
                 for (int b = 0; b < AT_ONCE; ++b)
 #pragma unroll
-                    for (int q = 0; q < W; ++q)
+                    for (int q = 0; q < PARCELS; ++q)
                         if (into[b] != NOWHERE && seen[b][q].step != number)
-                            seen[b][q] = look(mine + (i + b * ON_CHIP) * W + q);
+                            seen[b][q] = look(mine + (i + b * ON_CHIP) * PARCELS + q);
 #pragma unroll
                 for (int b = 0; b < AT_ONCE; ++b)
 #pragma unroll
-                    for (int q = 0; q < W; ++q) waits |= into[b] != NOWHERE && seen[b][q].step != number;
+                    for (int q = 0; q < PARCELS; ++q) waits |= into[b] != NOWHERE && seen[b][q].step != number;
             }
 #pragma unroll
             for (int b = 0; b < AT_ONCE; ++b) {
                 if (into[b] == NOWHERE) continue;
-                Parts parts;
 #pragma unroll
-                for (int q = 0; q < W; ++q) parts.part[q] = seen[b][q].payload;
-                cells[into[b]] = parts.x;
+                for (int o = 0; o < O; ++o) {
+                    Parts parts;
+#pragma unroll
+                    for (int q = 0; q < W; ++q) parts.part[q] = seen[b][o * W + q].payload;
+                    cells[into[b] + o * room] = parts.x;
+                }
             }
         }
         __syncthreads();
         if (k > 0 && k % sums.STEPS == 0) out = sums.flush(sums.STEPS, out);
 #pragma unroll
         for (int p = 0; p < P; ++p) vv[p] = wv[p] = 0.0;
-        Lanes last{}, next{};
+        Lanes last[O] = {}, next[O] = {};
 #pragma unroll
         for (int j = 0; j < K; ++j) {
             if (!has(j)) continue;
-            const Lanes* const v = cells + place(j);
-            const bool on = MARCH && j > 0;
-            const Lanes own = on ? next : v[0], lower = on ? last : *(v - above), upper = v[above];
-            const Lanes west = v[-(int)pad[0]], east = v[pad[0]], south = *(v - up), north = v[up];
-            last = own, next = upper;
-            const Energy e = MARCH ? energies[t + j * ON_CHIP] : energy[MARCH ? 0 : j];
+            const uint32_t at_place = place(j);
+            Lanes own[O], sum[O] = {};
+            const auto read = [&](int by, Lanes (&x)[O]) {
 #pragma unroll
-            for (int p = 0; p < P; ++p) {
-                V sum = mla(m.inner[LEFT], west.x[p], mla(m.inner[RIGHT], east.x[p], V{}));
-                sum = mla(m.inner[DOWN], south.x[p], mla(m.inner[UP], north.x[p], sum));
-                sum = mla(m.inner[BELOW], lower.x[p], mla(m.inner[ABOVE], upper.x[p], sum));
-                sum = mla(e, own.x[p], sum);
-                V now = mla((Real)a.alpha, sum, mla((Real)a.beta, own.x[p], V{}));
-                now = mla((Real)a.gamma, old[j].x[p], now);
-                vv[p] = overlap(own.x[p], own.x[p], vv[p]);
-                wv[p] = overlap(now, own.x[p], wv[p]);
-                old[j].x[p] = now;
+                for (int o = 0; o < O; ++o) x[o] = cells[at_place + by + o * room];
+            };
+            const auto add = [&](Neighbour f, int by) {
+                Lanes x[O];
+                read(by, x);
+                add_block(m.inner[f], x, sum);
+            };
+            // Along a column, cells that have been read stay in registers.
+            if (!MARCH || j == 0) {
+                read(0, own);
+                read(-(int)above, last);
+            } else {
+#pragma unroll
+                for (int o = 0; o < O; ++o) own[o] = next[o];
+            }
+            read(above, next);
+            add(LEFT, -(int)pad[0]);
+            add(RIGHT, pad[0]);
+            add(DOWN, -(int)up);
+            add(UP, up);
+            add_block(m.inner[BELOW], last, sum);
+            add_block(m.inner[ABOVE], next, sum);
+            if constexpr (O > 1) add_block(m.inner[OWN], own, sum);
+#pragma unroll
+            for (int o = 0; o < O; ++o) {
+                const Energy e = MARCH ? energies[t + j * ON_CHIP] : energy[MARCH ? 0 : j][o];
+#pragma unroll
+                for (int p = 0; p < P; ++p) {
+                    const V x = own[o].x[p];
+                    V now = mla((Real)a.alpha, mla(e, x, sum[o].x[p]), mla((Real)a.beta, x, V{}));
+                    now = mla((Real)a.gamma, old[j][o].x[p], now);
+                    vv[p] = overlap(x, x, vv[p]);
+                    wv[p] = overlap(now, x, wv[p]);
+                    old[j][o].x[p] = now;
+                }
+                last[o] = own[o];
             }
         }
         __syncthreads();
@@ -273,9 +311,13 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
 #pragma unroll
         for (int j = 0; j < K; ++j) {
             if (!has(j)) continue;
-            const Lanes own = cells[place(j)];
-            cells[place(j)] = old[j];
-            old[j] = own;
+#pragma unroll
+            for (int o = 0; o < O; ++o) {
+                Lanes& at_place = cells[place(j) + o * room];
+                const Lanes own = at_place;
+                at_place = old[j][o];
+                old[j][o] = own;
+            }
         }
         __syncthreads();
     }
@@ -288,28 +330,44 @@ __device__ __forceinline__ void on_chip(const OnChip<T>& m, const Vectors<V>& a,
     for (int j = 0; j < K; ++j) {
         if (!has(j)) continue;
         uint32_t c[3];
-        const uint64_t row = row_of(m, box, cell(j), c);
-        store_once(reinterpret_cast<Lanes*>(newest) + row, cells[place(j)]);
-        store_once(reinterpret_cast<Lanes*>(before) + row, old[j]);
+        const uint64_t number_of = cell_of(m, box, cell(j), c);
+#pragma unroll
+        for (int o = 0; o < O; ++o) {
+            store_once(reinterpret_cast<Lanes*>(newest) + number_of * O + o, cells[place(j) + o * room]);
+            store_once(reinterpret_cast<Lanes*>(before) + number_of * O + o, old[j][o]);
+        }
     }
 }
 
-#define KERNEL(NAME, V, P, T, K, MARCH)                                                                               \
-    extern "C" __global__ void __launch_bounds__(ON_CHIP, 1) onchip_##NAME(                                           \
-        const __grid_constant__ OnChip<T> m, Vectors<V> a, uint32_t steps, uint64_t number, Parcel* inboxes) {        \
-        on_chip<T, V, P, K, MARCH>(m, a, steps, number, inboxes);                                                     \
+#define KERNEL(NAME, V, P, T, O, K, MARCH)                                                                            \
+    extern "C" __global__ void __launch_bounds__(ON_CHIP, 1) onchip##O##_##NAME(                                      \
+        const __grid_constant__ OnChip<T, O> m, Vectors<V> a, uint32_t steps, uint64_t number, Parcel* inboxes) {     \
+        on_chip<T, V, P, O, K, MARCH>(m, a, steps, number, inboxes);                                                  \
     }
 
-// A thread has one or two cells of 16 bytes, of narrower ones up to eight, or a column.
-#define FEW(TYPE, V, P, T) KERNEL(TYPE##_p##P##_k2, V, P, T, 2, false)
-#define MORE(TYPE, V, P, T)                     \
-    KERNEL(TYPE##_p##P##_k4, V, P, T, 4, false) \
-    KERNEL(TYPE##_p##P##_k8, V, P, T, 8, false) \
-    KERNEL(TYPE##_p##P##_k16, V, P, T, 16, true)
+// A thread has one or two cells; of cells of up to 8 and 16 bytes more, or of the narrowest a column.
+#define FEW(TYPE, V, P, T) KERNEL(TYPE##_p##P##_k2, V, P, T, 1, 2, false)
+#define MORE(TYPE, V, P, T)                        \
+    KERNEL(TYPE##_p##P##_k4, V, P, T, 1, 4, false) \
+    KERNEL(TYPE##_p##P##_k8, V, P, T, 1, 8, false) \
+    KERNEL(TYPE##_p##P##_k16, V, P, T, 1, 16, true)
 static_assert(host::onchip::COLUMN == 16, "the kernels are named by it");
+#define PAIRS(TYPE, V, P, T)                       \
+    KERNEL(TYPE##_p##P##_k2, V, P, T, 2, 2, false) \
+    KERNEL(TYPE##_p##P##_k4, V, P, T, 2, 4, false)
+#define FOURS(TYPE, V, T) KERNEL(TYPE##_p1_k2, V, 1, T, 4, 2, false)
 
 EVERY_PACK(FEW)
 MORE(f32, F32, 1, F32)
 MORE(f32, F32, 2, F32)
 MORE(f64, F64, 1, F64)
 MORE(c32, C32, 1, C32)
+PAIRS(f32, F32, 1, F32)
+PAIRS(f32, F32, 2, F32)
+PAIRS(f64, F64, 1, F64)
+PAIRS(c32, C32, 1, C32)
+KERNEL(c64_p1_k2, C64, 1, C64, 2, 2, false)
+FOURS(f32, F32, F32)
+FOURS(f64, F64, F64)
+FOURS(c32, C32, C32)
+FOURS(c64, C64, C64)

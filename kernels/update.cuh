@@ -23,6 +23,18 @@ struct Vectors {
 };
 HOST_LAYOUT_matrices_UpdateArgument(Vectors<C64>);
 
+// sum += block x
+template <int O, class T, class L>
+__device__ __forceinline__ void add_block(const T (&block)[O][O], const L (&x)[O], L (&sum)[O]) {
+#pragma unroll
+    for (int to = 0; to < O; ++to)
+#pragma unroll
+        for (int from = 0; from < O; ++from)
+#pragma unroll
+            for (int p = 0; p < (int)(sizeof(L) / sizeof(x[0].x[0])); ++p)
+                sum[to].x[p] = mla(block[to][from], x[from].x[p], sum[to].x[p]);
+}
+
 // The numbers of a row, `stride` bytes a row.
 template <class V>
 __device__ __forceinline__ V* row_at(V* first, uint32_t row, uint32_t stride) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Card, CardBuffer};
+use super::onchip::OnChipHead;
 use super::order::{PassKind, slab};
 use super::to_bytes;
 use crate::backend::matrix::{Stencil, StencilTerm, Wrap, classes::Classes};
@@ -28,7 +29,7 @@ const MARCH: u32 = 8;
 const WIDE: u32 = 16;
 
 /// Most bytes of the values of inner cells.
-const INNER: usize = NEIGHBOURS * 4 * 4 * 16;
+pub(super) const INNER: usize = NEIGHBOURS * 4 * 4 * 16;
 
 /// Values towards the neighbours, `[neighbour][to][from]`, of inner cells and of every combination of classes.
 pub(super) struct StencilValues {
@@ -82,7 +83,7 @@ pub(super) struct StencilHead {
     weight_z: u32,
     plain: u64,
     values: u64,
-    pub diagonal: u64,
+    diagonal: u64,
 }
 
 impl StencilHead {
@@ -136,9 +137,17 @@ impl StencilHead {
         Ok((head, vec![of_class, plain, of]))
     }
 
-    /// The directions that end, a bit each; none if there are cells with hoppings of their own.
-    pub fn open(&self) -> Option<u32> {
-        (self.all_plain & 1 == 1).then_some(self.all_plain >> 1)
+    /// A lattice in so many directions for kernels that keep rows on the chip, not yet in parts; none if cells have
+    /// hoppings of their own.
+    pub fn on_chip(&self, directions: usize) -> Option<OnChipHead> {
+        let absent = match directions {
+            1 => 0b110,
+            2 => 0b010,
+            _ => 0,
+        };
+        let (cells, ends) = ([self.nx, self.ny, self.nz], self.all_plain >> 1);
+        let head = OnChipHead { cells, ends, absent, diagonal: self.diagonal, ..OnChipHead::zeroed() };
+        (self.all_plain & 1 == 1).then_some(head)
     }
 
     /// Cuts planes into tiles of up to so many cells, and up to `most` in a line.
@@ -253,6 +262,12 @@ impl BlocksArgument {
         let line = u64::from(head.nx) * self.orbitals as u64 * u64::from(bytes);
         head.slab = slab(head.tile_y, line, 1);
         head.units(1, resident)
+    }
+
+    /// The lattice for kernels that keep rows on the chip, with the values of inner cells; none if cells have hoppings
+    /// of their own.
+    pub fn on_chip(&self) -> Option<(OnChipHead, &[u8])> {
+        Some((self.head.on_chip(self.directions)?, &self.inner))
     }
 
     /// The argument as the kernel takes it.

@@ -154,34 +154,18 @@ impl StraightArgument {
         head.units(if kind == PassKind::Several { PLANES } else { PAIR }, resident)
     }
 
+    /// As [`BlocksArgument::on_chip`].
+    pub fn on_chip(&self) -> Option<(OnChipHead, &[u8])> {
+        Some((self.head.on_chip(self.directions)?, &self.inner))
+    }
+
     /// The argument as the kernel takes it.
     pub fn bytes(&self) -> [u8; size_of::<StencilHead>() + STRAIGHT_INNER] {
-        self.after(&self.head)
-    }
-
-    /// As the kernels take it that keep rows on the chip.
-    pub fn bytes_with(&self, head: &OnChipHead) -> [u8; size_of::<OnChipHead>() + STRAIGHT_INNER] {
-        self.after(head)
-    }
-
-    fn after<const N: usize>(&self, head: &impl Pod) -> [u8; N] {
-        let mut all = [0; N];
-        let (first, inner) = all.split_at_mut(N - STRAIGHT_INNER);
-        first.copy_from_slice(bytemuck::bytes_of(head));
+        let mut all = [0; _];
+        let (head, inner) = all.split_at_mut(size_of::<StencilHead>());
+        head.copy_from_slice(bytemuck::bytes_of(&self.head));
         inner.copy_from_slice(&self.inner);
         all
-    }
-
-    /// The lattice for kernels that keep rows on the chip, not yet in parts; none if cells have hoppings of their own.
-    pub fn on_chip(&self) -> Option<OnChipHead> {
-        let head = &self.head;
-        let absent = match self.directions {
-            1 => 0b110,
-            2 => 0b010,
-            _ => 0,
-        };
-        let (cells, ends) = ([head.nx, head.ny, head.nz], head.open()?);
-        Some(OnChipHead { cells, ends, absent, diagonal: head.diagonal, ..OnChipHead::zeroed() })
     }
 }
 

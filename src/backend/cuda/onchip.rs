@@ -9,8 +9,9 @@ pub(super) const BLOCK: u32 = 512;
 const CELLS: [(u32, &str); 3] = [(2, "_k2"), (4, "_k4"), (8, "_k8")];
 const COLUMN: u32 = 16;
 
-/// Widest cell, in bytes, of which a thread has more than the fewest. Of wider ones blocks that meet take no longer.
-const NARROW_CELL: u32 = 8;
+/// Widest rows, in bytes, of whose cells a thread has more than the fewest. Of wider ones blocks that meet take no
+/// longer.
+const NARROW_ROW: u32 = 8;
 
 /// Shared memory, in bytes, that the kernels have besides what is counted here.
 const OWN: u32 = 4096;
@@ -47,27 +48,56 @@ impl OnChipPlan {
         self.parts.iter().product()
     }
 
-    /// Bytes of the inboxes of all blocks: two each, a parcel of 16 bytes for every eight of a cell.
-    pub fn inboxes(&self, cell: u32) -> usize {
-        2 * 16 * self.blocks() as usize * (self.faces * cell.div_ceil(8)) as usize
+    /// Bytes of the inboxes of all blocks: two each, a parcel of 16 bytes for every eight of a row.
+    pub fn inboxes(&self, shape: &CellShape) -> usize {
+        2 * 16 * self.blocks() as usize * (self.faces * shape.orbitals * shape.row.div_ceil(8)) as usize
+    }
+}
+
+/// Orbitals of a cell, and the bytes of one row of the vectors and of its energy.
+pub(super) struct CellShape {
+    pub orbitals: u32,
+    pub row: u32,
+    pub energy: u32,
+}
+
+impl CellShape {
+    /// How many of [`CELLS`] there are kernels for with packs of so many lanes, and whether there is one for columns.
+    fn ways(&self, pack: u32) -> (usize, bool) {
+        match (self.orbitals, self.row <= NARROW_ROW) {
+            (1, true) => (3, true),
+            (1, false) => (1, false),
+            (2, true) => (2, false),
+            (2 | 4, _) if pack == 1 => (1, false),
+            _ => (0, false),
+        }
     }
 }
 
 impl OnChipHead {
-    /// The best plan for cells and energies of so many bytes on a GPU with so many multiprocessors and bytes of shared
+    /// The best plan for rows that are packs of so many lanes on a GPU with so many multiprocessors and bytes of shared
     /// memory; none if the lattice does not fit.
-    pub fn plan(&self, (cell, energy): (u32, u32), processors: u32, shared: u32) -> Option<OnChipPlan> {
-        let fits = |most: u32, column: bool| self.split((cell, energy), (most, column), processors, shared);
-        let narrow = cell <= NARROW_CELL;
-        let ways = if narrow { &CELLS[..] } else { &CELLS[..1] };
-        let lone = ways.iter().find_map(|&(most, suffix)| Some(OnChipPlan { suffix, ..fits(most, false)? }));
-        lone.or_else(|| if narrow { fits(COLUMN, true) } else { None })
+    pub fn plan(&self, shape: &CellShape, pack: u32, (processors, shared): (u32, u32)) -> Option<OnChipPlan> {
+        let fits = |most: u32, column: bool| self.split(shape, (most, column), processors, shared);
+        let (ways, columns) = shape.ways(pack);
+        let lone = CELLS[..ways].iter();
+        let lone = lone.map(|&(most, suffix)| Some(OnChipPlan { suffix, ..fits(most, false)? }));
+        lone.flatten().next().or_else(|| if columns { fits(COLUMN, true) } else { None })
+    }
+
+    /// The argument with the values of inner cells, for which there is room.
+    pub fn with<const N: usize>(&self, inner: &[u8]) -> [u8; N] {
+        let mut all = [0; N];
+        let (head, values) = all.split_at_mut(size_of::<OnChipHead>());
+        head.copy_from_slice(bytemuck::bytes_of(self));
+        values[..inner.len()].copy_from_slice(inner);
+        all
     }
 
     /// The boxes of which a block takes the least time: with so many cells a thread, one by one or as a column.
     fn split(
         &self,
-        (cell, energy): (u32, u32),
+        shape: &CellShape,
         (most, column): (u32, bool),
         processors: u32,
         shared: u32,
@@ -91,9 +121,9 @@ impl OnChipHead {
                     }
                     let places = (0..3).map(|d| size[d] + 2 * pad[d]).product::<u32>();
                     let faces = 2 * (0..3).map(|d| pad[d] * (count / size[d])).sum::<u32>();
-                    let energies = if column { energy * COLUMN * BLOCK } else { 0 };
+                    let energies = if column { shape.energy * COLUMN * BLOCK } else { 0 };
                     // Of a face's cell: whose inbox it goes to, and its place when it leaves and when it comes.
-                    let needs = places * cell + energies + 8 * faces;
+                    let needs = places * shape.orbitals * shape.row + energies + 8 * faces;
                     if places > MOST_PLACES || needs + OWN > shared {
                         continue;
                     }
@@ -119,8 +149,14 @@ mod tests {
         OnChipHead { cells, absent, ..OnChipHead::zeroed() }
     }
 
-    fn plan(cells: [u32; 3], absent: u32, bytes: (u32, u32)) -> Option<OnChipPlan> {
-        head(cells, absent).plan(bytes, H200.0, H200.1)
+    fn plan(cells: [u32; 3], absent: u32, (row, energy): (u32, u32)) -> Option<OnChipPlan> {
+        head(cells, absent).plan(&CellShape { orbitals: 1, row, energy }, row.div_ceil(8), H200)
+    }
+
+    /// Of cells with several orbitals, in double precision.
+    fn plan_of(cells: [u32; 3], orbitals: u32, row: u32) -> Option<&'static str> {
+        let absent = if cells[1] == 1 { 2 } else { 0 };
+        head(cells, absent).plan(&CellShape { orbitals, row, energy: 8 }, 1, H200).map(|p| p.suffix)
     }
 
     #[test]
@@ -133,6 +169,18 @@ mod tests {
         assert_eq!(plan([64, 64, 64], 0, (16, 8)), None);
         assert!(plan([1 << 18, 1, 1], 6, (8, 8)).is_some_and(|p| p.parts[1..] == [1, 1] && p.faces == 2));
         assert_eq!(plan([1 << 24, 1 << 24, 1 << 24], 0, (8, 8)), None);
+    }
+
+    #[test]
+    fn cells_of_several_orbitals_lie_there_too() {
+        assert_eq!(plan_of([40, 40, 40], 4, 16), Some("_k2"));
+        assert_eq!(plan_of([200, 100, 40], 4, 16), None);
+        assert_eq!(plan_of([256, 1, 256], 2, 8), Some("_k2"));
+        assert_eq!(plan_of([500, 1, 500], 2, 8), Some("_k4"));
+        assert_eq!(plan_of([500, 1, 500], 2, 16), None);
+        // Rows of several packs of a wide type have no kernel.
+        let shape = CellShape { orbitals: 4, row: 16, energy: 8 };
+        assert_eq!(head([5, 5, 5], 0).plan(&shape, 2, H200), None);
     }
 
     #[test]

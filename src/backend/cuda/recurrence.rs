@@ -1,10 +1,11 @@
 //! Recurrences on the GPU: many steps of the fused pass, vectors changing places in between.
 
+use super::blocks::INNER;
 use super::card::LaunchShape;
 use super::graph::Graph;
 use super::link::CudaLink;
 use super::matrices::{Argument, CardMatrix, Launch, UpdateArgument, collect, packs};
-use super::onchip::BLOCK as ON_CHIP;
+use super::onchip::{BLOCK as ON_CHIP, CellShape, OnChipHead};
 use super::order::PassKind;
 use super::{LAUNCH_BOUND, LINKED_BOUND, arguments, suffix, sums, unique};
 use crate::backend::{BlockVector, Dots, Update, check_update};
@@ -174,19 +175,28 @@ impl CardMatrix {
     ) -> Result<Option<Vec<Dots>>> {
         let (card, (dtype, lanes)) = (&self.card, self.lanes(v));
         let (pack, packs) = packs(dtype, lanes);
-        let Argument::Straight(straight) = &self.argument else { return Ok(None) };
         if packs != 1 || steps < FEWEST_STEPS || !card.gathers || self.rows.start != 0 {
             return Ok(None);
         }
-        let Some(mut head) = straight.on_chip() else { return Ok(None) };
-        let (cell, energy) = (lanes * dtype.bytes() as u32, if dtype.is_single() { 4 } else { 8 });
-        let Some(plan) = head.plan((cell, energy), card.processors, card.shared) else { return Ok(None) };
+        let (lattice, orbitals) = match &self.argument {
+            Argument::Straight(straight) => (straight.on_chip(), 1),
+            Argument::Stencil(stencil) => match &stencil.blocks {
+                Some(blocks) => (blocks.on_chip(), blocks.orbitals()),
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let Some((mut head, inner)) = lattice else { return Ok(None) };
+        let (row, energy) = (lanes * dtype.bytes() as u32, if dtype.is_single() { 4 } else { 8 });
+        let shape = CellShape { orbitals: orbitals as u32, row, energy };
+        let Some(plan) = head.plan(&shape, pack, (card.processors, card.shared)) else { return Ok(None) };
         head.parts = plan.parts;
-        let kernel = format!("onchip_{}_p{pack}{}", suffix(dtype), plan.suffix);
-        let inboxes = card.allocate(plan.inboxes(cell))?;
+        let kernel = format!("onchip{orbitals}_{}_p{pack}{}", suffix(dtype), plan.suffix);
+        let inboxes = card.allocate(plan.inboxes(&shape))?;
         // Numbers of steps begin with 1: no parcel is there.
         card.clear(&inboxes)?;
-        let (matrix, address, mut first) = (straight.bytes_with(&head), inboxes.address, 1u64);
+        let matrix: [u8; size_of::<OnChipHead>() + INNER] = head.with(inner);
+        let (address, mut first) = (inboxes.address, 1u64);
         let shape = LaunchShape { blocks: plan.blocks(), threads: ON_CHIP, shared: plan.shared };
         self.in_launches(c, (v, w), steps, (shape.blocks, MOST_ON_CHIP), |vectors, count| {
             let arguments = arguments![matrix, vectors, count, first, address];
