@@ -277,7 +277,8 @@ mod crystal_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(crystal::electron_gas(2, 1.0).cell.at(0, 0), crystal::electron_gas(2, 1.0).volume ** (1.0 / 3.0), 1e-12);
+    /// let gas = crystal::electron_gas(2, 1.0);
+    /// assert_close(gas.cell.at(0, 0), gas.volume ** (1.0 / 3.0), 1e-12);
     /// ```
     #[rhai_fn(global, get = "cell", pure, return_raw)]
     pub fn cell(c: &mut Crystal) -> Fallible<Matrix> {
