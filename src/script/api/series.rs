@@ -5,7 +5,7 @@ use std::any::TypeId;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
 
-use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
+use super::values::{as_number, count, keeps_its_digits, real, to_dynamic, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::number::{Arithmetic, C64, Number, Series};
 use crate::script::Fallible;
@@ -44,6 +44,7 @@ fn operators(engine: &mut Engine) {
 
 /// A number for an element.
 fn element_of(value: &Dynamic) -> Result<Number> {
+    keeps_its_digits(value)?;
     as_number(value)
         .ok_or_else(|| Error::input(format!("an element of a Series is a number, not {}", type_of(value))))
 }
