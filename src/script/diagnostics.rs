@@ -336,6 +336,10 @@ fn describe(
             let hint = value()
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
+                .or_else(|| {
+                    let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
+                    registry::no_call(engine, name, &given.split(", ").collect::<Vec<_>>())
+                })
                 .or_else(|| registry::did_you_mean(engine, name));
             (format!("no function `{call}`"), hint, ErrorKind::Input)
         }
