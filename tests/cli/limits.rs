@@ -104,7 +104,7 @@ fn memory_and_time_are_limited() {
         let said = limited(script);
         assert!(said.code == 1 && said.out.is_empty() && said.err.contains(why), "{said:?}");
     }
-    // Refused before the work begins, and with it the first product of matrices, which takes more where caches are large.
+    // Refused before the work begins: the first product of matrices would take more where caches are large.
     let said = limited("moments.rhai");
     let refusal = "error: 8192 x 8192 moments of 4 vectors takes 5.4 GB, and ";
     assert!(said.code == 1 && said.out.is_empty() && said.err.starts_with(refusal), "{said:?}");

@@ -159,7 +159,10 @@ impl Plot {
             }
             _ => false,
         };
-        let is_mark = |e: &Primitive| matches!(e, Primitive::Line { x1, y1, x2, y2, .. } if x1 == x2 && *y1 == bottom && *y2 > bottom);
+        let is_mark = |e: &Primitive| match e {
+            Primitive::Line { x1, y1, x2, y2, .. } => x1 == x2 && *y1 == bottom && *y2 > bottom,
+            _ => false,
+        };
         let (mut names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
         rest.retain(|e| !is_mark(e));
         for name in &mut names {

@@ -139,7 +139,7 @@ pub struct Plot {
     /// Dots of a PNG for each pixel.
     pub dots: f64,
     pub content: Content,
-    units: reach::Units,
+    units: reach::AxisUnits,
 }
 
 impl Plot {
@@ -165,7 +165,7 @@ impl Plot {
             // For sharp screens.
             dots: 2.0,
             content,
-            units: reach::Units::default(),
+            units: reach::AxisUnits::default(),
         }
     }
 

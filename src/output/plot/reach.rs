@@ -18,7 +18,7 @@ pub(super) struct AxisUnit {
 
 /// The units of each axis, and of the colours of a map.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Units {
+pub(super) struct AxisUnits {
     pub(super) x: AxisUnit,
     pub(super) y: AxisUnit,
     pub(super) right: AxisUnit,
@@ -118,7 +118,7 @@ impl Plot {
     pub(super) fn in_reach(&self) -> Plot {
         let mut plot = self.clone();
         let ticks: Vec<f64> = plot.ticks.iter().map(|(x, _)| *x).collect();
-        let mut units = Units::default();
+        let mut units = AxisUnits::default();
         match &mut plot.content {
             Content::Panels(_) => return plot,
             // Lattice constants are near one.

@@ -45,7 +45,13 @@ pub(crate) fn to_dynamic(number: Number) -> Dynamic {
 pub(crate) fn real(value: &Dynamic, what: &str) -> Result<f64> {
     match as_number(value) {
         Some(Number::Real(x)) => Ok(x),
-        _ => Err(Error::input(format!("{what} is a real number, not {}", type_of(value)))),
+        _ => {
+            let hint = match value.is_string() {
+                true => "numbers stand without quotes, like 0.25",
+                false => "like 0.25; of a Complex take `.re`, `.im` or `.abs()`",
+            };
+            Err(Error::input(format!("{what} is a real number, not {}", type_of(value))).hint(hint))
+        }
     }
 }
 
