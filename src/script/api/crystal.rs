@@ -4,7 +4,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, reals};
-use super::values::{as_number, count, real, type_of};
+use super::values::{as_number, real, type_of};
 use crate::error::{Error, Result};
 use crate::montecarlo::{Crystal, CrystalPotential, Ewald, Ion, SimulationCell};
 use crate::number::{C64, Matrix, Series};
@@ -163,7 +163,10 @@ mod crystal_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn electron_gas(electrons: INT, rs: Dynamic) -> Fallible<Crystal> {
-        Ok(Crystal::electron_gas(count(electrons, "electrons")?, real(&rs, "r_s")?)?)
+        let count = usize::try_from(electrons).map_err(|_| {
+            Error::input(format!("an electron gas of {electrons} electrons")).hint("their number is positive")
+        });
+        Ok(Crystal::electron_gas(count?, real(&rs, "r_s")?)?)
     }
 
     /// A crystal of your own: the three vectors of its primitive cell (bohr), an array of ions
