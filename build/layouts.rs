@@ -551,8 +551,10 @@ pub fn header(all: &Layouts, kernels: &[(String, String)]) -> String {
             let (name, offset, size, not) = (&f.name, f.offset, f.size, if f.real { "" } else { "!" });
             let _ = write!(
                 fields,
-                " \\\n    static_assert(__builtin_offsetof(__VA_ARGS__, {name}) == {offset}, \"'{name}' is not where {there} has it\"); \
-                 \\\n    static_assert(sizeof(__VA_ARGS__::{name}) == {size} && {not}host::REAL<decltype(__VA_ARGS__::{name})>, \
+                " \\\n    static_assert(__builtin_offsetof(__VA_ARGS__, {name}) == {offset}, \
+                 \"'{name}' is not where {there} has it\"); \
+                 \\\n    static_assert(sizeof(__VA_ARGS__::{name}) == {size} \
+                 && {not}host::REAL<decltype(__VA_ARGS__::{name})>, \
                  \"'{name}' is not what it is in {there}\");"
             );
         }
@@ -560,14 +562,16 @@ pub fn header(all: &Layouts, kernels: &[(String, String)]) -> String {
         if named(&layout.check()) {
             let _ = writeln!(
                 out,
-                "\n#define {}(...){fields} \\\n    static_assert(sizeof(__VA_ARGS__) == {size}, \"not the size of {there}\")",
+                "\n#define {}(...){fields} \\\n    static_assert(sizeof(__VA_ARGS__) == {size}, \
+                 \"not the size of {there}\")",
                 layout.check()
             );
         }
         if named(&layout.check_head()) {
             let _ = writeln!(
                 out,
-                "\n#define {}(NEXT, ...){fields} \\\n    static_assert(__builtin_offsetof(__VA_ARGS__, NEXT) == {size}, \
+                "\n#define {}(NEXT, ...){fields} \\\n    \
+                 static_assert(__builtin_offsetof(__VA_ARGS__, NEXT) == {size}, \
                  \"'\" #NEXT \"' does not follow {there}\")",
                 layout.check_head()
             );

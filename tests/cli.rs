@@ -49,7 +49,7 @@ error: no function `sqr(int)`
 4 | sqr(2);
   | ^^^
   |
-  = hint: did you mean `sqrt(Complex) -> Complex`?
+  = hint: did you mean `sqrt(int) -> float`?
 ";
     said.exactly(1, "42\n[\"left\"]\n", err);
     let quiet = place.run(&["run", "-q", "a.rhai", "--set", "n=41"]);

@@ -111,7 +111,8 @@ pub(crate) struct RunOptions {
     /// Keep the files of scripts in this folder: they read and write nothing else
     #[arg(long, value_name = "DIR")]
     confine: Option<std::path::PathBuf>,
-    /// Largest memory of each rank, like `4GB`
+    /// Largest memory of each rank, like `4GB`; the first product of larger matrices takes twice the processor's last
+    /// cache
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
     /// End after this time, like `90s`, `10m`, `2h`, with exit code 124; checkpoints remain

@@ -31,7 +31,7 @@ pub fn reference_row(row: usize, stream: u64) -> C64 {
 }
 
 /// Haar-random SU(3): Gaussian rows made orthonormal.
-pub(super) fn haar(seed: u64, index: u64, column: u32) -> Su3 {
+fn haar(seed: u64, index: u64, column: u32) -> Su3 {
     let mut u = su3::UNIT;
     for (k, z) in u.iter_mut().take(6).enumerate() {
         let words = philox::words(seed, Stream::Gauge as u32, index, 8 * column + k as u32);

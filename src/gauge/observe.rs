@@ -9,7 +9,7 @@ use crate::task::{self, parallel};
 
 /// U_mu(x) U_nu(x+mu) U_mu(x+nu)^+ U_nu(x)^+.
 #[inline]
-pub(super) fn loop_at(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
+fn loop_at(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
     let upper = su3::mul(u.at(x, mu), u.at(u.neighbour(x, mu, 1), nu));
     let lower = su3::mul(u.at(x, nu), u.at(u.neighbour(x, nu, 1), mu));
     su3::mul_adj(&upper, &lower)

@@ -13,7 +13,8 @@ pub(super) const LANGUAGE: &str = "rhai";
 /// A wave over a lattice.
 const LOGO: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64">
 <rect width="64" height="64" rx="12" fill="#20304a"/>
-<path d="M6 32 C 15 2, 23 2, 32 32 S 49 62, 58 32" fill="none" stroke="#ffb454" stroke-width="5" stroke-linecap="round"/>
+<path d="M6 32 C 15 2, 23 2, 32 32 S 49 62, 58 32"
+ fill="none" stroke="#ffb454" stroke-width="5" stroke-linecap="round"/>
 <g fill="#fff"><circle cx="6" cy="32" r="4"/><circle cx="32" cy="32" r="4"/><circle cx="58" cy="32" r="4"/></g>
 </svg>
 "##;

@@ -553,7 +553,7 @@ pub(super) struct BondEnds<'a> {
 
 impl Lattice {
     /// Calls `visit` for every cell, in order, with the bond that leaves it, or with none where the bond is absent.
-    pub(super) fn each_bond(
+    fn each_bond(
         &self,
         bond: &Bond,
         task: &Task,

@@ -81,7 +81,7 @@ impl Provenance {
     ///
     /// # Errors
     /// Operators that are known to differ.
-    pub fn must_be_of(&self, other: &Provenance) -> Result<()> {
+    fn must_be_of(&self, other: &Provenance) -> Result<()> {
         let differ = self.operators.iter().zip(&other.operators).position(|(a, b)| !a.fits(b));
         let Some(at) = differ else { return Ok(()) };
         let what = if at == 0 { "operators" } else { "currents or directions" };

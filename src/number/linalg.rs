@@ -380,7 +380,9 @@ mod tests {
         }
 
         #[test]
-        fn kron_of_products_is_the_product_of_krons(a in matrices(3), b in matrices(2), c in matrices(3), d in matrices(2)) {
+        fn kron_of_products_is_the_product_of_krons(
+            a in matrices(3), b in matrices(2), c in matrices(3), d in matrices(2),
+        ) {
             let left = a.kron(&b).unwrap().matmul(&c.kron(&d).unwrap()).unwrap();
             let right = a.matmul(&c).unwrap().kron(&b.matmul(&d).unwrap()).unwrap();
             prop_assert!(close(&left, &right, 1e-13));

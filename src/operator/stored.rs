@@ -290,7 +290,7 @@ fn padded(csr: &Csr, chunk: usize, sigma: usize) -> usize {
 }
 
 /// The entries of a stencil in compressed rows; entries of the same column are added up.
-pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
+fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
     let dim = stencil.dim();
     let mut row_start = Vec::with_capacity(dim + 1);
     row_start.push(0);

@@ -146,7 +146,7 @@ fn number_at(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Whether two lines say the same.
-pub fn same_line(expected: &str, found: &str, tolerance: Tolerance) -> bool {
+fn same_line(expected: &str, found: &str, tolerance: Tolerance) -> bool {
     if expected == found {
         return true;
     }

@@ -56,7 +56,7 @@ pub fn tell_to(listener: impl Fn(&str) + Send + Sync + 'static) {
 }
 
 /// As [`tell`], of whichever rank it is: what has happened to this one alone.
-pub fn tell_alone(line: &str) {
+fn tell_alone(line: &str) {
     if let Some(listener) = LISTENER.get() {
         return listener(line);
     }

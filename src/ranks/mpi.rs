@@ -107,7 +107,9 @@ functions! {
     abort = MPI_Abort(MpiHandle, c_int);
     ibarrier = MPI_Ibarrier(MpiHandle, *mut MpiHandle);
     ibcast = MPI_Ibcast(*mut c_void, c_int, MpiHandle, c_int, MpiHandle, *mut MpiHandle);
-    iallgather = MPI_Iallgather(*const c_void, c_int, MpiHandle, *mut c_void, c_int, MpiHandle, MpiHandle, *mut MpiHandle);
+    iallgather = MPI_Iallgather(
+        *const c_void, c_int, MpiHandle, *mut c_void, c_int, MpiHandle, MpiHandle, *mut MpiHandle
+    );
     isend = MPI_Isend(*const c_void, c_int, MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle);
     irecv = MPI_Irecv(*mut c_void, c_int, MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle);
     test = MPI_Test(*mut MpiHandle, *mut c_int, usize);

@@ -273,7 +273,7 @@ fn innermost(tokens: &[String]) -> Option<usize> {
 }
 
 /// The function whose arguments are being typed at the end of these tokens.
-pub fn callee(tokens: &[String]) -> Option<String> {
+fn callee(tokens: &[String]) -> Option<String> {
     let open = innermost(tokens)?;
     if tokens[open] == "(" { path_before(&tokens[..open]) } else { None }
 }

@@ -169,7 +169,7 @@ fn list_of_numbers(option: &OptionDoc, given: &Array) -> Result<()> {
 }
 
 /// What an option means, for a hint.
-pub(super) fn told_of(option: &OptionDoc) -> String {
+fn told_of(option: &OptionDoc) -> String {
     let meaning = option.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let rule = ["; not with `", "; only with `"].iter().filter_map(|rule| meaning.find(rule)).min();
     let meaning = &meaning[..rule.unwrap_or(meaning.len())];

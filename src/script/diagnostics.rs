@@ -310,6 +310,14 @@ fn describe(
             Some(format!("`\"{name}\" in map` tells whether it has, `map.keys()` what it has")),
             ErrorKind::Input,
         ),
+        EvalAltResult::ErrorArrayBounds(count, index, _) => (
+            format!("index {index} is outside an array of {count} elements"),
+            Some(match count {
+                0 => "it is empty; `push` adds an element".into(),
+                n => format!("indices run from 0 to {}, or from -1 down to -{n} from the end", n - 1),
+            }),
+            ErrorKind::Input,
+        ),
         // A method holds the value that a function given to it wants to look at.
         EvalAltResult::ErrorDataRace(..) => (
             "a function uses the value whose method calls it".into(),
@@ -336,6 +344,10 @@ fn describe(
             let hint = value()
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
+                .or_else(|| {
+                    let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
+                    registry::no_call(engine, name, &given.split(", ").collect::<Vec<_>>())
+                })
                 .or_else(|| registry::did_you_mean(engine, name));
             (format!("no function `{call}`"), hint, ErrorKind::Input)
         }

@@ -75,7 +75,7 @@ fn directives(text: &str) -> Result<Directives<'_>> {
 }
 
 /// Where the golden output of a script lies.
-pub fn golden_path(script: &Path) -> PathBuf {
+fn golden_path(script: &Path) -> PathBuf {
     script.with_extension("out")
 }
 

@@ -164,6 +164,9 @@ pub(super) fn line(line: &str, at: usize, word: &str) -> Option<&'static str> {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     let first = &text[..end];
     let block = || {
+        if first == "for" && line.get(at..).is_some_and(|after| after.starts_with('=')) {
+            return Some("`for i in 0..3 { .. }` counts 0, 1, 2");
+        }
         let opens = matches!(first, "for" | "while" | "if" | "else" | "loop" | "try");
         let colon = opens && line.get(at..).is_some_and(|after| after.starts_with(':'));
         (colon || line.trim_end().ends_with(':')).then_some("blocks stand in braces: `for i in 0..3 { .. }`")
@@ -187,6 +190,7 @@ mod tests {
         assert!(hint("let x = None").contains("`()`"));
         assert!(hint("println(3)").contains("print(x)"));
         assert!(hint("def f(x):\n    x").contains("fn name(x)"));
+        assert!(hint("for i = 0; i < 3; i += 1 { }").contains("0..3"));
         assert!(hint("let a = 1;\nif a == 1 and true { 2 }").contains("&&"));
         assert!(hint("for i in 0..3:\n    print(i)").contains("braces"));
         assert!(hint("from numpy import *").contains("without an import"));

@@ -26,39 +26,36 @@ impl TextStyle {
 
 /// How the language counts and compares, for which there is no function to ask.
 pub(super) const NUMBERS: &str = "\
-Numbers are int (64 bits), float (double precision) and Complex. An operation with two kinds gives the wider kind. \
-     The result of
-two ints is an int: `1/2` is 0. An int that exceeds 64 bits is an error.
+Numbers are int (64 bits), float (double precision) and Complex. An operation with two kinds gives
+the wider kind. The result of two ints is an int: `1/2` is 0. An int that exceeds 64 bits is an
+error. Series, Matrices and Tables hold floats, and refuse whole numbers that would be rounded
+(some of those beyond 2^53).
 
-Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare the values of floats without a tolerance. So `0.1 + \
-     0.2 == 0.3` is
-false and `1e-300 > 0` is true. An int and a float are compared with all their digits. The elements of arrays and \
-     maps, `in`,
-`contains` and `index_of` follow the same rule. In a `switch` the kinds must agree too: the value 1.0 does not match \
-     the case 1.
-For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
+Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare the values of floats without a
+tolerance. So `0.1 + 0.2 == 0.3` is false and `1e-300 > 0` is true. An int and a float are
+compared with all their digits. The elements of arrays and maps, `in`, `contains` and `index_of`
+follow the same rule. In a `switch` the kinds must agree too: the value 1.0 does not match the
+case 1. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
 
-NaN is not equal to anything, not even to itself; `x.is_nan()` tests for it. `max`, `min` and the extremes of a \
-     Series are NaN if
-one of their numbers is NaN; `sort` and `sorted` put NaN last.
+NaN is not equal to anything, not even to itself; `x.is_nan()` tests for it. `max`, `min` and the
+extremes of a Series are NaN if one of their numbers is NaN; `sort` and `sorted` put NaN last.
 
-A Series, a Matrix and all other types of this program can be compared only with the same type: `series > 0` and \
-     `matrix == 1` are
-errors. The test `x == ()` works for any value. Complex numbers can be equal, but they have no order.
+A Series, a Matrix and all other types of this program can be compared only with the same type:
+`series > 0` and `matrix == 1` are errors. The test `x == ()` works for any value. Complex numbers
+can be equal, but they have no order.
 
-Functions of Complex follow the branch cuts of the C standard. There the sign of a zero part decides on which side of \
-     a cut a
-number lies.";
+Functions of Complex follow the branch cuts of the C standard. There the sign of a zero part
+decides on which side of a cut a number lies.";
 
 /// What a function sees. This surprises users of other languages.
 pub(super) const FUNCTIONS: &str = "\
-A function defined with `fn` sees only its parameters and its own variables. It sees no variable of the script around \
-     it, not even
-one defined before it. `I` and `PI` are visible everywhere. There are three ways to use other values:
+A function defined with `fn` sees only its parameters and its own variables. It sees no variable
+of the script around it, not even one defined before it. `I` and `PI` are visible everywhere.
+There are three ways to use other values:
 
 - pass the value as a parameter: `fn energy(h, psi) { .. }`;
-- write a closure, `let energy = |psi| dot(psi, h * psi);`, which captures the variables that it names. Call it as
-  `energy.call(psi)`, or pass it to other functions;
+- write a closure, `let energy = |psi| dot(psi, h * psi);`, which captures the variables that it
+  names. Call it as `energy.call(psi)`, or pass it to other functions;
 - define a constant, `const N = 64;`, which functions read as `global::N`.
 
 ```rhai

@@ -422,23 +422,63 @@ pub fn modules(engine: &Engine) -> Vec<String> {
     modules.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// The same word in another module, or in none; else the nearest name.
+/// The nearest name of the same module; else the same word in another one, or in none; else the nearest name.
 pub(super) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let last = |path: &str| path.rsplit("::").next().map(str::to_string);
-    names.clone().find(|path| last(path) == last(name)).or_else(|| nearest(name, names))
+    let module = name.rsplit_once("::").map(|(module, _)| format!("{module}::"));
+    let own = names.clone().filter(|path| module.as_ref().is_some_and(|module| path.starts_with(module)));
+    let in_module = own.filter_map(|path| Some((last(path)?, path))).collect::<Vec<_>>();
+    let found = nearest(&last(name)?, in_module.iter().map(|(word, _)| word.as_str()));
+    let path = in_module.iter().find(|(word, _)| Some(word.as_str()) == found).map(|(_, path)| *path);
+    path.or_else(|| names.clone().find(|path| last(path) == last(name))).or_else(|| nearest(name, names))
+}
+
+/// The ways to call what has this name, of what `keep` keeps.
+fn ways(all: &[RegisteredFunction], name: &str, keep: &dyn Fn(&RegisteredFunction) -> bool) -> Vec<String> {
+    let named = |e: &&RegisteredFunction| e.path() == name && e.form != CallForm::Property && keep(e);
+    // Some of the language's own have parameters without names.
+    let signatures =
+        all.iter().filter(named).map(RegisteredFunction::signature).filter(|s| !s.contains("(, "));
+    signatures.map(|s| format!("`{s}`")).collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// A hint for a call that no function takes, whose arguments are of these types.
+pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<String> {
+    let all = entries(engine, true);
+    if !name.contains(|c: char| c.is_alphanumeric() || c == '_') && name != "^" {
+        if kinds.contains(&"string") {
+            return Some("a text joins others by `+`; `parse_float(text)` is its number".into());
+        }
+        let own = kinds.iter().filter(|kind| kind.starts_with(|c: char| c.is_ascii_uppercase()));
+        let lists: BTreeSet<String> = own.map(|kind| format!("`help(\"{kind}\")`")).collect();
+        let lists: Vec<String> = lists.into_iter().collect();
+        return (!lists.is_empty()).then(|| format!("{} tells what it can do", lists.join(" or ")));
+    }
+    let known = !ways(&all, name, &|_| true).is_empty();
+    match kinds.first() {
+        Some(kind) if known && kind.starts_with("range") && !name.contains("::") => {
+            Some("a range is gone through by `for i in 0..n`; `series(0..n)` holds its numbers".into())
+        }
+        Some(&kind) if !known && !name.contains("::") => {
+            // A method of this value is meant rather than one of others.
+            let of = |e: &RegisteredFunction| {
+                e.module.is_empty()
+                    && (e.of_type() == Some(kind) || e.parameters.first().is_some_and(|p| p.kind == kind))
+            };
+            let own = all.iter().filter(|e| of(e) && e.form != CallForm::Property);
+            let near = nearest(name, own.map(|e| e.name.as_str()))?;
+            let way = ways(&all, near, &of).into_iter().max_by_key(String::len)?;
+            Some(format!("did you mean {way}?"))
+        }
+        _ => None,
+    }
 }
 
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
 pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
     let all = entries(engine, true);
-    let ways = |name: &str| -> Vec<String> {
-        let ways = all.iter().filter(|e| e.path() == name && e.form != CallForm::Property);
-        let mut ways: Vec<String> = ways.map(|e| format!("`{}`", e.signature())).collect();
-        ways.sort();
-        ways.dedup();
-        ways
-    };
+    let ways = |name: &str| ways(&all, name, &|_| true);
     if name == "^" {
         return Some("powers are written `**`".into());
     }
@@ -460,7 +500,11 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
         return Some(format!("`{name}` is `{now}` now"));
     }
     let names = names(engine);
-    let near = near(&name, names.iter().map(String::as_str))?;
+    let Some(near) = near(&name, names.iter().map(String::as_str)) else {
+        let module = name.rsplit_once("::").map(|(module, _)| module.to_string());
+        let known = module.filter(|module| modules(engine).contains(module));
+        return known.map(|module| format!("`help(\"{module}\")` lists the functions of `{module}`"));
+    };
     // If there are several forms, the one with the most parameters says the most.
     let way = ways(near).into_iter().max_by_key(String::len).unwrap_or(format!("`{near}`"));
     Some(format!("did you mean {way}?"))

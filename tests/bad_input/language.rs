@@ -10,6 +10,31 @@ use umklapp::task::{Interrupt, Progress};
 
 use super::{engine, fail, prepare};
 
+/// The hint for a name that is not there is of the value or the module that it was asked of.
+#[test]
+fn names_that_are_not_there() {
+    fail(
+        &mut engine(None),
+        &[
+            ("table(#{ x: [1, 2] }).sve(\"a.csv\")", "no function `sve(Table, string)`", "`Table.save("),
+            ("jastrow::pad(#{ b: 1.0 })", "no function `jastrow::pad(map)`", "`jastrow::pade("),
+            ("wilson::spectrum(3)", "no function `wilson::spectrum(int)`", "State.spectrum(bond: int)"),
+            ("wilson::photograph(3)", "no function `wilson::photograph(int)`", "`help(\"wilson\")`"),
+            ("let r = 0..3; r.map(|i| i)", "no function `map(range, function)`", "`series(0..n)`"),
+            ("let h = opsum(); h.add(\"Sz\", 0)", "no function `add(OpSum, string, int)`", "`OpSum.add("),
+            ("[1, 2, 3][7]", "index 7 is outside an array of 3 elements", "from 0 to 2, or from -1"),
+            ("[][0]", "index 0 is outside an array of 0 elements", "`push`"),
+            ("crystal::electron_gas(2, \"1\")", "r_s is a real number, not a text", "without quotes"),
+            ("\"a\" + 1 - 2", "no function `-(string, int)`", "`parse_float(text)`"),
+            (
+                "tight_binding(lattice::chain(4)) + series([1.0])",
+                "no function `+(Operator, Series)`",
+                "`help(\"Operator\")` or `help(\"Series\")`",
+            ),
+        ],
+    );
+}
+
 #[test]
 fn functions_that_call_themselves_forever() {
     fail(

@@ -27,7 +27,7 @@ fn crystals_and_orbitals() {
             ("crystal::silicon(model(lattice::chain(2)))", "not a Model", "[2, 2, 1]"),
             ("crystal::silicon(1000000)", "primitive cells", "between 1"),
             ("crystal::semiconductor(\"GaAz\", 1)", "no form factors for `GaAz`", "GaAs"),
-            ("crystal::electron_gas(-1, 1.0)", "0 electrons", "positive"),
+            ("crystal::electron_gas(-1, 1.0)", "-1 electrons", "positive"),
             ("crystal::electron_gas(2, 0.0)", "r_s = 0", "positive"),
             ("crystal::custom([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]], [])", "span", "plane"),
             (

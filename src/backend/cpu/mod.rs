@@ -62,7 +62,7 @@ pub enum Isa {
 
 impl Isa {
     /// The best set this processor has.
-    pub fn detect() -> Isa {
+    fn detect() -> Isa {
         #[cfg(all(target_arch = "x86_64", not(test)))]
         {
             if is_x86_feature_detected!("avx512f")

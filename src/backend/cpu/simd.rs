@@ -192,8 +192,11 @@ mod x86 {
     use super::{LaneTurn, Register};
 
     macro_rules! register {
-        ($t:ty, $real:ty, $lanes:expr, $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident $mul:ident
-         $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr, $firsts:expr, $seconds:expr, $pairs:ident $pair_sums:ident $(, $turned:expr, $permute:ident, $twice:ident)?) => {
+        ($t:ty, $real:ty, $lanes:expr,
+         $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident
+         $mul:ident $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr,
+         $firsts:expr, $seconds:expr, $pairs:ident $pair_sums:ident
+         $(, $turned:expr, $permute:ident, $twice:ident)?) => {
             impl Register for $t {
                 type Real = $real;
                 const LANES: usize = $lanes;
@@ -516,22 +519,28 @@ mod x86 {
         unsafe { pair_sums_8s(_mm256_add_ps(_mm512_castps512_ps256(x), high)) }
     }
 
-    register!(__m512d, f64, 8, _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
+    register!(__m512d, f64, 8,
+        _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
         _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8,
         _mm512_movedup_pd, _mm512_permute_pd::<0xff>, pairs_8 pair_sums_8, 8, permute_8, twice_8);
-    register!(__m512, f32, 16, _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
+    register!(__m512, f32, 16,
+        _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
         _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16,
         _mm512_moveldup_ps, _mm512_movehdup_ps, pairs_16 pair_sums_16, 8, permute_16, twice_16);
-    register!(__m256d, f64, 4, _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
+    register!(__m256d, f64, 4,
+        _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
         _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4,
         _mm256_movedup_pd, _mm256_permute_pd::<0xf>, pairs_4 pair_sums_4, 4, permute_4, twice_4);
-    register!(__m256, f32, 8, _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
+    register!(__m256, f32, 8,
+        _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
         _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s,
         _mm256_moveldup_ps, _mm256_movehdup_ps, pairs_8s pair_sums_8s, 8, permute_8s, twice_8s);
-    register!(__m128d, f64, 2, _mm_loadu_pd _mm_storeu_pd _mm_stream_pd _mm_set1_pd _mm_add_pd _mm_sub_pd
+    register!(__m128d, f64, 2,
+        _mm_loadu_pd _mm_storeu_pd _mm_stream_pd _mm_set1_pd _mm_add_pd _mm_sub_pd
         _mm_mul_pd _mm_div_pd _mm_sqrt_pd _mm_fmadd_pd _mm_fnmadd_pd, swap_2,
         _mm_movedup_pd, _mm_permute_pd::<0x3>, pairs_2 pair_sums_2);
-    register!(__m128, f32, 4, _mm_loadu_ps _mm_storeu_ps _mm_stream_ps _mm_set1_ps _mm_add_ps _mm_sub_ps
+    register!(__m128, f32, 4,
+        _mm_loadu_ps _mm_storeu_ps _mm_stream_ps _mm_set1_ps _mm_add_ps _mm_sub_ps
         _mm_mul_ps _mm_div_ps _mm_sqrt_ps _mm_fmadd_ps _mm_fnmadd_ps, swap_4s,
         _mm_moveldup_ps, _mm_movehdup_ps, pairs_4s pair_sums_4s);
 }

@@ -331,7 +331,7 @@ impl WilsonBox<'_> {
 /// plane orthogonal to that row as stereographic coordinates. With the Householder reflection H that maps the first row
 /// to -e^(i phi) (1, 0, 0), U = diag(-e^(i phi), e^(-i phi/2) S) H. Unlike the parametrisation of Bunk and Sommer this
 /// one is well conditioned at the unit matrix: it loses digits only where |a1| is small.
-pub fn encode8(u: &Su3) -> [f64; 8] {
+fn encode8(u: &Su3) -> [f64; 8] {
     let phi = u[0].arg();
     let (half, modulus) = (C64::from_polar(1.0, phi / 2.0), u[0].norm());
     // Rows 2 and 3 of U H: those of U minus their overlap with v, the axis of the reflection.
@@ -355,7 +355,7 @@ pub fn encode8(u: &Su3) -> [f64; 8] {
 }
 
 /// The link of 8 reals.
-pub fn decode8(p: &[f64; 8]) -> Su3 {
+fn decode8(p: &[f64; 8]) -> Su3 {
     let (a2, a3) = (C64::new(p[0], p[1]), C64::new(p[2], p[3]));
     let modulus = (1.0 - a2.norm_sqr() - a3.norm_sqr()).max(0.0).sqrt();
     let t = p[4];

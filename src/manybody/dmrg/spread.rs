@@ -154,7 +154,7 @@ pub(super) fn to_bytes<T: Element>(m: MatRef<'_, T>) -> Box<[u8]> {
 }
 
 /// The matrix of such bytes.
-pub(super) fn of_bytes<T: Element>(bytes: &[u8], (rows, columns): (usize, usize)) -> Result<Mat<T>> {
+fn of_bytes<T: Element>(bytes: &[u8], (rows, columns): (usize, usize)) -> Result<Mat<T>> {
     let mut numbers = vec![T::default(); rows * columns];
     let place = raw(&mut numbers);
     if place.len() != bytes.len() {

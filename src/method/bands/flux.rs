@@ -233,8 +233,8 @@ fn resolved<'a>(
             let half = cell.size / 2;
             if half == 0 || grid.known.len() > 4 * patience {
                 return Err(Error::numeric(format!(
-                    "the gap above band {filled} is {gap:.1e} or less near k = {place:?}, too small for a Chern number, \
-                     or closed"
+                    "the gap above band {filled} is {gap:.1e} or less near k = {place:?}, too small for a Chern \
+                     number, or closed"
                 ))
                 .hint(GAPPED));
             }

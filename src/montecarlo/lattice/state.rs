@@ -83,7 +83,7 @@ impl<S> OccupiedSites<S> {
     }
 
     /// Number of doubly occupied sites.
-    pub fn doubly_occupied(&self) -> usize {
+    fn doubly_occupied(&self) -> usize {
         self.places[0].iter().filter(|&&site| self.holder[1][site as usize] != EMPTY).count()
     }
 }

@@ -44,10 +44,13 @@ pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
         .or_else(|| payload.downcast_ref::<&str>().copied());
     if let Some(Refused { bytes }) = payload.downcast_ref() {
         let (asked, free) = (human(*bytes), human(available()));
-        return Some(
-            Error::memory(format!("{asked} more are asked for, and {free} of memory are free"))
-                .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
-        );
+        let error = Error::memory(format!("{asked} more are asked for, and {free} of memory are free"));
+        return Some(match limits::last_cache() {
+            Some(cache) if *bytes as u64 == 2 * cache => error.hint(
+                "the first product of larger matrices takes twice the processor's last cache: allow this much more",
+            ),
+            _ => error.hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
+        });
     }
     let text = text?;
     if text.starts_with(UNWRAPPED) {
@@ -101,6 +104,17 @@ mod tests {
         assert!(e.message().starts_with("a vector takes 18.4 EB"), "{e}");
         assert!(ensure(u128::MAX, "a vector").is_err());
         assert_eq!(human(999), "999 B");
+    }
+
+    #[test]
+    fn refusals_of_the_first_product_say_what_asks() {
+        let hint = |bytes: u64| {
+            let error = panic_of_memory(&Refused { bytes: bytes as usize }).expect("a refusal");
+            error.hint_text().expect("a hint").to_string()
+        };
+        assert!(hint(1000).starts_with("ask for fewer elements"));
+        let of_the_product = limits::last_cache().map(|cache| hint(2 * cache));
+        assert!(of_the_product.is_none_or(|hint| hint.contains("the processor's last cache")));
     }
 
     #[test]

@@ -234,7 +234,8 @@
       let scale = [];
       if (what.map) {
         const map = what.map;
-        scale = ticks(map.low, map.high, false, rows);
+        // One number for a map of one colour.
+        scale = map.high > map.low ? ticks(map.low, map.high, false, rows) : [[map.low, shown(map.low)]];
         margin += 30 + Math.max(widest(scale), this.measure(map.label, small) - 20);
       }
       this.wide = Math.max(40, this.width - this.left - margin - legend);
@@ -453,7 +454,7 @@
 
     colour(z) {
       const { map } = this.what;
-      const part = map.high > map.low ? (z - map.low) / (map.high - map.low) : 0;
+      const part = map.high > map.low ? (z - map.low) / (map.high - map.low) : 0.5;
       const at = Math.min(1, Math.max(0, part)) * (map.colours.length - 1);
       const k = Math.min(map.colours.length - 2, Math.floor(at));
       return map.colours[k].map((c, i) => Math.round(c + (at - k) * (map.colours[k + 1][i] - c)));
@@ -490,7 +491,7 @@
       pen.strokeStyle = pen.fillStyle = "#222";
       pen.strokeRect(x, top, 14, high);
       for (const [z, name] of scale) {
-        const y = top + (1 - (z - map.low) / (map.high - map.low)) * high;
+        const y = top + (map.high > map.low ? 1 - (z - map.low) / (map.high - map.low) : 0.5) * high;
         this.line([x + 14, y], [x + 18, y]);
         this.text(name, x + 20, y, "left", "middle", small);
       }

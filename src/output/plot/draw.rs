@@ -7,12 +7,13 @@ use kuva::render::layout::{ComputedLayout, Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
-use super::label::{self, raised, rise};
-use super::map::{edges, heatmap};
-use super::reach::{fits, times_ten};
+use super::label::{self, raised, raised_power, rise};
+use super::map::{edges, heatmap, only_colour};
+use super::reach::fits;
+use super::ticks::{tick, tick_beside, ticks_of};
 use super::{Content, Curve, CurveStyle, Plot};
 use crate::error::{Error, Result};
-use crate::number::format::{plain, real};
+use crate::number::format::plain;
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
 pub(super) const COLOURS: [&str; 7] =
@@ -87,22 +88,25 @@ impl Plot {
         if let Content::Panels(rows) = &self.content {
             return self.panelled(rows, size);
         }
-        if let Content::Picture(picture) = &self.content {
-            let mut scene = self.pictured(picture, size)?;
+        let near = self.in_reach();
+        if let Content::Picture(picture) = &near.content {
+            let mut scene = near.pictured(picture, size)?;
             if picture.values.is_some() {
-                self.name_colours(&mut scene, &picture.label);
+                near.name_colours(&mut scene, &picture.label);
+                name_only_colour(&mut scene, picture.plots()?.iter().find_map(only_colour));
             }
             return Ok(scene);
         }
-        let near = self.in_reach();
         let (left, right) = near.plots()?;
         let layout = near.layout(&left, &right, size);
+        let only = left.iter().find_map(only_colour);
         let mut scene = drawn_together(left, right, layout);
         if !near.ticks.is_empty() {
             near.name_points(&mut scene);
         }
         if let Content::Map(map) = &near.content {
             near.name_colours(&mut scene, &map.label);
+            name_only_colour(&mut scene, only);
         }
         Ok(scene)
     }
@@ -115,7 +119,7 @@ impl Plot {
         });
         let Some((right, top, height)) = frame else { return };
         // The bar has its numbers from the library.
-        let label = match (self.log_y, self.powers.colour) {
+        let label = match (self.log_y, self.units.colour.power) {
             (true, _) => format!("log₁₀ {label}"),
             (false, 0) => label.to_string(),
             (false, power) => format!("{label} in {}", raised(&format!("10^{{{}}}", -power))),
@@ -155,7 +159,10 @@ impl Plot {
             }
             _ => false,
         };
-        let is_mark = |e: &Primitive| matches!(e, Primitive::Line { x1, y1, x2, y2, .. } if x1 == x2 && *y1 == bottom && *y2 > bottom);
+        let is_mark = |e: &Primitive| match e {
+            Primitive::Line { x1, y1, x2, y2, .. } => x1 == x2 && *y1 == bottom && *y2 > bottom,
+            _ => false,
+        };
         let (mut names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
         rest.retain(|e| !is_mark(e));
         for name in &mut names {
@@ -296,10 +303,10 @@ impl Plot {
         let ticks = if width < 400.0 { 5 } else { 7 };
         let layout = layout
             .with_ticks(ticks)
-            .with_tick_format(ticks_of(false, digits, self.powers.colour))
-            .with_x_tick_format(ticks_of(self.log_x && !map, digits, self.powers.x))
-            .with_y_tick_format(ticks_of(self.log_y && !map, digits, self.powers.y))
-            .with_y2_tick_format(ticks_of(self.log_right, digits, self.powers.right))
+            .with_tick_format(ticks_of(false, digits, self.units.colour.power))
+            .with_x_tick_format(ticks_of(self.log_x && !map, digits, self.units.x.power))
+            .with_y_tick_format(ticks_of(self.log_y && !map, digits, self.units.y.power))
+            .with_y2_tick_format(ticks_of(self.log_right, digits, self.units.right.power))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
             // Numbers of five digits would touch the label.
@@ -380,25 +387,6 @@ impl Plot {
                 (low < high).then_some(ends)
             }
         }
-    }
-
-    /// How many digits tell ticks apart: more than five where an axis spans little of its numbers.
-    fn digits(&self) -> usize {
-        let (xs, ys): (Vec<&[f64]>, Vec<&[f64]>) = match &self.content {
-            Content::Map(map) => (vec![&map.x], vec![&map.y]),
-            Content::Curves(curves) => curves.iter().map(|c| (&c.x[..], &c.y[..])).unzip(),
-            Content::Picture(_) | Content::Panels(_) => (Vec::new(), Vec::new()),
-        };
-        let needed = |lists: Vec<&[f64]>, logarithmic: bool, range: Option<(f64, f64)>| {
-            let all = lists.into_iter().flatten().copied().filter(|&x| fits(x, logarithmic));
-            let (low, high) = range.unwrap_or_else(|| {
-                all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)))
-            });
-            let (most, span) = (low.abs().max(high.abs()), high - low);
-            if logarithmic || !(span > 0.0) { 0 } else { ((most / span).log10() + 3.0).ceil() as usize }
-        };
-        let map = matches!(self.content, Content::Map(_));
-        needed(xs, self.log_x, self.x_range).max(needed(ys, self.log_y && !map, self.y_range)).clamp(5, 12)
     }
 
     pub(super) fn map_extent(&self) -> Option<(f64, f64)> {
@@ -561,58 +549,29 @@ impl Plot {
     }
 }
 
+/// The number beside the bar of a map that has one colour only: the library writes none there.
+pub(super) fn name_only_colour(scene: &mut Scene, only: Option<f64>) {
+    let Some(only) = only else { return };
+    let bar = scene.elements.iter().rev().find_map(|e| match e {
+        Primitive::Rect { x, y, width, height, stroke: Some(_), .. } => Some((x + width, y + 0.5 * height)),
+        _ => None,
+    });
+    let Some((right, middle)) = bar else { return };
+    scene.elements.push(Primitive::Text {
+        x: right + 6.0,
+        y: middle + 4.0,
+        content: raised_power(&tick(only, 5)),
+        size: 11,
+        anchor: TextAnchor::Start,
+        rotate: None,
+        bold: false,
+        color: None,
+    });
+}
+
 /// Curves of both ordinates in one scene.
 pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout) -> Scene {
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
-}
-
-/// How an axis writes its numbers, which have been multiplied by this power of ten: a logarithmic one in powers of ten
-/// where it is far from 1.
-fn ticks_of(logarithmic: bool, digits: usize, scaled: i32) -> TickFormat {
-    TickFormat::Custom(std::sync::Arc::new(move |x| {
-        let power = x.abs().log10().round();
-        let pure = (x.abs() / 10f64.powf(power) - 1.0).abs() < 1e-9;
-        let power = power - f64::from(scaled);
-        if logarithmic && pure && !(-1.5..3.5).contains(&power) {
-            return raised(&format!("10^{power:.0}"));
-        }
-        let own = times_ten(x, -scaled);
-        // The last tick may lie beyond the largest number.
-        raised_power(&if own.is_finite() {
-            tick(own, digits)
-        } else {
-            format!("{}e{}", tick(x, digits), -scaled)
-        })
-    }))
-}
-
-/// A number of an axis with its power of ten as one: `1e-5` as 10⁻⁵, `2.5e6` as 2.5·10⁶.
-fn raised_power(text: &str) -> String {
-    let Some((mantissa, power)) = text.split_once('e') else { return text.to_string() };
-    let ten = raised(&format!("10^{{{power}}}"));
-    match mantissa {
-        "1" => ten,
-        "-1" => format!("-{ten}"),
-        _ => format!("{mantissa}·{ten}"),
-    }
-}
-
-/// The next of 1, 2 and 5 times a power of ten, at `x` or beyond.
-fn tick_beside(x: f64, above: bool) -> f64 {
-    let power = 10f64.powf(x.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-    let next = if above {
-        steps.into_iter().find(|&step| step >= x * (1.0 - 1e-9))
-    } else {
-        steps.into_iter().rev().find(|&step| step <= x * (1.0 + 1e-9))
-    };
-    next.unwrap_or(x)
-}
-
-/// The text beside a tick.
-pub(super) fn tick(x: f64, digits: usize) -> String {
-    let text = real(x, digits);
-    text.strip_suffix(".0").map_or(text.replace(".0e", "e"), str::to_string)
 }
 
 /// The curve at these points only.

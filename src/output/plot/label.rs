@@ -320,6 +320,17 @@ pub(super) fn raised(text: &str) -> String {
     flat(&marked(text))
 }
 
+/// A number with its power of ten as people write it: `1e-5` as 10⁻⁵, `2.5e6` as 2.5·10⁶.
+pub(super) fn raised_power(text: &str) -> String {
+    let Some((mantissa, power)) = text.split_once('e') else { return text.to_string() };
+    let ten = raised(&format!("10^{{{power}}}"));
+    match mantissa {
+        "1" => ten,
+        "-1" => format!("-{ten}"),
+        _ => format!("{mantissa}·{ten}"),
+    }
+}
+
 /// An SVG document with its marked texts as such of several heights.
 pub(super) fn in_svg(svg: String) -> String {
     if !svg.contains([UP, DOWN]) {

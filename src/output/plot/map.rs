@@ -1,7 +1,10 @@
 //! A map as the cells that are drawn.
 
+use std::sync::Arc;
+
 use kuva::plot::Heatmap;
 use kuva::prelude::ColorMap;
+use kuva::render::plots::Plot as Drawn;
 
 use super::PlotMap;
 use crate::error::{Error, Result};
@@ -62,18 +65,11 @@ pub(super) fn heatmap(map: &PlotMap, logarithmic: bool) -> Result<Heatmap> {
     }
     // The library finds the ends of its scale among what is no NaN.
     data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = f64::NAN);
-    let colour = |z: f64| {
-        if z.is_nan() {
-            format!("#{NOTHING:02x}{NOTHING:02x}{NOTHING:02x}")
-        } else {
-            ColorMap::Inferno.map(z)
-        }
-    };
     let ((x0, x1), (y0, y1)) = (edges(&map.x), edges(&map.y));
     let label = if logarithmic { format!("log10 {}", map.label) } else { map.label.clone() };
     let mut heatmap = Heatmap::new()
+        .with_color_map(colours(&data))
         .with_data(data)
-        .with_color_map(ColorMap::Custom(std::sync::Arc::new(colour)))
         .with_x_range(x0, x1)
         .with_y_range(y0, y1)
         .with_cell_size(1.0);
@@ -81,4 +77,27 @@ pub(super) fn heatmap(map: &PlotMap, logarithmic: bool) -> Result<Heatmap> {
         heatmap = heatmap.with_legend(label);
     }
     Ok(heatmap)
+}
+
+/// The colours of these numbers, from the lowest to the highest; that of the middle if there is only one number.
+pub(super) fn colours(data: &[Vec<f64>]) -> ColorMap {
+    let one = only(data).is_some();
+    ColorMap::Custom(Arc::new(move |z: f64| match z.is_nan() {
+        true => format!("#{NOTHING:02x}{NOTHING:02x}{NOTHING:02x}"),
+        false => ColorMap::Inferno.map(if one { 0.5 } else { z }),
+    }))
+}
+
+/// The number of a map that has one everywhere.
+pub(super) fn only_colour(drawn: &Drawn) -> Option<f64> {
+    match drawn {
+        Drawn::Heatmap(map) => only(&map.data),
+        _ => None,
+    }
+}
+
+fn only(data: &[Vec<f64>]) -> Option<f64> {
+    let mut numbers = data.iter().flatten().copied().filter(|z| !z.is_nan());
+    let first = numbers.next()?;
+    numbers.all(|z| z == first).then_some(first)
 }

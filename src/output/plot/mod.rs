@@ -1,6 +1,6 @@
 //! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `map.rs`,
-//! `panels.rs`, `pdf.rs`, `picture.rs`, `terminal.rs` and, for its colours,
-//! `interactive.rs` know the library that draws.
+//! `panels.rs`, `pdf.rs`, `picture.rs`, `terminal.rs`, `ticks.rs` and, for its
+//! colours, `interactive.rs` know the library that draws.
 
 mod draw;
 mod interactive;
@@ -12,6 +12,7 @@ mod pdf;
 mod picture;
 mod reach;
 mod terminal;
+mod ticks;
 
 use std::path::Path;
 
@@ -138,7 +139,7 @@ pub struct Plot {
     /// Dots of a PNG for each pixel.
     pub dots: f64,
     pub content: Content,
-    powers: reach::Powers,
+    units: reach::AxisUnits,
 }
 
 impl Plot {
@@ -164,7 +165,7 @@ impl Plot {
             // For sharp screens.
             dots: 2.0,
             content,
-            powers: reach::Powers::default(),
+            units: reach::AxisUnits::default(),
         }
     }
 
@@ -277,7 +278,7 @@ impl Plot {
         curves.iter_mut().for_each(|curve| curve.style = style);
         if style == CurveStyle::Bars && self.categories.is_empty() {
             self.categories =
-                curves.first().map_or(Vec::new(), |c| c.x.iter().map(|&x| draw::tick(x, 6)).collect());
+                curves.first().map_or(Vec::new(), |c| c.x.iter().map(|&x| ticks::tick(x, 6)).collect());
             for curve in curves {
                 curve.x = (1..=curve.x.len()).map(|i| i as f64).collect();
             }

@@ -1,14 +1,13 @@
 //! A picture of a lattice: sites as discs, bonds as lines, currents as arrows, to one scale in both directions. The
 //! library draws the axes around it, the legend or the bar of colours.
 
-use std::sync::Arc;
-
 use kuva::plot::{Heatmap, MarkerShape, ScatterPlot};
 use kuva::prelude::ColorMap;
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{PathData, Primitive, Scene};
 
 use super::draw::{COLOURS, drawn_together};
+use super::map::colours;
 use super::{Content, Picture, Plot};
 use crate::error::{Error, Result};
 
@@ -99,9 +98,7 @@ impl Picture {
             let (low, high) = ends(values);
             let data = vec![vec![low, high]];
             let ((x0, x1), (y0, y1)) = (self.range(0), self.range(1));
-            let map = Heatmap::new()
-                .with_data(data)
-                .with_color_map(ColorMap::Custom(Arc::new(|z| ColorMap::Inferno.map(z))));
+            let map = Heatmap::new().with_color_map(colours(&data)).with_data(data);
             let map = map.with_x_range(x0, x1).with_y_range(y0, y1).with_cell_size(1.0);
             return Ok(vec![Drawn::Heatmap(map.with_legend(self.label.clone()))]);
         }

@@ -1,16 +1,89 @@
 //! Numbers that the drawing library cannot tell apart: it takes logarithms only down to 1e-10, treats spans of 1e-16 as
 //! zero, and overflows for sums of 1e308. Such data are drawn in units of a power of ten; the numbers at the axes
-//! include this power.
+//! include this power. Data that differ by little of their size are drawn less an offset, which the label tells.
 
-use super::{Content, Plot};
+use super::label::raised_power;
+use super::{Content, CurveStyle, Plot};
 
-/// By which powers of ten the data of each axis, and the colours of a map, have been multiplied.
+/// Numbers of this many times what they span are written less an offset: more digits than these would run into each
+/// other at the ticks.
+const LITTLE: f64 = 1e5;
+
+/// How the numbers of an axis are drawn: less an offset, times a power of ten.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Powers {
-    pub(super) x: i32,
-    pub(super) y: i32,
-    pub(super) right: i32,
-    pub(super) colour: i32,
+pub(super) struct AxisUnit {
+    less: f64,
+    pub(super) power: i32,
+}
+
+/// The units of each axis, and of the colours of a map.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct AxisUnits {
+    pub(super) x: AxisUnit,
+    pub(super) y: AxisUnit,
+    pub(super) right: AxisUnit,
+    pub(super) colour: AxisUnit,
+}
+
+impl AxisUnit {
+    /// What suits numbers of an axis within these ends, if it has some, and these lengths of error bars. Axes that show
+    /// zero have no offset.
+    fn of(
+        data: &[f64],
+        ends: Option<(f64, f64)>,
+        errors: &[f64],
+        with_zero: bool,
+        logarithmic: bool,
+    ) -> Self {
+        let shown: Vec<f64> = match ends {
+            Some((low, high)) => vec![low, high],
+            None => data.to_vec(),
+        };
+        let less = if with_zero || logarithmic { 0.0 } else { offset(&shown) };
+        let moved = data.iter().chain(&shown).map(|x| x - less);
+        AxisUnit { less, power: power(moved.chain(errors.iter().copied()), logarithmic) }
+    }
+
+    fn place(self, x: f64) -> f64 {
+        times_ten(x - self.less, self.power)
+    }
+
+    fn move_all(self, data: &mut [f64]) {
+        data.iter_mut().for_each(|x| *x = self.place(*x));
+    }
+
+    /// The label of the axis with the offset that its numbers lack.
+    fn labelled(self, label: &str) -> String {
+        if self.less == 0.0 {
+            return label.to_string();
+        }
+        let (sign, size) = if self.less > 0.0 { ('−', self.less) } else { ('+', -self.less) };
+        let scientific = format!("{size:e}");
+        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+        let far = exponent.parse().is_ok_and(|exponent: i32| !(-5..15).contains(&exponent));
+        let round = mantissa.len() == 1 && size >= 1e4;
+        let number = if far || round { raised_power(&scientific) } else { size.to_string() };
+        format!("{} {sign} {number}", if label.is_empty() { "value" } else { label })
+    }
+}
+
+/// What numbers lose that differ by little of their size, so that those at the ticks are short: the roundest number
+/// near them.
+fn offset(data: &[f64]) -> f64 {
+    let finite = data.iter().copied().filter(|x| x.is_finite());
+    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+    let (span, size) = (high - low, low.abs().max(high.abs()));
+    if !(span > 0.0 && size > LITTLE * span && size < 1e300) {
+        return 0.0;
+    }
+    let (least, most) = (span.log10().ceil() as i32, size.log10().floor() as i32);
+    let multiple = |power: i32| {
+        // The nearest number to a decimal one: a quotient of two whole ones.
+        let ten = 10f64.powi(power.abs());
+        if power < 0 { (high * ten).floor() / ten } else { (high / ten).floor() * ten }
+    };
+    let near = (least..=most).rev().map(multiple).find(|x| *x >= low - span);
+    near.unwrap_or_else(|| multiple(least))
 }
 
 /// Whether an axis has a place for the number.
@@ -44,47 +117,64 @@ impl Plot {
     /// The plot with numbers that the library can draw.
     pub(super) fn in_reach(&self) -> Plot {
         let mut plot = self.clone();
-        let ends = |range: Option<(f64, f64)>| range.into_iter().flat_map(|(low, high)| [low, high]);
         let ticks: Vec<f64> = plot.ticks.iter().map(|(x, _)| *x).collect();
-        let mut powers = Powers::default();
-        let scale = |data: &mut [f64], power: i32| data.iter_mut().for_each(|x| *x = times_ten(*x, power));
+        let mut units = AxisUnits::default();
         match &mut plot.content {
+            Content::Panels(_) => return plot,
             // Lattice constants are near one.
-            Content::Panels(_) | Content::Picture(_) => return plot,
+            Content::Picture(picture) => {
+                if let Some(values) = &mut picture.values {
+                    units.colour = AxisUnit::of(values, None, &[], false, false);
+                    units.colour.move_all(values);
+                    picture.label = units.colour.labelled(&picture.label);
+                }
+            }
             Content::Map(map) => {
-                powers.x = power(map.x.iter().copied().chain(ends(self.x_range)), false);
-                powers.y = power(map.y.iter().copied().chain(ends(self.y_range)), false);
-                powers.colour = if self.log_y { 0 } else { power(map.z.iter().copied(), false) };
-                scale(&mut map.x, powers.x);
-                scale(&mut map.y, powers.y);
-                scale(&mut map.z, powers.colour);
+                units.x = AxisUnit::of(&map.x, self.x_range, &[], !ticks.is_empty(), false);
+                units.y = AxisUnit::of(&map.y, self.y_range, &[], false, false);
+                if !self.log_y {
+                    units.colour = AxisUnit::of(&map.z, None, &[], false, false);
+                }
+                units.x.move_all(&mut map.x);
+                units.y.move_all(&mut map.y);
+                units.colour.move_all(&mut map.z);
+                map.label = units.colour.labelled(&map.label);
             }
             Content::Curves(curves) => {
-                let x = curves.iter().flat_map(|c| &c.x).chain(&ticks).copied().chain(ends(self.x_range));
-                powers.x = if self.categories.is_empty() { power(x, self.log_x) } else { 0 };
-                // Error bars are drawn as long as they are on linear axes only.
-                let of = |right: bool, logarithmic: bool| {
-                    let side = curves.iter().filter(move |c| c.right == right);
-                    side.flat_map(move |c| {
-                        let errors = c.error.iter().flatten().filter(move |_| !logarithmic);
-                        c.y.iter().chain(errors).copied()
-                    })
+                let x: Vec<f64> = curves.iter().flat_map(|c| &c.x).chain(&ticks).copied().collect();
+                if self.categories.is_empty() {
+                    units.x = AxisUnit::of(&x, self.x_range, &[], !ticks.is_empty(), self.log_x);
+                }
+                let side = |right: bool, range: Option<(f64, f64)>, logarithmic: bool| {
+                    let of = || curves.iter().filter(move |c| c.right == right);
+                    let y: Vec<f64> = of().flat_map(|c| &c.y).copied().collect();
+                    // Error bars are drawn as long as they are on linear axes only.
+                    let errors = of().filter(|_| !logarithmic).flat_map(|c| c.error.iter().flatten());
+                    let errors: Vec<f64> = errors.copied().collect();
+                    let bars = of().any(|c| c.style == CurveStyle::Bars);
+                    AxisUnit::of(&y, range, &errors, bars, logarithmic)
                 };
-                powers.y = power(of(false, self.log_y).chain(ends(self.y_range)), self.log_y);
-                powers.right = power(of(true, self.log_right), self.log_right);
-                for curve in curves {
-                    let own = if curve.right { powers.right } else { powers.y };
-                    scale(&mut curve.x, powers.x);
-                    scale(&mut curve.y, own);
-                    curve.error.iter_mut().for_each(|error| scale(error, own));
+                units.y = side(false, self.y_range, self.log_y);
+                units.right = side(true, None, self.log_right);
+                for curve in curves.iter_mut() {
+                    let own = if curve.right { units.right } else { units.y };
+                    units.x.move_all(&mut curve.x);
+                    own.move_all(&mut curve.y);
+                    let lengths = AxisUnit { less: 0.0, ..own };
+                    curve.error.iter_mut().for_each(|error| lengths.move_all(error));
                 }
             }
         }
-        let scaled = |(low, high): (f64, f64), power: i32| (times_ten(low, power), times_ten(high, power));
-        plot.x_range = plot.x_range.map(|range| scaled(range, powers.x));
-        plot.y_range = plot.y_range.map(|range| scaled(range, powers.y));
-        plot.ticks.iter_mut().for_each(|(x, _)| *x = times_ten(*x, powers.x));
-        plot.powers = powers;
+        let moved = |(low, high): (f64, f64), unit: AxisUnit| (unit.place(low), unit.place(high));
+        if !matches!(plot.content, Content::Picture(_)) {
+            plot.x_range = plot.x_range.map(|range| moved(range, units.x));
+            plot.y_range = plot.y_range.map(|range| moved(range, units.y));
+        }
+        plot.ticks.iter_mut().for_each(|(x, _)| *x = units.x.place(*x));
+        plot.xlabel = units.x.labelled(&plot.xlabel);
+        plot.ylabel = units.y.labelled(&plot.ylabel);
+        plot.right_label = units.right.labelled(&plot.right_label);
+        plot.units = units;
         plot
     }
 }

@@ -3,8 +3,8 @@
 use kuva::TerminalBackend;
 use kuva::render::theme::Theme;
 
-use super::draw::drawn_together;
-use super::map::NOTHING;
+use super::draw::{drawn_together, name_only_colour};
+use super::map::{NOTHING, only_colour};
 use super::{Content, Plot, label};
 use crate::error::Result;
 
@@ -19,10 +19,10 @@ impl Plot {
         let (columns, rows) = (columns.clamp(30, 400), rows.clamp(10, 200));
         // Letters below each other would cover the numbers of the ticks, so the label of the ordinate goes
         // above the plot.
-        let tidy = self.labelled(label::raised);
-        let rows = if tidy.ylabel.is_empty() { rows } else { rows - 1 };
-        let ylabel = tidy.ylabel.clone();
-        let beside = Plot { ylabel: String::new(), ..tidy }.in_reach();
+        let near = self.labelled(label::raised).in_reach();
+        let rows = if near.ylabel.is_empty() { rows } else { rows - 1 };
+        let ylabel = near.ylabel.clone();
+        let beside = Plot { ylabel: String::new(), ..near };
         let (left, right) = beside.plots()?;
         // A character is some 8 x 16 pixels; at this size labels take the room that they take as text.
         let layout = beside
@@ -30,7 +30,10 @@ impl Plot {
             .with_theme(Theme::dark())
             .with_show_grid(false)
             .with_term_rows(rows as u32);
-        let text = TerminalBackend::new(columns, rows).render_scene(&drawn_together(left, right, layout));
+        let only = left.iter().find_map(only_colour);
+        let mut scene = drawn_together(left, right, layout);
+        name_only_colour(&mut scene, only);
+        let text = TerminalBackend::new(columns, rows).render_scene(&scene);
         let map = matches!(self.content, Content::Map(_));
         let text = if colour { text } else { plain(&text, map) };
         let above = ylabel.chars().take(columns).collect::<String>();

@@ -282,6 +282,67 @@ fn numbers_of_all_sizes_are_drawn() {
     assert!(!far.contains(">inf<") && !far.contains("NaN"), "the ticks are numbers");
 }
 
+/// Numbers that differ by little of their size are told by what they are more than, which the label says.
+#[test]
+fn large_numbers_have_short_ticks() {
+    let texts = |plot: &Plot| -> Vec<String> {
+        let svg = plot.svg().unwrap();
+        let texts = svg.split("</text>").filter_map(|text| text.rsplit('>').next().map(str::to_string));
+        texts.filter(|text| !text.trim().is_empty()).collect()
+    };
+    let plot = |x: f64, y: f64| {
+        let columns = [("t", vec![x, x + 1.0, x + 2.0]), ("E", vec![y - 0.5, y + 0.5, y])];
+        Plot::from_table(&Table::from_columns(columns).unwrap()).unwrap()
+    };
+    for (x, y, below, beside) in [
+        (1e9, -1e12, "t − 10⁹", "E + 10¹²"),
+        (4.0, 1e15, "t", "E − 10¹⁵"),
+        (1_234_567.0, 1e4, "t − 1234560", "E"),
+        (-3e6, 0.0, "t + 3·10⁶", "E"),
+    ] {
+        let found = texts(&plot(x, y));
+        assert!(
+            found.iter().any(|text| text == below) && found.iter().any(|text| text == beside),
+            "{found:?}"
+        );
+        let long = |text: &&String| text.chars().count() > 7 && text.parse::<f64>().is_ok();
+        assert_eq!(found.iter().find(long), None, "{x} {y}");
+        assert!(plot(x, y).terminal(60, 16, false).unwrap().contains(beside));
+    }
+    // The sum of what the label tells and a tick is the number.
+    let small = texts(&plot(0.0, 0.5));
+    let large = texts(&plot(1e9, 1e9 + 0.5));
+    let numbers = |texts: &[String]| texts.iter().filter_map(|t| t.parse().ok()).collect::<Vec<f64>>();
+    assert_eq!(numbers(&small), numbers(&large));
+    // Bars begin at zero, and several curves share an axis.
+    let bars = plot(1e9, 1e9).style(CurveStyle::Bars);
+    assert!(!bars.svg().unwrap().contains('−'));
+    let mut two = plot(0.0, 1e9);
+    two.ylabel.clear();
+    assert!(texts(&two).iter().any(|text| text == "value − 10⁹"));
+    two.change("E", |curve| curve.right = false).unwrap();
+    two.y_range = Some((0.0, 2e9));
+    assert!(!two.svg().unwrap().contains('−'), "the axis shows zero");
+}
+
+/// A map, or a picture, of one number says which.
+#[test]
+fn one_colour_has_its_number() {
+    let map = |z: Vec<f64>| {
+        let (x, y) = (vec![0.0, 1.0], vec![0.0, 1.0, 2.0]);
+        Plot::new(Content::Map(PlotMap { x, y, z, label: "n".into() }))
+    };
+    let site = Picture { sites: vec![[0.0, 0.0], [1.0, 0.0]], kinds: vec![0; 2], ..Picture::default() };
+    let picture = Plot::from_picture(Picture { values: Some(vec![7.25; 2]), ..site });
+    for plot in [map(vec![7.25; 6]), map(vec![7.25, 7.25, 7.25, 7.25, f64::NAN, 7.25]), picture] {
+        let svg = plot.svg().unwrap();
+        assert_eq!(svg.matches(">7.25<").count(), 1, "{svg}");
+        assert!(plot.png().is_ok() && plot.terminal(60, 16, false).unwrap().contains("7.25"));
+    }
+    let svg = map(vec![1e9, 1e9 + 1.0, 1e9, 1e9 + 2.0, 1e9, 1e9]).svg().unwrap();
+    assert!(svg.contains(">n − 10⁹<") && !svg.contains(">1000000000"), "{svg}");
+}
+
 /// Where a map has no number it has a colour that none of its numbers has.
 #[test]
 fn a_map_shows_what_is_no_number() {

@@ -225,7 +225,8 @@ mod band_functions {
     /// let m = model(lattice::chain(1));
     /// m.nearest(-1.0);
     /// // the energy of a half-filled chain, -2/pi a site for spinless fermions with t = 1
-    /// let e = bloch::brillouin(m, |k| { let e = m.bloch(k).eigh().values[0]; if e < 0.0 { e } else { 0.0 } }, #{ grid: 1000 });
+    /// let lower = |k| { let e = m.bloch(k).eigh().values[0]; if e < 0.0 { e } else { 0.0 } };
+    /// let e = bloch::brillouin(m, lower, #{ grid: 1000 });
     /// assert_close(e, -2.0 / PI, 1e-5);
     /// ```
     #[rhai_fn(return_raw)]
@@ -437,7 +438,8 @@ mod band_functions {
     ///     m.hop([0, 1], 0.5 * kron(one, s.z) + 0.5 * I * kron(one, s.y));
     ///     m
     /// }
-    /// assert(bloch::z2(bhz(-1.0), #{ filled: 2 }) == 1 && bloch::z2(bhz(-3.0), #{ filled: 2 }) == 0, "inverted, and not");
+    /// assert(bloch::z2(bhz(-1.0), #{ filled: 2 }) == 1, "inverted");
+    /// assert(bloch::z2(bhz(-3.0), #{ filled: 2 }) == 0, "not inverted");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn z2(m: ScriptModel, o: Options) -> Fallible<INT> {

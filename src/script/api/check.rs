@@ -45,7 +45,9 @@ mod check_functions {
     ///
     /// # Example
     /// ```rhai
-    /// try { linspace(0.0, 1.0, -1); } catch (e) { assert(e.message == "-1 points" && e.hint == "a count is zero or more", "both"); }
+    /// try { linspace(0.0, 1.0, -1); } catch (e) {
+    ///     assert(e.message == "-1 points" && e.hint == "a count is zero or more", "both");
+    /// }
     /// ```
     #[rhai_fn(global, get = "message", pure)]
     pub fn message(e: &mut Error) -> String {

@@ -107,7 +107,9 @@ mod contact_functions {
     /// ```rhai
     /// // one level between two metals: T = g1 g2/(E^2 + (g1 + g2)^2/4)
     /// let m = model(lattice::chain(1).boundary("open"));
-    /// let s = transport::system(m, #{ leads: [transport::contact([0], -0.5 * I * 0.3), transport::contact([0], |e| -0.5 * I * 0.1)] });
+    /// let left = transport::contact([0], -0.5 * I * 0.3);
+    /// let right = transport::contact([0], |e| -0.5 * I * 0.1);
+    /// let s = transport::system(m, #{ leads: [left, right] });
     /// assert_close(s.transmission(0, 1, 0.2), 0.03 / (0.04 + 0.04), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]

@@ -163,8 +163,10 @@ mod crystal_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn electron_gas(electrons: INT, rs: Dynamic) -> Fallible<Crystal> {
-        let count = usize::try_from(electrons).unwrap_or(0);
-        Ok(Crystal::electron_gas(count, real(&rs, "r_s")?)?)
+        let count = usize::try_from(electrons).map_err(|_| {
+            Error::input(format!("an electron gas of {electrons} electrons")).hint("their number is positive")
+        });
+        Ok(Crystal::electron_gas(count?, real(&rs, "r_s")?)?)
     }
 
     /// A crystal of your own: the three vectors of its primitive cell (bohr), an array of ions
@@ -277,7 +279,8 @@ mod crystal_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(crystal::electron_gas(2, 1.0).cell.at(0, 0), crystal::electron_gas(2, 1.0).volume ** (1.0 / 3.0), 1e-12);
+    /// let gas = crystal::electron_gas(2, 1.0);
+    /// assert_close(gas.cell.at(0, 0), gas.volume ** (1.0 / 3.0), 1e-12);
     /// ```
     #[rhai_fn(global, get = "cell", pure, return_raw)]
     pub fn cell(c: &mut Crystal) -> Fallible<Matrix> {

@@ -240,9 +240,15 @@ mod defect_functions {
     /// // hydrogen on top of an atom that it pulls out of the plane
     /// let flat = [[0.0, 0.0, 0.0], [0.5, 0.289, 0.0]];
     /// let vectors = [[1.0, 0.0, 0.0], [0.5, 0.866, 0.0]];
-    /// let m = model(lattice::custom(vectors, #{ sites: flat, bonds: [[[0, 0], 0, 1], [[-1, 0], 0, 1], [[0, -1], 0, 1]], cells: [9, 9] }));
+    /// let bonds = [[[0, 0], 0, 1], [[-1, 0], 0, 1], [[0, -1], 0, 1]];
+    /// let m = model(lattice::custom(vectors, #{ sites: flat, bonds: bonds, cells: [9, 9] }));
     /// m.nearest(-2.7);
-    /// let hydrogen = #{ add: [["H", [0.0, 0.0, 0.6]]], move: [["A", [0.0, 0.0, 0.15]]], hop: [["A", "H", 5.7]], onsite: [["H", 0.2]] };
+    /// let hydrogen = #{
+    ///     add: [["H", [0.0, 0.0, 0.6]]],
+    ///     move: [["A", [0.0, 0.0, 0.15]]],
+    ///     hop: [["A", "H", 5.7]],
+    ///     onsite: [["H", 0.2]],
+    /// };
     /// m.defects(hydrogen, [[4, 4]]);
     /// assert(m.build().dim == 2 * 81 + 1 && m.build().is_hermitian(), "one atom more");
     /// ```

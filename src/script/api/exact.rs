@@ -373,7 +373,8 @@ mod exact_module {
     /// // A ring of four spins: its ground state, and two sites that face each other.
     /// let ring = sites("S=1/2", 4);
     /// let basis = exact::basis(ring, #{ Sz: 0, symmetries: [exact::translation(ring, 0)] });
-    /// let ground = exact::operator(models::heisenberg(ring, #{ periodic: true }), basis).to_matrix().eigh().vectors.column(0);
+    /// let h = exact::operator(models::heisenberg(ring, #{ periodic: true }), basis);
+    /// let ground = h.to_matrix().eigh().vectors.column(0);
     /// let v = block(exact::operator(opsum() + 1.0, basis), ground);
     /// assert_close(exact::entanglement(v, basis, [0, 2]).entropy, log(3.0), 1e-12);
     /// let up = exact::entanglement(v, basis, [1], #{ alpha: 2.0 }).by_sector[1];

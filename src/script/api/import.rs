@@ -191,7 +191,8 @@ mod wannier_functions {
     /// # Example
     /// ```rhai
     /// // One band on a chain, E(k) = -2 cos k, as Wannier90 writes it.
-    /// write_text("chain_hr.dat", "a chain\n1\n3\n1 1 1\n-1 0 0 1 1 -1.0 0.0\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 -1.0 0.0\n");
+    /// write_text("chain_hr.dat", "a chain\n1\n3\n1 1 1\n"
+    ///     + "-1 0 0 1 1 -1.0 0.0\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 -1.0 0.0\n");
     /// let h = lattice::wannier90("chain_hr.dat", #{ cells: [8, 1, 1] }).build();
     /// assert_close(davidson(h).values[0], -2.0, 1e-9);
     /// ```
@@ -224,7 +225,8 @@ mod wannier_functions {
     /// # Example
     /// ```rhai
     /// // Two functions a cell at 0 and 1 angstrom with <1|x|2> = 0.25 and <1|H|2> = 1.
-    /// write_text("pair_tb.dat", "by hand\n4 0 0\n0 4 0\n0 0 4\n2\n1\n1\n\n0 0 0\n1 1 0 0\n2 1 1 0\n1 2 1 0\n2 2 0 0\n\n0 0 0\n"
+    /// write_text("pair_tb.dat", "by hand\n4 0 0\n0 4 0\n0 0 4\n2\n1\n1\n\n"
+    ///     + "0 0 0\n1 1 0 0\n2 1 1 0\n1 2 1 0\n2 2 0 0\n\n0 0 0\n"
     ///     + "1 1 0 0 0 0 0 0\n2 1 0.25 0 0 0 0 0\n1 2 0.25 0 0 0 0 0\n2 2 1 0 0 0 0 0\n");
     /// let h = lattice::wannier90("pair_tb.dat").build();
     /// let a = lattice::wannier90_position("pair_tb.dat", 0).build();
@@ -245,7 +247,8 @@ mod wannier_functions {
     ///
     /// # Example
     /// ```rhai
-    /// write_text("bcc.win", "begin kpoint_path\nG 0 0 0  H 0.5 0.5 -0.5\nP 0.75 0.25 -0.25  N 0.5 0 -0.5\nend kpoint_path\n");
+    /// let lines = "G 0 0 0  H 0.5 0.5 -0.5\nP 0.75 0.25 -0.25  N 0.5 0 -0.5\n";
+    /// write_text("bcc.win", "begin kpoint_path\n" + lines + "end kpoint_path\n");
     /// let path = lattice::wannier90_path("bcc.win");
     /// assert(path.len == 5 && path[1][0] == "H" && path[2] == "|" && path[3][0] == "P", "in order");
     /// ```

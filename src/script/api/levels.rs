@@ -25,7 +25,8 @@ mod level_functions {
     /// levels (Landau levels, flat bands) are found completely or in part; the block size adapts. "filter" needs only
     /// products: it builds a Krylov space of a polynomial of `(H - near)^2` that amplifies only levels near the energy
     /// (Fang, Saad 2012). A second search from random vectors orthogonal to the result follows. Its effort grows with
-    /// the density of levels.
+    /// the density of levels and with the width of the spectrum: sites that on-site energies of 1e6 keep empty are
+    /// better removed (`lat.remove`).
     ///
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.

@@ -141,7 +141,8 @@ mod load_functions {
     /// Reads a file of this program or of another one, and returns its contents:
     ///
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any
-    ///   size, byte order and array order), HDF5 (numbers, complex numbers as h5py has them, texts);
+    ///   size, byte order and array order), HDF5 (numbers, complex numbers as h5py has them, texts). Whole numbers
+    ///   beyond 2^53 become the nearest float;
     /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file whose arrays are not all columns of
     ///   one length; the key of a dataset in a group is its path, `x["group/name"]`;
     /// - Moments and DoubleMoments;

@@ -555,7 +555,8 @@ mod own_sites {
     ///
     /// # Example
     /// ```rhai
-    /// let rotor = models::site(#{ operators: #{ L: matrix([[1, 0, 0], [0, 0, 0], [0, 0, -1]]) }, charges: #{ L: [1, 0, -1] } });
+    /// let l = matrix([[1, 0, 0], [0, 0, 0], [0, 0, -1]]);
+    /// let rotor = models::site(#{ operators: #{ L: l }, charges: #{ L: [1, 0, -1] } });
     /// assert(exact::basis(sites(rotor, 2), #{ L: 0 }).dim == 3, "three ways to cancel");
     /// ```
     #[rhai_fn(return_raw)]

@@ -3,7 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
-use super::values::{as_number, count, to_dynamic, to_series, type_of};
+use super::values::{count, element_of, to_dynamic, to_series};
 use crate::error::{Error, Result};
 use crate::number::{Arithmetic, C64, Matrix, Number, Series};
 use crate::script::Fallible;
@@ -64,11 +64,6 @@ fn pair(place: &Array) -> Result<(INT, INT)> {
         _ => Err(Error::input("an element of a Matrix has two whole indices")
             .hint("write `m[[i, j]]` or `m.at(i, j)`")),
     }
-}
-
-fn number(value: &Dynamic) -> Result<Number> {
-    as_number(value)
-        .ok_or_else(|| Error::input(format!("an element of a Matrix is a number, not {}", type_of(value))))
 }
 
 pub(super) fn record<const N: usize>(fields: [(&str, Dynamic); N]) -> Map {
@@ -211,7 +206,7 @@ mod matrix_functions {
 
     #[rhai_fn(global, index_set, return_raw)]
     pub fn set_element(m: &mut Matrix, place: Array, value: Dynamic) -> Fallible<()> {
-        Ok(pair(&place).and_then(|(i, j)| m.set(i, j, number(&value)?))?)
+        Ok(pair(&place).and_then(|(i, j)| m.set(i, j, element_of(&value, "a Matrix")?))?)
     }
 
     // `m[i][j] = x` writes the changed row back through this.

@@ -99,7 +99,8 @@ mod merge_functions {
     /// let mean = merge(runs);
     /// assert(mean.y[0] == 2.0 && mean.error[0] > 1.0, "1.84 standard errors for two runs");
     /// let h = tight_binding(lattice::chain(32));
-    /// let parts = [1, 2].map(|seed| kpm::moments(h, #{ moments: 8, vectors: 2, seed: seed, window: window(-2.1, 2.1) }));
+    /// let few = #{ moments: 8, vectors: 2, window: window(-2.1, 2.1) };
+    /// let parts = [1, 2].map(|seed| kpm::moments(h, few + #{ seed: seed }));
     /// assert(merge(parts).values == (parts[0] + parts[1]).values, "moments add");
     /// ```
     #[rhai_fn(name = "merge", return_raw)]

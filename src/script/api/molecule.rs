@@ -26,7 +26,8 @@ mod molecule_functions {
     /// # Example
     /// ```rhai
     /// // One orbital: two electrons at -1 each, that repel each other by 0.7.
-    /// write_text("one.fcidump", "&FCI NORB=1,NELEC=2,MS2=0,\n ORBSYM=1,\n ISYM=1,\n&END\n0.7 1 1 1 1\n-1.0 1 1 0 0\n0.2 0 0 0 0\n");
+    /// write_text("one.fcidump", "&FCI NORB=1,NELEC=2,MS2=0,\n ORBSYM=1,\n ISYM=1,\n&END\n"
+    ///     + "0.7 1 1 1 1\n-1.0 1 1 0 0\n0.2 0 0 0 0\n");
     /// let atom = models::fcidump("one.fcidump");
     /// assert_close(exact::operator(atom.sum, atom.sites, atom.sector).to_matrix().at(0, 0), -2.0 + 0.7 + 0.2, 1e-14);
     /// ```

@@ -173,7 +173,8 @@ mod overlap_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ low_modes: 8, delta: 1e-8, seed: 1, progress: false });
+    /// let q = wilson::kernel(u, #{ s: 0.4 });
+    /// let sign = overlap::sign(q, #{ low_modes: 8, delta: 1e-8, seed: 1, progress: false });
     /// let r = sign.sign_report;
     /// assert_close(r.gap, 0.528495440991, 1e-8);
     /// assert_close(r.bound_operator, 2.8 * (r.kappa_plus + r.kappa_minus), 1e-12);
@@ -207,7 +208,8 @@ mod overlap_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ low_modes: 8, delta: 1e-8, seed: 1, progress: false });
+    /// let q = wilson::kernel(u, #{ s: 0.4 });
+    /// let sign = overlap::sign(q, #{ low_modes: 8, delta: 1e-8, seed: 1, progress: false });
     /// assert(sign.low_values.len >= 4, "some");
     /// ```
     #[rhai_fn(global, get = "low_values", pure, return_raw)]
@@ -253,7 +255,8 @@ mod overlap_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 }).boundary("antiperiodic");
+    /// let flux = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 });
+    /// let u = flux.boundary("antiperiodic");
     /// let d = overlap::operator(u, #{ s: 0.4, delta: 1e-9, seed: 1, progress: false });
     /// let zero = overlap::index(d, #{ seed: 1, progress: false });
     /// assert(norm(d * zero.modes).max() <= sqrt(zero.threshold), "zero");

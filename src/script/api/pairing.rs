@@ -120,7 +120,8 @@ mod pairing_functions {
     /// let kitaev = model(lattice::chain(20).boundary("open"));
     /// kitaev.nearest(-1.0);
     /// kitaev.pairing([1], 1.0, #{ spin: "none" });
-    /// assert_close(eigs(kitaev.build(), #{ near: 0.1, count: 2 }).values[0], 0.0, 1e-9);     // a Majorana mode at each end
+    /// // a Majorana mode at each end
+    /// assert_close(eigs(kitaev.build(), #{ near: 0.1, count: 2 }).values[0], 0.0, 1e-9);
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn pairing(ctx: NativeCallContext, m: &mut ScriptModel, term: Dynamic, o: Options) -> Fallible<()> {

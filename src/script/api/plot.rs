@@ -183,7 +183,8 @@ mod plot_functions {
     /// curve, and a column `error` is a band. A Table with a grid (`t.grid(nx, ny)`) is plotted as a map. A first
     /// column of texts labels the axis. An `.html` file is complete: any browser shows it without a network. There the
     /// wheel zooms, dragging moves the plot, the pointer shows values, and a click on a name hides its curve. Colours
-    /// are those of Okabe and Ito, which readers with any colour vision can distinguish; maps use inferno.
+    /// are those of Okabe and Ito, which readers with any colour vision can distinguish; maps use inferno. Numbers that
+    /// differ by little of their size are drawn less an offset, which the label tells: `energy − 10⁹`.
     ///
     /// Labels, names of curves and titles may contain LaTeX. `^{..}` and `_{..}` make superscripts and subscripts, also
     /// nested. The braces may be left out after a symbol, between `$` and after a single letter (`E_F`). Symbols are

@@ -5,8 +5,8 @@ use std::any::TypeId;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
 
-use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
-use crate::error::{Error, Result};
+use super::values::{as_number, count, element_of, real, to_dynamic, to_series, type_of};
+use crate::error::Error;
 use crate::number::{Arithmetic, C64, Number, Series};
 use crate::script::Fallible;
 
@@ -40,12 +40,6 @@ fn operators(engine: &mut Engine) {
     engine.register_fn("+", |a: Series| a);
     engine.register_fn("==", |a: Series, b: Series| a == b);
     engine.register_fn("!=", |a: Series, b: Series| a != b);
-}
-
-/// A number for an element.
-fn element_of(value: &Dynamic) -> Result<Number> {
-    as_number(value)
-        .ok_or_else(|| Error::input(format!("an element of a Series is a number, not {}", type_of(value))))
 }
 
 #[export_module(root = "crate::script::native")]
@@ -107,7 +101,7 @@ mod series_functions {
 
     #[rhai_fn(global, index_set, return_raw)]
     pub fn set_element(s: &mut Series, i: INT, value: Dynamic) -> Fallible<()> {
-        Ok(element_of(&value).and_then(|number| s.set(i, number))?)
+        Ok(element_of(&value, "a Series").and_then(|number| s.set(i, number))?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
@@ -143,7 +137,7 @@ mod series_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn push(s: &mut Series, value: Dynamic) -> Fallible<()> {
-        s.push(element_of(&value)?);
+        s.push(element_of(&value, "a Series")?);
         Ok(())
     }
 

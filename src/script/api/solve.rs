@@ -143,7 +143,8 @@ mod solve_functions {
     /// let b = unit_block(h, [0]);
     /// let solution = solve::conjugate_gradient(h, b, #{ tol: 1e-12 });
     /// assert_close(norm(h * solution.x - b), 0.0, 1e-11);
-    /// assert(solution.converged && solution.residuals[0] < 1e-12 && solution.iterations < 9, "at most as many as rows");
+    /// assert(solution.converged && solution.residuals[0] < 1e-12, "solved");
+    /// assert(solution.iterations < 9, "at most as many as rows");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn conjugate_gradient(a: Operator, b: Vector, o: Options) -> Fallible<ScriptSolution> {
@@ -328,7 +329,8 @@ mod rational_fits {
     /// ```rhai
     /// let fit = overlap::zolotarev_inverse_sqrt(1e-4, #{ error: 1e-8 });
     /// assert_close(fit.at(0.01), 10.0, 1e-7);
-    /// assert(fit.deviation < 1e-8 && fit.shifts.len == fit.poles && fit.residues.min() > 0.0, "a term a pole, all positive");
+    /// assert(fit.deviation < 1e-8, "close");
+    /// assert(fit.shifts.len == fit.poles && fit.residues.min() > 0.0, "a term a pole, all positive");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn zolotarev_inverse_sqrt(eps: Float, o: Options) -> Fallible<Rc<Zolotarev>> {

@@ -126,7 +126,8 @@ mod symmetry_makers {
     /// let all = 0;
     /// for kx in 0..4 {
     ///     for ky in 0..2 {
-    ///         all += exact::basis(spins, #{ Sz: 0, symmetries: [exact::translation(torus, 0, kx), exact::translation(torus, 1, ky)] }).dim;
+    ///         let moves = [exact::translation(torus, 0, kx), exact::translation(torus, 1, ky)];
+    ///         all += exact::basis(spins, #{ Sz: 0, symmetries: moves }).dim;
     ///     }
     /// }
     /// assert(all == 70, "C(8, 4)");
@@ -148,7 +149,8 @@ mod symmetry_makers {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 2);
-    /// let triplet = exact::operator(models::heisenberg(chain), chain, #{ Sz: 0, symmetries: [exact::reflection(chain, 1)] });
+    /// let odd = #{ Sz: 0, symmetries: [exact::reflection(chain, 1)] };
+    /// let triplet = exact::operator(models::heisenberg(chain), chain, odd);
     /// assert_close(triplet.to_matrix().at(0, 0), 0.25, 1e-15);
     /// ```
     #[rhai_fn(name = "reflection", return_raw)]
@@ -195,7 +197,8 @@ mod symmetry_makers {
     /// # Example
     /// ```rhai
     /// let pair = sites("S=1/2", 2);
-    /// let singlet = exact::operator(models::heisenberg(pair), pair, #{ Sz: 0, symmetries: [exact::spin_flip(pair, -1)] });
+    /// let odd = #{ Sz: 0, symmetries: [exact::spin_flip(pair, -1)] };
+    /// let singlet = exact::operator(models::heisenberg(pair), pair, odd);
     /// assert_close(singlet.to_matrix().at(0, 0), -0.75, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]

@@ -5,7 +5,9 @@ use std::any::TypeId;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, ImmutableString, Map, Module};
 
-use super::values::{as_cell, count, from_cell, from_column, to_column, to_series, type_of};
+use super::values::{
+    as_cell, count, from_cell, from_column, keeps_its_digits, to_column, to_series, type_of,
+};
 use crate::error::{Error, Result};
 use crate::number::format::real;
 use crate::number::{Column, Matrix, Series, Table};
@@ -247,6 +249,7 @@ mod table_functions {
     #[rhai_fn(global, return_raw)]
     pub fn push(t: &mut Table, row: Map) -> Fallible<()> {
         let numbers = row.iter().map(|(name, value)| {
+            keeps_its_digits(value)?;
             as_cell(value).map(|x| (name.as_str(), x)).ok_or_else(|| {
                 Error::input(format!("`{name}` of a row is a number or a text, not {}", type_of(value)))
             })

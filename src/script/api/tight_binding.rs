@@ -58,7 +58,8 @@ mod tight_binding_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::cubic(8, 8, 8), #{ hopping: -1.0, disorder: 1.0, seed: 7 });
     /// assert(h.dim == 512, "one row a site");
-    /// assert(h.volume == 512.0 && h.bytes < 40_000, "a stencil keeps 512 energies and what ranks exchange, no matrix");
+    /// // a stencil keeps 512 energies and what ranks exchange
+    /// assert(h.volume == 512.0 && h.bytes < 40_000, "no matrix");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn tight_binding(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Operator> {

@@ -421,7 +421,8 @@ mod transport_functions {
     ///
     /// # Example
     /// ```rhai
-    /// // a clean ribbon of 3 lines: all waves go straight on, with the phase of their momentum from one end to the other
+    /// // a clean ribbon of 3 lines: all waves go straight on, with the phase of their momentum from one end
+    /// // to the other
     /// let m = model(lattice::square(5, 3).boundary("open"));
     /// m.nearest(-1.0);
     /// let r = model(lattice::square(1, 3).boundary(["periodic", "open"]));

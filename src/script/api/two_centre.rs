@@ -226,7 +226,8 @@ mod two_centre_functions {
     /// assert_close(e[0], -5.2 - 4.0 * 2.0325, 1e-12);
     /// assert_close(e[3], 2.0 - 4.0 / 3.0 * (4.5475 - 2.0 * 1.0850), 1e-12);
     /// // bonds of any length, as between the layers of twisted graphene
-    /// let pz = lattice::slater_koster(["pz"], #{ pp_sigma: [0.48, 3.35, 0.4525], pp_pi: |r| -2.7 * exp(-(r - 1.42) / 0.4525) });
+    /// let pi = |r| -2.7 * exp(-(r - 1.42) / 0.4525);
+    /// let pz = lattice::slater_koster(["pz"], #{ pp_sigma: [0.48, 3.35, 0.4525], pp_pi: pi });
     /// assert_close(pz.hopping([0.0, 0.0, 0.0], [0.0, 0.0, 3.35]).at(0, 0), 0.48, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]

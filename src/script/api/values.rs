@@ -19,6 +19,27 @@ pub(crate) fn as_number(value: &Dynamic) -> Option<Number> {
     value.read_lock::<C64>().map(|z| Number::Complex(*z))
 }
 
+/// Refuses a whole number that has no float of its own: its last digits would be lost without a word.
+pub(crate) fn keeps_its_digits(value: &Dynamic) -> Result<()> {
+    match value.as_int() {
+        Ok(i) if i as FLOAT as i128 != i128::from(i) => {
+            let rounded = i as FLOAT as i128;
+            Err(Error::input(format!("the whole number {i} would become {rounded}")).hint(
+                "Series and Tables hold floats, with all whole numbers up to 2^53: keep it as a text, `to_string(x)`, \
+                 or round it, `x.to_float()`",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A number for an element of `of`, such as "a Series".
+pub(crate) fn element_of(value: &Dynamic, of: &str) -> Result<Number> {
+    keeps_its_digits(value)?;
+    as_number(value)
+        .ok_or_else(|| Error::input(format!("an element of {of} is a number, not {}", type_of(value))))
+}
+
 /// A number as a script value: float or Complex.
 pub(crate) fn to_dynamic(number: Number) -> Dynamic {
     match number {
@@ -31,7 +52,13 @@ pub(crate) fn to_dynamic(number: Number) -> Dynamic {
 pub(crate) fn real(value: &Dynamic, what: &str) -> Result<f64> {
     match as_number(value) {
         Some(Number::Real(x)) => Ok(x),
-        _ => Err(Error::input(format!("{what} is a real number, not {}", type_of(value)))),
+        _ => {
+            let hint = match value.is_string() {
+                true => "numbers stand without quotes, like 0.25",
+                false => "like 0.25; of a Complex take `.re`, `.im` or `.abs()`",
+            };
+            Err(Error::input(format!("{what} is a real number, not {}", type_of(value))).hint(hint))
+        }
     }
 }
 
@@ -81,6 +108,7 @@ pub(crate) fn to_series(value: &Dynamic) -> Result<Series> {
         .iter()
         .enumerate()
         .map(|(i, x)| {
+            keeps_its_digits(x)?;
             as_number(x).ok_or_else(|| {
                 Error::input(format!("element {i} is not a number but {}", type_of(x)))
                     .hint("all elements are ints, floats or Complex")

@@ -306,7 +306,7 @@ fn blocks_of<T: Element>(x: BondMatrices<T>) -> CarriedOperator<T> {
 }
 
 /// The numbers that operators hold which are carried across the bonds of a cell between bases.
-pub(super) fn numbers_carried(h: &Repeated, spaces: &[Space]) -> u128 {
+fn numbers_carried(h: &Repeated, spaces: &[Space]) -> u128 {
     let symmetry = &h.cell.symmetry;
     let mut numbers = 0;
     for (b, space) in spaces.iter().enumerate() {

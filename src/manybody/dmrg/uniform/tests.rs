@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::carry::{to_left, to_right};
 use super::bonds::identity;
+use super::environment::need_memory;
 use super::{Repeated, Uniform, UniformSearch, UnitCell, lowest_cell_product};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
@@ -90,6 +91,18 @@ fn random_states_are_in_both_forms() {
             }
         }
     }
+}
+
+#[test]
+fn what_no_memory_holds_is_refused() {
+    let cell = cell("S=1/2", 2, &[("Sz", 0.0)]);
+    let sum = exchange(1, 1.0);
+    let product = lowest_cell_product(&sum, &cell).expect("a product");
+    let psi = Uniform::<f64>::random(&cell, &product, 8, 5, 0).expect("a state");
+    let h = Repeated::new(&sum, &cell).expect("an automaton");
+    assert!(need_memory::<f64>(&h, &psi.spaces, 1).is_ok());
+    let error = need_memory::<f64>(&h, &psi.spaces, 1 << 50).unwrap_err();
+    assert!(error.message().starts_with("what lies around a cell with "), "{error}");
 }
 
 #[test]

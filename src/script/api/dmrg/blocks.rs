@@ -172,7 +172,8 @@ mod block_functions {
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
     /// let m = |J| dmrg::mpo(models::heisenberg(chain, #{ J: J }), chain, #{ Sz: 0 });
-    /// assert(m.call(1.0).hash == m.call(1.0).hash && m.call(1.0).hash != m.call(2.0).hash, "of the same, and of others");
+    /// assert(m.call(1.0).hash == m.call(1.0).hash, "of the same");
+    /// assert(m.call(1.0).hash != m.call(2.0).hash, "of others");
     /// ```
     #[rhai_fn(global, get = "hash", pure)]
     pub fn hash(mpo: &mut Arc<Mpo>) -> INT {
@@ -191,7 +192,8 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// assert(dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).transfers == [#{ Sz: -1.0 }, #{ Sz: 1.0 }], "spin flips");
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// assert(m.transfers == [#{ Sz: -1.0 }, #{ Sz: 1.0 }], "spin flips");
     /// ```
     #[rhai_fn(global, get = "transfers", pure)]
     pub fn transfers(mpo: &mut Arc<Mpo>) -> Array {
@@ -236,7 +238,8 @@ mod block_functions {
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
     /// let joules = dmrg::mpo(2.0 ** -62.0 * models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// assert(joules.unit < 1e-17 && dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).unit == 1.0, "as the terms are");
+    /// let exchange = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// assert(joules.unit < 1e-17 && exchange.unit == 1.0, "as the terms are");
     /// ```
     #[rhai_fn(global, get = "unit", pure)]
     pub fn unit(mpo: &mut Arc<Mpo>) -> FLOAT {
@@ -464,7 +467,8 @@ mod block_functions {
     /// ```rhai
     /// let chain = sites("S=1/2", 6);
     /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let both = superblock(dmrg::left_edge(m).extend().extend().grow(), dmrg::right_edge(m).extend().extend().grow());
+    /// let left = dmrg::left_edge(m).extend().extend().grow();
+    /// let both = superblock(left, dmrg::right_edge(m).extend().extend().grow());
     /// assert(both.dim == 20, "C(6, 3)");
     /// assert_close(davidson(both, #{ tol: 1e-8 }).values[0], -2.4935771338879, 1e-9);
     /// ```

@@ -40,7 +40,8 @@ mod order_functions {
     ///     h.add(0.5, "S-", i, "S+", i + 2);
     /// }
     /// h.set_order([0, 2, 1, 3]);
-    /// assert(dmrg::finite(h, chain, #{ sector: #{ Sz: 0 } }).entropy.entropy[1] < 1e-9, "two pairs, one after the other");
+    /// let ground = dmrg::finite(h, chain, #{ sector: #{ Sz: 0 } });
+    /// assert(ground.entropy.entropy[1] < 1e-9, "two pairs, one after the other");
     /// ```
     #[rhai_fn(global, name = "set_order", return_raw)]
     pub fn set_order(sum: &mut OpSum, order: Array) -> Fallible<()> {

@@ -39,7 +39,8 @@ mod sweep_functions {
     /// u = gauge::heatbath(u, #{ beta: 1.0, seed: 1, progress: false });
     /// assert(u.sweeps == 11, "ten and one");
     /// let action = [];
-    /// gauge::heatbath(u, #{ beta: 1.0, sweeps: 3, seed: 1, progress: false, observe: |sweep, u| action.push(gauge::plaquette(u)) });
+    /// let observe = |sweep, u| action.push(gauge::plaquette(u));
+    /// gauge::heatbath(u, #{ beta: 1.0, sweeps: 3, seed: 1, progress: false, observe: observe });
     /// assert(action.len == 3, "one a sweep");
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]

@@ -153,7 +153,8 @@ mod lattice_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let disc = lattice::square(11, 11).boundary("open").remove(|r| (r[0] - 5.0) ** 2.0 + (r[1] - 5.0) ** 2.0 > 16.5);
+    /// let outside = |r| (r[0] - 5.0) ** 2.0 + (r[1] - 5.0) ** 2.0 > 16.5;
+    /// let disc = lattice::square(11, 11).boundary("open").remove(outside);
     /// assert(disc.sites == 49, "the points of a disc");
     /// ```
     #[rhai_fn(name = "remove", return_raw, pure)]

@@ -112,7 +112,8 @@ mod orbitals_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let waves = orbitals::plane_waves(crystal::electron_gas(2, 1.0)).splines(#{ grid: 4, precision: "single", progress: false });
+    /// let gas = crystal::electron_gas(2, 1.0);
+    /// let waves = orbitals::plane_waves(gas).splines(#{ grid: 4, precision: "single", progress: false });
     /// waves.save("one.npz");
     /// assert(load("one.npz").count == 1, "one plane wave");
     /// ```
@@ -164,7 +165,8 @@ mod orbitals_functions {
     /// # Example
     /// ```rhai
     /// let waves = orbitals::plane_waves(crystal::electron_gas(2, 1.0), #{ count: 7 });
-    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
+    /// let side = crystal::electron_gas(2, 1.0).volume ** (1.0 / 3.0);
+    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI / side) ** 2.0, 1e-12);
     /// ```
     #[rhai_fn(global, get = "energies", pure, return_raw)]
     pub fn energies(set: &mut OrbitalSet) -> Fallible<Series> {
@@ -258,7 +260,8 @@ mod orbitals_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0)).splines(#{ grid: 8, precision: "single", progress: false });
+    /// let gas = crystal::electron_gas(14, 1.0);
+    /// let waves = orbitals::plane_waves(gas).splines(#{ grid: 8, precision: "single", progress: false });
     /// print(waves.assignments);
     /// ```
     #[rhai_fn(global, get = "assignments", pure, return_raw)]

@@ -271,7 +271,7 @@ mod orbitals_module {
     ///
     /// # Example
     /// ```rhai
-    /// let shells = [#{ center: [0.0, 0.0, -0.7], sto: 3, zeta: 1.24 }, #{ center: [0.0, 0.0, 0.7], sto: 3, zeta: 1.24 }];
+    /// let shells = [-0.7, 0.7].map(|z| #{ center: [0.0, 0.0, z], sto: 3, zeta: 1.24 });
     /// let bonding = orbitals::gaussians(shells, #{ combinations: [[1.0, 1.0]] });
     /// assert_close(bonding.values([0.0, 0.0, 0.3])[0], bonding.values([0.0, 0.0, -0.3])[0], 1e-14);
     /// ```

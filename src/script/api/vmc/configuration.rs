@@ -217,7 +217,8 @@ mod configuration_functions {
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
     /// let here = psi.at([-0.5, 0.8]);
-    /// assert_close(here.ratio(0, 0.1), (0.8 - 0.1) / 1.3 * exp(0.5 * (0.25 - 0.01)), 1e-12);   // x2 - x1, times a Gaussian
+    /// // x2 - x1, times a Gaussian
+    /// assert_close(here.ratio(0, 0.1), (0.8 - 0.1) / 1.3 * exp(0.5 * (0.25 - 0.01)), 1e-12);
     /// ```
     #[rhai_fn(global, name = "at", pure, return_raw)]
     pub fn configuration_at(psi: &mut Psi, places: Dynamic) -> Fallible<ScriptConfiguration> {

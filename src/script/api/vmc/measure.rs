@@ -43,7 +43,8 @@ mod measure_functions {
     /// let stats = blocked(data);
     /// assert_close(stats.mean, 1.75, 1e-15);
     /// assert_close(stats.variance, ((data - 1.75) ** 2.0).sum() / 7.0, 1e-15);
-    /// assert(!stats.plateau && stats.block == 1 && stats.levels.rows == 3, "eight samples are too few to see what they share");
+    /// // eight samples are too few to see what they share
+    /// assert(!stats.plateau && stats.block == 1 && stats.levels.rows == 3, "no plateau");
     /// assert_close(stats.error, sqrt(stats.variance / 8.0 * stats.autocorrelation), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]

@@ -60,7 +60,8 @@ mod optimise_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = slater_jastrow(orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
+    /// let helium = orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]);
+    /// let psi = slater_jastrow(helium, #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
     /// let helium = electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
     /// let walk = walkers(psi, #{ count: 64, seed: 1, spread: 0.5 });
     /// metropolis(walk, #{ step: 0.5, sweeps: 50 });
@@ -100,7 +101,8 @@ mod optimise_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let sea = davidson(tight_binding(lattice::chain(4).boundary("antiperiodic"), #{ hopping: -1.0 }), #{ count: 2 });
+    /// let ring = lattice::chain(4).boundary("antiperiodic");
+    /// let sea = davidson(tight_binding(ring, #{ hopping: -1.0 }), #{ count: 2 });
     /// let psi = lattice_slater(sea.vectors, #{ up: 2, down: 2, gutzwiller: 0.9 });
     /// let walk = walkers(psi, #{ count: 64, seed: 1 });
     /// metropolis(walk, #{ sweeps: 20 });
@@ -128,7 +130,8 @@ mod optimise_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = slater_jastrow(orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
+    /// let helium = orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]);
+    /// let psi = slater_jastrow(helium, #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
     /// let helium = electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
     /// let walk = walkers(psi, #{ count: 256, seed: 1, spread: 0.5 });
     /// metropolis(walk, #{ step: 0.5, sweeps: 50 });

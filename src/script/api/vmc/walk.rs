@@ -238,7 +238,8 @@ mod walk_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert(vmc::exact_sampling("look-ahead") && !vmc::exact_sampling("quasi-simultaneous"), "the paper's scheme is biased");
+    /// assert(vmc::exact_sampling("look-ahead"), "unbiased");
+    /// assert(!vmc::exact_sampling("quasi-simultaneous"), "the paper's scheme is biased");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn exact_sampling(scheme: &str) -> Fallible<bool> {
@@ -272,7 +273,8 @@ mod walk_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let sea = davidson(tight_binding(lattice::chain(4).boundary("antiperiodic"), #{ hopping: -1.0 }), #{ count: 2 });
+    /// let ring = lattice::chain(4).boundary("antiperiodic");
+    /// let sea = davidson(tight_binding(ring, #{ hopping: -1.0 }), #{ count: 2 });
     /// let walk = walkers(lattice_slater(sea.vectors, #{ up: 2, down: 2 }), #{ count: 4, seed: 1 });
     /// let n = opsum();
     /// for i in 0..4 { n.add(1.0, "Ntot", i); }
@@ -394,7 +396,8 @@ mod walk_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let walk = walkers(slater_jastrow(orbitals::oscillator(2, #{ dimension: 3 }), #{ up: 2 }), #{ count: 1, seed: 1 });
+    /// let psi = slater_jastrow(orbitals::oscillator(2, #{ dimension: 3 }), #{ up: 2 });
+    /// let walk = walkers(psi, #{ count: 1, seed: 1 });
     /// let r = walk.positions(0);
     /// assert(r.rows == 2 && r.columns == 3, "two electrons in space");
     /// ```
@@ -426,7 +429,8 @@ mod walk_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// let trap = orbitals::oscillator(1, #{ dimension: 3 });
+    /// let psi = slater_jastrow(trap, #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
     /// let walk = walkers(psi, #{ count: 2, seed: 1 }).with_wavefunction(psi.with_parameters([0.5]));
     /// assert(walk.count == 2, "where they were");
     /// ```

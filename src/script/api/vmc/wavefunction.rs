@@ -359,7 +359,8 @@ mod wavefunction_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// let trap = orbitals::oscillator(1, #{ dimension: 3 });
+    /// let psi = slater_jastrow(trap, #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
     /// assert(psi.parameters.b == 0.4, "the Pade factor's b");
     /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{ b: 3.0 });
     /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 3.0, "one each");
@@ -385,7 +386,8 @@ mod wavefunction_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// let trap = orbitals::oscillator(1, #{ dimension: 3 });
+    /// let psi = slater_jastrow(trap, #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
     /// assert(psi.with_parameters([0.5]).parameters.b == 0.5, "changed");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
