@@ -53,7 +53,7 @@ fn bands_that_cannot_be() {
             ("chern_number(g, #{ filled: 1, grid: 12 })", "no gap above band 1", "bands"),
             ("chern_number(metal, #{ filled: 1 })", "too small for a Chern number, or closed", "bands"),
             ("chern_number(g, #{ filled: 1, plane: [0, 0] })", "span no plane", "different"),
-            ("chern_number(one, #{ filled: 1 })", "a plane of momenta in one direction", "two directions"),
+            ("chern_number(one, #{ filled: 1 })", "a plane of momenta takes two directions", "Berry phase"),
             ("chern_number(g, #{ filled: 1, at: 0.5 })", "1 momenta beside a plane", "0"),
             ("bloch::z2(g, #{ filled: 1 })", "no time reversal of half-integer spin", "Kramers"),
             ("bloch::wilson_loop(g, #{ filled: 1, direction: 2 })", "a loop along direction 2", "from 0"),

@@ -17,9 +17,8 @@ impl Plane {
         let d = bloch.dimension();
         let [a, b] = self.directions;
         if d < 2 {
-            return Err(Error::input(format!("a plane of momenta in {d} directions")).hint(
-                "it takes a model that repeats in two directions; in one, bands have a Berry phase instead",
-            ));
+            return Err(Error::input("a plane of momenta takes two directions in which a model repeats")
+                .hint("in one direction bands have a Berry phase instead"));
         }
         if a == b || a >= d || b >= d {
             return Err(Error::input(format!("directions {a} and {b} of {d} span no plane"))
