@@ -8,6 +8,7 @@ fn bands_that_cannot_be() {
     let _ = engine
         .eval(
             "let g = model(lattice::honeycomb(1, 1)); g.nearest(-1.0);\n\
+             let one = model(lattice::chain(1), 2); one.onsite(diagonal(series([1.0, -1.0])));\n\
              let open = model(lattice::chain(4).boundary(\"open\")); open.nearest(-1.0);\n\
              let metal = model(lattice::square(1, 1), 2); metal.hop([1, 0], diagonal(series([1.0, -1.0])));\n\
              metal.onsite(diagonal(series([0.137, -0.1])));\n\
@@ -52,6 +53,7 @@ fn bands_that_cannot_be() {
             ("chern_number(g, #{ filled: 1, grid: 12 })", "no gap above band 1", "bands"),
             ("chern_number(metal, #{ filled: 1 })", "too small for a Chern number, or closed", "bands"),
             ("chern_number(g, #{ filled: 1, plane: [0, 0] })", "span no plane", "different"),
+            ("chern_number(one, #{ filled: 1 })", "a plane of momenta takes two directions", "Berry phase"),
             ("chern_number(g, #{ filled: 1, at: 0.5 })", "1 momenta beside a plane", "0"),
             ("bloch::z2(g, #{ filled: 1 })", "no time reversal of half-integer spin", "Kramers"),
             ("bloch::wilson_loop(g, #{ filled: 1, direction: 2 })", "a loop along direction 2", "from 0"),

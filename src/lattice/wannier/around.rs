@@ -80,7 +80,7 @@ pub struct WannierInput {
     /// The block `unit_cell_cart`, angstrom.
     pub vectors: Option<Vec<Vec<f64>>>,
     /// The block `kpoint_path`: lines from one named momentum to another, in units of the reciprocal vectors.
-    pub path: Vec<[(String, Vec<f64>); 2]>,
+    pub path: Option<Vec<[(String, Vec<f64>); 2]>>,
 }
 
 /// Reads the blocks of a `.win` file that describe the crystal.
@@ -95,6 +95,9 @@ pub fn read_wannier_input(path: &Path) -> Result<WannierInput> {
             continue;
         }
         let name = words[1].clone();
+        if name == "kpoint_path" {
+            input.path.get_or_insert_default();
+        }
         let (mut block, mut unit) = (Vec::new(), 1.0);
         loop {
             let Some(words) = next_words(&mut lines)? else {
@@ -106,7 +109,7 @@ pub fn read_wannier_input(path: &Path) -> Result<WannierInput> {
             match name.as_str() {
                 "unit_cell_cart" if words.len() == 1 => unit = unit_of(&lines, &words[0])?,
                 "unit_cell_cart" => block.push(vector(&lines, &words)?.map(|x| unit * x).to_vec()),
-                "kpoint_path" => input.path.push(path_line(&lines, &words)?),
+                "kpoint_path" => input.path.get_or_insert_default().push(path_line(&lines, &words)?),
                 _ => {}
             }
         }

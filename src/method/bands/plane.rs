@@ -16,6 +16,10 @@ impl Plane {
     pub(super) fn check(&self, bloch: &Bloch) -> Result<()> {
         let d = bloch.dimension();
         let [a, b] = self.directions;
+        if d < 2 {
+            return Err(Error::input("a plane of momenta takes two directions in which a model repeats")
+                .hint("in one direction bands have a Berry phase instead"));
+        }
         if a == b || a >= d || b >= d {
             return Err(Error::input(format!("directions {a} and {b} of {d} span no plane"))
                 .hint("a plane takes two different directions with momenta, counted from 0"));

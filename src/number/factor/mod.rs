@@ -3,6 +3,9 @@
 //! has as many negative eigenvalues as H has below sigma (Sylvester's law of inertia). Since pivots are looked for in
 //! few places only, factors may be bad where a shift happens to make the first ones small:
 //! whoever uses them measures what a solution leaves.
+//!
+//! One thread makes them: faer would wake others for each product of two blocks, most of which are small. With two
+//! threads factors of 2e7 operations took 20 times as long, those of 1e11 twice as long.
 
 mod pairs;
 
@@ -22,9 +25,6 @@ use faer::{Conj, MatMut, Par, Side};
 use super::element::SeriesElement;
 use super::{C64, Series};
 use crate::error::{Error, Result};
-
-/// Numbers that factors have at least before threads are worth their cost.
-const MANY: usize = 1 << 18;
 
 /// A sparse Hermitian matrix: of every column the diagonal entry, zero or not, and what stands below it.
 pub struct SparseHermitian {
@@ -176,8 +176,7 @@ impl SparseHermitian {
             forward: vec![0; n],
             inverse: vec![0; n],
         };
-        let par = plan.par();
-        let room = symbolic.factorize_numeric_intranode_lblt_scratch::<T>(par, Default::default());
+        let room = symbolic.factorize_numeric_intranode_lblt_scratch::<T>(Par::Seq, Default::default());
         symbolic.factorize_numeric_intranode_lblt(
             &mut part.values,
             &mut part.below,
@@ -185,7 +184,7 @@ impl SparseHermitian {
             &mut part.inverse,
             SparseColMatRef::new(self.pattern(), &shifted),
             Side::Lower,
-            par,
+            Par::Seq,
             MemStack::new(&mut MemBuffer::new(room)),
             Default::default(),
         );
@@ -194,10 +193,6 @@ impl SparseHermitian {
 }
 
 impl FactorPlan {
-    fn par(&self) -> Par {
-        if self.fill() < MANY { Par::Seq } else { faer::get_global_parallelism() }
-    }
-
     /// Numbers that factors have.
     pub fn fill(&self) -> usize {
         self.symbolic.len_val()
@@ -248,11 +243,10 @@ impl<T: SeriesElement> FactorsOf<T> {
         if b.len() != n * columns {
             return Err(Error::internal("columns of another length than the factors have"));
         }
-        let par = plan.par();
         let factors = IntranodeLbltRef::new(&plan.symbolic, &self.values, &self.below, self.order());
-        let room = plan.symbolic.solve_in_place_scratch::<T>(columns, par);
+        let room = plan.symbolic.solve_in_place_scratch::<T>(columns, Par::Seq);
         let b = MatMut::from_row_major_slice_mut(b, n, columns);
-        factors.solve_in_place_with_conj(Conj::No, b, par, MemStack::new(&mut MemBuffer::new(room)));
+        factors.solve_in_place_with_conj(Conj::No, b, Par::Seq, MemStack::new(&mut MemBuffer::new(room)));
         Ok(())
     }
 

@@ -255,8 +255,13 @@ mod wannier_functions {
     #[rhai_fn(return_raw)]
     pub fn wannier90_path(file: &str) -> Fallible<Array> {
         let input = read_wannier_input(&session()?.input_path(file)?)?;
-        if input.path.is_empty() {
+        let Some(lines) = input.path else {
             return Err(Error::file(format!("`{file}` has no block `kpoint_path`")).into());
+        };
+        if lines.is_empty() {
+            return Err(Error::file(format!("the block `kpoint_path` of `{file}` has no lines"))
+                .hint("each names two momenta, like `G 0 0 0  X 0.5 0 0.5`")
+                .into());
         }
         let numbers = |k: &[f64]| k.iter().copied().map(Dynamic::from).collect::<Array>();
         let corner = |(name, k): &(String, Vec<f64>)| -> Dynamic {
@@ -264,7 +269,7 @@ mod wannier_functions {
         };
         let mut path = Array::new();
         let mut last = None;
-        for [from, to] in &input.path {
+        for [from, to] in &lines {
             if last != Some(from) {
                 path.extend(last.map(|_| "|".into()));
                 path.push(corner(from));
