@@ -1,9 +1,9 @@
 // Many steps of a recurrence in one launch, for which all rows stay where they are: a block has a box of cells, their
 // input in shared memory, their old output in registers. From step to step only the faces of boxes travel, through L2,
 // as parcels of eight bytes with the number of the step: who waits for a parcel looks at it until it has the number,
-// so that no block waits for others than its neighbours. Stencils with hoppings within cells of one, two or four orbitals
-// and to the next cells along the axes, rows of a single pack; no cell has hoppings of its own. (Zhang et al., "PERKS", ICS 2023, keep rows
-// on the chip from step to step too; their blocks all meet after each.)
+// so that no block waits for others than its neighbours. Stencils with hoppings within cells of one, two or four
+// orbitals and to the next cells along the axes, rows of a single pack; no cell has hoppings of its own. (Zhang et al.,
+// "PERKS", ICS 2023, keep rows on the chip from step to step too; their blocks all meet after each.)
 // Floor: nothing comes from memory. Eight reads and a write of shared memory a row, and the way of a parcel.
 #include "update.cuh"
 
@@ -11,7 +11,7 @@
 constexpr int ON_CHIP = host::onchip::BLOCK;
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, OWN, NEIGHBOURS };
-static_assert(OWN == host::blocks::OWN && NEIGHBOURS == host::blocks::NEIGHBOURS, "neighbours are counted as on the host");
+static_assert(OWN == host::blocks::OWN && NEIGHBOURS == host::blocks::NEIGHBOURS, "counted as on the host");
 
 // A single orbital has no hoppings within its cell.
 template <class T, int O>
@@ -106,8 +106,8 @@ struct StepSums {
 template <int PARCELS>
 constexpr int AT_ONCE_OF = PARCELS > 2 ? 1 : 2;
 
-// Up to K cells of O orbitals a thread. In a MARCH a thread has a column of the box along the third direction, and energies are in
-// shared memory; otherwise it has every ON_CHIP-th cell, and energies are in registers.
+// Up to K cells of O orbitals a thread. In a MARCH a thread has a column of the box along the third direction, and
+// energies are in shared memory; otherwise it has every ON_CHIP-th cell, and energies are in registers.
 template <class T, class V, int P, int O, int K, bool MARCH>
 __device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>& a, uint32_t steps, uint64_t number,
                                         Parcel* inboxes) {
@@ -142,8 +142,9 @@ __device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>&
     };
     Lanes* const cells = reinterpret_cast<Lanes*>(memory);
     Energy* const energies = reinterpret_cast<Energy*>(cells + O * room);
-    // Of every cell of an inbox: whose inbox its counterpart of this block goes to, which cell that is, and which cell
-    // the one that comes is. Two faces a direction, as large as those of the largest box.
+    // Threads that follow each other send parcels that do: an inbox has the first parcels of all its cells, then the
+    // second ones. Of every cell of an inbox: whose inbox its counterpart of this block goes to, which cell that is,
+    // and which cell the one that comes is. Two faces a direction, as large as those of the largest box.
     const uint32_t face[3] = {pad[0] * most[1] * most[2], pad[1] * most[0] * most[2], pad[2] * most[0] * most[1]};
     const uint32_t faces = 2 * (face[0] + face[1] + face[2]);
     uint32_t* const to = reinterpret_cast<uint32_t*>(energies + (MARCH ? K * ON_CHIP : 0));
@@ -165,7 +166,7 @@ __device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>&
         const uint32_t next = d == 0 ? 1 : d == 1 ? m.parts[0] : m.parts[0] * m.parts[1], around = next * m.parts[d];
         const uint32_t other = blockIdx.x + (far ? next : -next) + (edge ? (far ? -around : around) : 0);
         const uint32_t place = place_of(c), by = d == 0 ? 1 : d == 1 ? line : plane;
-        to[i] = there ? other * faces + (far ? i - face[d] : i + face[d]) : NOBODY;
+        to[i] = there ? other * faces * PARCELS + (far ? i - face[d] : i + face[d]) : NOBODY;
         leaves[i] = place;
         comes[i] = there ? (far ? place + by : place - by) : NOWHERE;
     }
@@ -219,7 +220,7 @@ __device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>&
                 parts.x = cells[leaves[i] + o * room];
 #pragma unroll
                 for (int q = 0; q < W; ++q)
-                    send(inbox + (uint64_t)to[i] * PARCELS + o * W + q, parts.part[q], number);
+                    send(inbox + to[i] + (o * W + q) * faces, parts.part[q], number);
             }
         }
         if (k > 0) sums.put(k - 1, vv, wv);
@@ -238,7 +239,7 @@ __device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>&
 #pragma unroll
                     for (int q = 0; q < PARCELS; ++q)
                         if (into[b] != NOWHERE && seen[b][q].step != number)
-                            seen[b][q] = look(mine + (i + b * ON_CHIP) * PARCELS + q);
+                            seen[b][q] = look(mine + i + b * ON_CHIP + q * faces);
 #pragma unroll
                 for (int b = 0; b < AT_ONCE; ++b)
 #pragma unroll
@@ -345,10 +346,11 @@ __device__ __forceinline__ void on_chip(const OnChip<T, O>& m, const Vectors<V>&
         on_chip<T, V, P, O, K, MARCH>(m, a, steps, number, inboxes);                                                  \
     }
 
-// A thread has one or two cells; of cells of up to 8 and 16 bytes more, or of the narrowest a column.
-#define FEW(TYPE, V, P, T) KERNEL(TYPE##_p##P##_k2, V, P, T, 1, 2, false)
+// A thread has up to four cells; of narrow ones up to eight, or a column; of four orbitals one or two.
+#define FEW(TYPE, V, P, T)                         \
+    KERNEL(TYPE##_p##P##_k2, V, P, T, 1, 2, false) \
+    KERNEL(TYPE##_p##P##_k4, V, P, T, 1, 4, false)
 #define MORE(TYPE, V, P, T)                        \
-    KERNEL(TYPE##_p##P##_k4, V, P, T, 1, 4, false) \
     KERNEL(TYPE##_p##P##_k8, V, P, T, 1, 8, false) \
     KERNEL(TYPE##_p##P##_k16, V, P, T, 1, 16, true)
 static_assert(host::onchip::COLUMN == 16, "the kernels are named by it");

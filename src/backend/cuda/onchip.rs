@@ -9,8 +9,7 @@ pub(super) const BLOCK: u32 = 512;
 const CELLS: [(u32, &str); 3] = [(2, "_k2"), (4, "_k4"), (8, "_k8")];
 const COLUMN: u32 = 16;
 
-/// Widest rows, in bytes, of whose cells a thread has more than the fewest. Of wider ones blocks that meet take no
-/// longer.
+/// Widest rows, in bytes, of whose cells a thread has more than a few: what it has of them is in registers.
 const NARROW_ROW: u32 = 8;
 
 /// Shared memory, in bytes, that the kernels have besides what is counted here.
@@ -66,7 +65,7 @@ impl CellShape {
     fn ways(&self, pack: u32) -> (usize, bool) {
         match (self.orbitals, self.row <= NARROW_ROW) {
             (1, true) => (3, true),
-            (1, false) => (1, false),
+            (1, false) => (2, false),
             (2, true) => (2, false),
             (2 | 4, _) if pack == 1 => (1, false),
             _ => (0, false),
@@ -164,9 +163,9 @@ mod tests {
         let cubic = |n: u32| plan([n, n, n], 0, (8, 8)).map(|p| p.suffix);
         assert_eq!([1, 32, 64, 80, 96].map(cubic), ["_k2", "_k2", "_k4", "_k8", "_k16"].map(Some));
         assert_eq!(cubic(128), None);
-        // Of wider cells a thread has one or two.
-        assert_eq!(plan([48, 48, 48], 0, (16, 8)).map(|p| p.suffix), Some("_k2"));
-        assert_eq!(plan([64, 64, 64], 0, (16, 8)), None);
+        // Of wider cells a thread has fewer.
+        assert_eq!(plan([64, 64, 64], 0, (16, 8)).map(|p| p.suffix), Some("_k4"));
+        assert_eq!(plan([80, 80, 80], 0, (16, 8)), None);
         assert!(plan([1 << 18, 1, 1], 6, (8, 8)).is_some_and(|p| p.parts[1..] == [1, 1] && p.faces == 2));
         assert_eq!(plan([1 << 24, 1 << 24, 1 << 24], 0, (8, 8)), None);
     }
