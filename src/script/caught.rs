@@ -68,6 +68,8 @@ fn error(engine: &Engine, scope: &Scope, text: &str) -> Error {
         EvalAltResult::ErrorPropertyNotFound(name, none)
     } else if let Some(name) = behind("Module not found: ") {
         EvalAltResult::ErrorModuleNotFound(name, none)
+    } else if let Some((index, count)) = behind("Array index ").and_then(|rest| array_bounds(&rest)) {
+        EvalAltResult::ErrorArrayBounds(count, index, none)
     } else if text.starts_with("Data race detected") {
         EvalAltResult::ErrorDataRace(String::new(), none)
     } else {
@@ -75,6 +77,16 @@ fn error(engine: &Engine, scope: &Scope, text: &str) -> Error {
         EvalAltResult::ErrorDotExpr(text.to_string(), none)
     };
     diagnostics::error_of(engine, scope, &failure)
+}
+
+/// The index, and how many elements there are.
+fn array_bounds(rest: &str) -> Option<(i64, usize)> {
+    let (index, rest) = rest.split_once(" out of bounds: ")?;
+    let count = match rest.strip_prefix("only ") {
+        Some(only) => only.split_once(" element")?.0.parse().ok()?,
+        None => 0,
+    };
+    Some((index.parse().ok()?, count))
 }
 
 #[cfg(test)]
@@ -89,6 +101,8 @@ mod tests {
             "linspac(0, 1, 3)",
             "kpm::doss(1)",
             "[1, 2][7]",
+            "[1][-2]",
+            "[][0]",
             "1 / 0",
             "let m = #{ a: 1 }; m.b",
             "let f = |x| x.nothing; f.call(1)",
