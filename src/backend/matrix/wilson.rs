@@ -31,7 +31,7 @@ pub enum Compression {
     Full,
     /// The first two rows; the third is the conjugate of their cross product.
     Twelve,
-    /// As many as SU(3) has parameters; see [`encode8`].
+    /// As many as SU(3) has parameters; see `encode8`.
     Eight,
 }
 
