@@ -140,11 +140,7 @@ impl StencilHead {
     /// A lattice in so many directions for kernels that keep rows on the chip, not yet in parts; none if cells have
     /// hoppings of their own.
     pub fn on_chip(&self, directions: usize) -> Option<OnChipHead> {
-        let absent = match directions {
-            1 => 0b110,
-            2 => 0b010,
-            _ => 0,
-        };
+        let absent = (0..directions).fold(0b111, |left, d| left & !(1 << axis(directions, d)));
         let (cells, ends) = ([self.nx, self.ny, self.nz], self.all_plain >> 1);
         let head = OnChipHead { cells, ends, absent, diagonal: self.diagonal, ..OnChipHead::zeroed() };
         (self.all_plain & 1 == 1).then_some(head)

@@ -148,7 +148,7 @@ impl Card {
         let processors = device
             .get_attribute(DeviceAttribute::MultiprocessorCount)
             .map_err(failed("the GPU does not say how large it is"))?;
-        use sys::CUdevice_attribute_enum as Told;
+        use sys::CUdevice_attribute_enum as Attribute;
         let ask = |what| {
             let mut number = 0;
             // SAFETY: a number is written.
@@ -157,8 +157,8 @@ impl Card {
             })?;
             Ok::<i32, Error>(number)
         };
-        let gathers = ask(Told::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)?;
-        let shared = ask(Told::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let gathers = ask(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)?;
+        let shared = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
         Ok(Arc::new(Card {
             name,

@@ -113,8 +113,7 @@ impl OnChipHead {
                     else {
                         continue;
                     };
-                    let each =
-                        if column && size[0] * size[1] <= BLOCK { size[2] } else { count.div_ceil(BLOCK) };
+                    let each = if column { size[2] } else { count.div_ceil(BLOCK) };
                     if each > most || column && size[0] * size[1] > BLOCK {
                         continue;
                     }

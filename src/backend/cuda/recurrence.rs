@@ -32,8 +32,8 @@ const MOST_TOGETHER: usize = 256;
 const MOST_ON_CHIP: usize = 4096;
 const MOST_INPUT: usize = 1 << 39;
 
-/// Fewest steps for which rows are brought to where they stay.
-const FEWEST_STEPS: usize = 8;
+/// Fewest steps for which rows are brought to where they stay: of fewer, lattices that fill the chip take longer.
+const FEWEST_STEPS: usize = 32;
 
 impl CardMatrix {
     /// Steps of a recurrence, vectors changing places in between; with a link, each with its exchange.
