@@ -213,11 +213,15 @@ constexpr int SHARE = L >= FEW ? 1 : BYTES <= 16 ? 8 : BYTES <= 32 ? 5 : 4;
     }
 
 // Rows of a single pack only: with more, neighbours are read from L2 too often.
-#define SEVERAL(NAME, V, P, T, O, DIRECTIONS)                                                                           \
-    extern "C" __global__ void __launch_bounds__(TOGETHER, 1) blocks##O##_##DIRECTIONS##_##NAME##_together(             \
-        const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {      \
-        together<P>(a, steps, arrived, [&](auto& pass) { blocks<DIRECTIONS == 2>(m, (uint32_t)units, pass); });         \
+#define TOGETHER_KERNEL(KERNEL_NAME, V, P, T, O, DIRECTIONS, ...)                                                       \
+    extern "C" __global__ void __launch_bounds__(TOGETHER, 1)                                                           \
+        KERNEL_NAME(const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived,\
+                    const __grid_constant__ __VA_ARGS__ link) {                                                         \
+        together<P>(a, steps, arrived, link, [&](auto& pass) { blocks<DIRECTIONS == 2>(m, (uint32_t)units, pass); });   \
     }
+#define SEVERAL(NAME, V, P, T, O, DIRECTIONS)                                                                           \
+    TOGETHER_KERNEL(blocks##O##_##DIRECTIONS##_##NAME##_together, V, P, T, O, DIRECTIONS, Alone)                        \
+    TOGETHER_KERNEL(blocks##O##_##DIRECTIONS##_##NAME##_linked, V, P, T, O, DIRECTIONS, Crossing<V>)
 
 #define ONE_THREAD(TYPE, V, P, T, O, DIRECTIONS)        \
     KERNEL(TYPE##_p##P##_l1, V, P, 1, T, O, DIRECTIONS) \

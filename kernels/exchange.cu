@@ -1,23 +1,7 @@
 // Rows on their way between parts of a matrix. Through the host's memory a row is the real parts of all columns, then
 // the imaginary ones; here both stand side by side. `lanes` reals a row, half of them imaginary if `complex`. Between
 // GPUs that reach each other's memory rows travel as they are.
-#include "common.cuh"
-
-// Rows that need rows of neighbours: their numbers, and what they read there, in compressed rows. Neighbours write
-// their rows to one of two halves of the landing, by turns, after the numbers that tell the pass, 128 bytes apart.
-template <class V>
-struct Boundary {
-    uint64_t count;
-    const uint64_t* rows;
-    const uint64_t* start;
-    const uint32_t* columns;
-    const V* values;
-    const char* landing;
-    uint64_t head, half;
-    const uint32_t* counters;
-    uint32_t neighbours;
-};
-HOST_LAYOUT_link_BoundaryArgument(Boundary<C64>);
+#include "boundary.cuh"
 
 // Where a real of a row in transit stands in a row here.
 __device__ __forceinline__ uint32_t lane_here(uint32_t lane, uint32_t lanes, uint32_t complex) {
@@ -140,70 +124,14 @@ extern "C" __global__ void __launch_bounds__(host::assembly::WAITING) await_part
 template <class V, int P>
 __device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t width, uint32_t pass, double alpha, const V* v, V* w,
                              double* sums) {
-    using Lanes = Pack<V, P>;
-    using Real = typename Traits<V>::Real;
-    // Rows that a thread adds to at once.
-    constexpr int ROWS = 2;
     if (a.counters) pass = a.counters[1];
-    for (uint32_t n = threadIdx.x; n < a.neighbours; n += THREADS) {
-        while ((int32_t)(told(a.landing + 128 * n) - pass) < 0) __nanosleep(100);
-    }
-    __syncthreads();
-    const V* h = reinterpret_cast<const V*>(a.landing + a.head + (pass % 2) * a.half);
+    a.await(pass);
     const uint32_t first = (blockIdx.y * width + threadIdx.x % width) * P, high = THREADS / width;
-    const uint64_t apart = (uint64_t)gridDim.x * high;
     double sum[P]{};
     if (first < lanes) {
-        for (uint64_t i = blockIdx.x * (uint64_t)high + threadIdx.x / width; i < a.count; i += ROWS * apart) {
-            // What one load needs of another is asked for together for all rows.
-            uint64_t at[ROWS], begin[ROWS];
-            uint32_t left[ROWS], most = 0;
-            Lanes now[ROWS]{}, own[ROWS]{}, change[ROWS]{};
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                const uint64_t row = i + r * apart;
-                at[r] = begin[r] = left[r] = 0;
-                if (row >= a.count) continue;
-                at[r] = __ldg(a.rows + row) * lanes + first;
-                begin[r] = __ldg(a.start + row);
-                left[r] = (uint32_t)(__ldg(a.start + row + 1) - begin[r]);
-            }
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                most = max(most, left[r]);
-                if (left[r] == 0) continue;
-                now[r] = *reinterpret_cast<const Lanes*>(w + at[r]);
-                if (sums) own[r] = load(reinterpret_cast<const Lanes*>(v + at[r]));
-            }
-            for (uint32_t k = 0; k < most; ++k) {
-                V value[ROWS];
-                Lanes x[ROWS];
-#pragma unroll
-                for (int r = 0; r < ROWS; ++r) {
-                    if (k >= left[r]) continue;
-                    value[r] = load(a.values + begin[r] + k);
-                    // Written while this kernel waited: not by way of caches for what never changes.
-                    x[r] = *reinterpret_cast<const Lanes*>(h + (uint64_t)__ldg(a.columns + begin[r] + k) * lanes + first);
-                }
-#pragma unroll
-                for (int r = 0; r < ROWS; ++r) {
-                    if (k >= left[r]) continue;
-#pragma unroll
-                    for (int p = 0; p < P; ++p) change[r].x[p] = mla(value[r], x[r].x[p], change[r].x[p]);
-                }
-            }
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                if (left[r] == 0) continue;
-#pragma unroll
-                for (int p = 0; p < P; ++p) {
-                    change[r].x[p] = mla((Real)alpha, change[r].x[p], V{});
-                    now[r].x[p] = mla((Real)1, now[r].x[p], change[r].x[p]);
-                    if (sums) sum[p] = overlap(change[r].x[p], own[r].x[p], sum[p]);
-                }
-                *reinterpret_cast<Lanes*>(w + at[r]) = now[r];
-            }
-        }
+        const BoundaryShare share{lanes, first, blockIdx.x * (uint64_t)high + threadIdx.x / width, gridDim.x * (uint64_t)high};
+        const auto read = [](const auto* at) { return load(at); };
+        add_boundary_rows<P>(a, share, pass, alpha, v, w, sums != nullptr, sum, read);
     }
     if (!sums) return;
 #pragma unroll

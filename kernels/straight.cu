@@ -189,15 +189,17 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, R
     }
 
 // Rows of a single pack only: with more, neighbours are read from L2 too often.
-#define SEVERAL(NAME, V, P, T)                                                                                          \
-    extern "C" __global__ void __launch_bounds__(TOGETHER, 1) straight3_##NAME##_together(                              \
-        const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {       \
-        together<P>(a, steps, arrived, [&](auto& pass) { straight<false, PLANES>(m, units, pass); });                   \
-    }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(TOGETHER, 1) straight2_##NAME##_together(                              \
-        const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived) {       \
-        together<P>(a, steps, arrived, [&](auto& pass) { straight<true, PLANES>(m, units, pass); });                    \
+#define TOGETHER_KERNEL(KERNEL_NAME, FLAT, V, P, T, ...)                                                                \
+    extern "C" __global__ void __launch_bounds__(TOGETHER, 1)                                                           \
+        KERNEL_NAME(const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a, uint32_t steps, uint32_t* arrived,\
+                    const __grid_constant__ __VA_ARGS__ link) {                                                         \
+        together<P>(a, steps, arrived, link, [&](auto& pass) { straight<FLAT, PLANES>(m, units, pass); });              \
     }
+#define SEVERAL(NAME, V, P, T)                                                                                          \
+    TOGETHER_KERNEL(straight3_##NAME##_together, false, V, P, T, Alone)                                                 \
+    TOGETHER_KERNEL(straight2_##NAME##_together, true, V, P, T, Alone)                                                  \
+    TOGETHER_KERNEL(straight3_##NAME##_linked, false, V, P, T, Crossing<V>)                                             \
+    TOGETHER_KERNEL(straight2_##NAME##_linked, true, V, P, T, Crossing<V>)
 
 constexpr int PLANES = host::cells::PLANES;
 constexpr int LONE = host::cells::LONE_BLOCK, SHARED = host::cells::SHARED_BLOCK;

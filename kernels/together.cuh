@@ -1,6 +1,7 @@
 // Several steps of a recurrence in one launch, for rows of a single pack. All blocks of the launch are on the GPU at
 // the same time (a cooperative launch sees to that) and meet after each step.
 #pragma once
+#include "boundary.cuh"
 #include "update.cuh"
 
 // Threads of a block.
@@ -14,6 +15,58 @@ __device__ __forceinline__ double sum_over_warp(double x) {
     return x;
 }
 
+// Of a launch whose rows have no neighbours on other GPUs.
+struct Alone {
+    static constexpr bool LINKED = false;
+};
+
+// How rows pass between GPUs that make their steps together. What leaves are the rows with
+// these numbers, those of neighbour n from starts[n] to starts[n + 1]. They are written one after the other from to[n]
+// on, or from to[neighbours + n] in odd passes, and then numbers[n] is told the pass.
+template <class V>
+struct Crossing {
+    Boundary<V> boundary;
+    const uint64_t* rows;
+    const uint64_t* starts;
+    const uint64_t* to;
+    const uint64_t* numbers;
+    uint64_t leaving;
+    // Where kernels count passes, if they do: blocks, then passes.
+    uint32_t* counters;
+    // Of the first step.
+    uint32_t pass;
+    static constexpr bool LINKED = true;
+
+    // Writes what leaves of v to the neighbours.
+    template <int P>
+    __device__ __forceinline__ void send(const V* v, uint32_t number) const {
+        using Lanes = Pack<V, P>;
+        const uint64_t* places = to + number % 2 * boundary.neighbours;
+        uint32_t n = 0;
+        for (uint64_t i = blockIdx.x * (uint64_t)TOGETHER + threadIdx.x; i < leaving; i += gridDim.x * (uint64_t)TOGETHER) {
+            while (i >= __ldg(starts + n + 1)) ++n;
+            const Lanes x = load_written(reinterpret_cast<const Lanes*>(v) + __ldg(rows + i));
+            reinterpret_cast<Lanes*>(__ldg(places + n))[i - __ldg(starts + n)] = x;
+        }
+    }
+
+    // Once all blocks have met, tells the neighbours that all has been written, which the first block does; then adds
+    // to w what comes, and to the sums what `Re <w|v>` grows by.
+    template <int P>
+    __device__ __forceinline__ void receive(double alpha, const V* v, V* w, uint32_t number, double (&sums)[P]) const {
+        if (blockIdx.x == 0) {
+            for (uint32_t n = threadIdx.x; n < boundary.neighbours; n += TOGETHER)
+                asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(__ldg(numbers + n)), "r"(number) : "memory");
+            if (counters && threadIdx.x == 0) counters[1] = number;
+        }
+        boundary.await(number);
+        const BoundaryShare share{P, 0, blockIdx.x * (uint64_t)TOGETHER + threadIdx.x, gridDim.x * (uint64_t)TOGETHER};
+        const auto read = [](const auto* at) { return load_written(at); };
+        add_boundary_rows<P>(boundary, share, number, alpha, v, w, true, sums, read);
+    }
+};
+HOST_LAYOUT_link_CrossingArgument(Crossing<C64>);
+
 // Where all blocks of a launch meet; threads of a block meet also where they wait for no others. Each round adds 2^31
 // to the number, of which the first block adds what the others leave: the round is over when the highest bit changes,
 // and the next may begin with any number.
@@ -21,10 +74,12 @@ struct Meeting {
     uint32_t* const arrived;
     uint32_t before = 0;
 
-    // What this block has written is there for others once they have met.
+    // What this block has written is there for others once they have met; if FAR, for other GPUs, too.
+    template <bool FAR = false>
     __device__ __forceinline__ void arrive(bool others) {
         __syncthreads();
         if (threadIdx.x > 0 || !others) return;
+        if (FAR) __threadfence_system();
         const uint32_t own = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1;
         asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(arrived), "r"(own) : "memory");
     }
@@ -41,17 +96,24 @@ struct Meeting {
 };
 
 // Makes `steps` steps, the first with these vectors, the others with v and w in each other's place and sums behind
-// those before. `rows` makes the rows of a step that are this block's. Sums over warps are made while other blocks
-// arrive, those over the block by its last warp when the next step has begun.
-template <int P, class V, class Rows>
-__device__ __forceinline__ void together(Vectors<V> a, uint32_t steps, uint32_t* arrived, const Rows& rows) {
+// those before. `rows` makes the rows of a step that are this block's. Rows that pass between GPUs leave before these
+// are made, and are added to them when all blocks have met. Sums over warps are made while other blocks arrive, those
+// over the block by its last warp when the next step has begun.
+template <int P, class V, class Link, class Rows>
+__device__ __forceinline__ void together(Vectors<V> a, uint32_t steps, uint32_t* arrived, const Link& link, const Rows& rows) {
     constexpr int WARPS = TOGETHER / 32;
     __shared__ double parts[2 * P][WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Meeting meeting{arrived};
     for (uint32_t k = 0; k < steps; ++k) {
         RowPass<V, P, 1, TOGETHER, true> pass(a);
+        if constexpr (Link::LINKED) link.template send<P>(a.v, link.pass + k);
         rows(pass);
+        if constexpr (Link::LINKED) {
+            meeting.template arrive<true>(true);
+            meeting.wait(true);
+            link.template receive<P>(a.alpha, a.v, a.w, link.pass + k, pass.wv);
+        }
         const bool last = k + 1 == steps;
         meeting.arrive(!last);
 #pragma unroll

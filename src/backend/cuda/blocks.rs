@@ -149,7 +149,7 @@ impl StencilHead {
     /// Cuts planes into tiles of up to so many cells, and up to `most` in a line.
     /// Where several steps share a launch, tiles have whole lines: no thread is to be without a cell.
     pub fn cut(&mut self, cells: u32, most: u32, kind: PassKind) {
-        let whole = kind == PassKind::Several && self.nx <= cells;
+        let whole = kind.is_several() && self.nx <= cells;
         self.tile_x = if whole { self.nx } else { most.min(self.nx.next_power_of_two()) };
         let lines = cells / self.tile_x;
         // As many lines in each tile, where lines are whole.

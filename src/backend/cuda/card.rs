@@ -32,6 +32,9 @@ const KEPT: usize = 2;
 /// The part of a GPU's memory, as one over this, that matrices may take which wait for the next step of a search.
 const LYING: usize = 4;
 
+/// The attribute of a GPU that says whether CUDA's MPS serves it (CU_DEVICE_ATTRIBUTE_MPS_ENABLED of CUDA's header).
+const MPS_ENABLED: i32 = 133;
+
 /// Threads that copy large blocks side by side: one alone takes several times as long as the way to the GPU.
 const COPYING: usize = 4;
 
@@ -75,6 +78,8 @@ pub(super) struct Card {
     pub total: usize,
     /// Whether all blocks of a launch can be asked to run at the same time.
     pub gathers: bool,
+    /// Whether a server (CUDA's MPS) puts work of several processes on the GPU side by side.
+    pub served: bool,
     /// Most bytes of shared memory that a block may ask for.
     pub shared: u32,
     interrupt: Interrupt,
@@ -157,6 +162,9 @@ impl Card {
             })?;
             Ok::<i32, Error>(number)
         };
+        let mut served = 0;
+        // SAFETY: a number is written. Drivers that do not know the question have their own way to share the GPU.
+        let known = unsafe { driver::cuDeviceGetAttribute(&mut served, MPS_ENABLED, device.as_raw()) };
         let gathers = ask(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)?;
         let shared = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
@@ -165,6 +173,7 @@ impl Card {
             processors: processors.max(1) as u32,
             total,
             gathers: gathers == 1,
+            served: known == driver::SUCCESS && served == 1,
             shared: shared.max(0) as u32,
             interrupt,
             pool: Mutex::default(),

@@ -151,7 +151,7 @@ impl StraightArgument {
         head.cut(cells, most, kind);
         head.march = if threads < 16 { MARCH } else { 2 * MARCH }.min(head.nz);
         head.slab = slab(head.tile_y, u64::from(head.nx) * u64::from(bytes), threads);
-        head.units(if kind == PassKind::Several { PLANES } else { PAIR }, resident)
+        head.units(if kind.is_several() { PLANES } else { PAIR }, resident)
     }
 
     /// As [`BlocksArgument::on_chip`].

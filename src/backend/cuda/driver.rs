@@ -128,8 +128,15 @@ pub(super) fn bind() -> Result<()> {
     bound.clone().map_err(|text| Error::backend(text).hint("use `--backend cpu`"))
 }
 
-// A function that `cust_raw` declares in its older form.
+// Functions that `cust_raw` declares in an older form.
 unsafe extern "C" {
+    /// What the GPU says of itself, asked by the number of an attribute, which may be newer than `cust_raw`.
+    pub(super) fn cuDeviceGetAttribute(
+        value: *mut i32,
+        attribute: i32,
+        device: sys::CUdevice,
+    ) -> sys::CUresult;
+
     /// Lets a stream write a number to memory that the GPU reaches, after all that is queued (flags: 0).
     pub(super) fn cuStreamWriteValue32_v2(
         stream: sys::CUstream,

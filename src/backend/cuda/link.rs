@@ -44,10 +44,70 @@ struct BoundaryArgument {
     neighbours: u32,
 }
 
+/// How rows pass while a launch makes several steps; see `kernels/together.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct CrossingArgument {
+    boundary: BoundaryArgument,
+    rows: u64,
+    starts: u64,
+    to: u64,
+    numbers: u64,
+    leaving: u64,
+    counters: u64,
+    /// Of the first step.
+    pub pass: u32,
+}
+
+impl CrossingArgument {
+    /// Of a launch without neighbours.
+    pub const NONE: CrossingArgument = CrossingArgument {
+        boundary: BoundaryArgument {
+            count: 0,
+            rows: 0,
+            start: 0,
+            columns: 0,
+            values: 0,
+            landing: 0,
+            head: 0,
+            half: 0,
+            counters: 0,
+            neighbours: 0,
+        },
+        rows: 0,
+        starts: 0,
+        to: 0,
+        numbers: 0,
+        leaving: 0,
+        counters: 0,
+        pass: 0,
+    };
+}
+
+/// Rows that leave: their numbers, neighbour after neighbour, where each neighbour's begin, and how many there are.
+struct LeavingRows {
+    rows: CardBuffer,
+    starts: CardBuffer,
+    count: usize,
+}
+
+impl LeavingRows {
+    fn new(card: &Arc<Card>, shape: VectorShape, sends: &[Vec<usize>]) -> Result<LeavingRows> {
+        let mut starts = vec![0u64];
+        starts.extend(sends.iter().scan(0, |sum, rows| {
+            *sum += rows.len() as u64;
+            Some(*sum)
+        }));
+        let rows = places(shape, sends.iter().flatten());
+        Ok(LeavingRows { count: rows.len(), rows: card.upload(&rows)?, starts: card.upload(&starts)? })
+    }
+}
+
 /// Where the rows that leave are written in even passes and in odd ones, and what counts passes at the neighbours: for
-/// the kernel that writes them.
+/// the kernel that writes them, which may leave it to copy engines to carry them on, and for one that does not.
 struct LinkTargets {
     to: CardBuffer,
+    landings: CardBuffer,
     numbers: CardBuffer,
 }
 
@@ -58,10 +118,9 @@ pub(super) struct CudaLink {
     /// Bytes of a row.
     row: usize,
     passage: Passage,
-    /// Numbers of the rows sent, neighbour after neighbour, where each neighbour's begin, and how many there are.
-    sent: CardBuffer,
-    starts: CardBuffer,
-    leaving: usize,
+    /// The rows that a kernel sends, and all of them, where copy engines send some.
+    sent: LeavingRows,
+    all: Option<LeavingRows>,
     ways: Option<LinkTargets>,
     boundary: BoundaryArgument,
     /// Lanes of the matrix a row, and those that a thread takes.
@@ -86,9 +145,7 @@ pub(super) fn link(
     card.enter()?;
     let neighbours = halo.sends.len();
     let row = shape.bytes(1);
-    let words = |all: &mut dyn Iterator<Item = usize>| all.map(|n| n as u64).collect::<Vec<u64>>();
-    let places =
-        |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
+    let starts: Vec<u64> = beyond.row_start.iter().map(|&n| n as u64).collect();
     let bytes = |rows: usize| row * rows;
     let mut passage = Passage::new(
         card,
@@ -101,17 +158,11 @@ pub(super) fn link(
     let written =
         |(n, rows): (usize, &Vec<usize>)| if passage.is_straight(n) { Vec::new() } else { rows.clone() };
     let sends: Vec<Vec<usize>> = halo.sends.iter().enumerate().map(written).collect();
-    let mut starts = vec![0];
-    starts.extend(sends.iter().scan(0, |sum, rows| {
-        *sum += rows.len();
-        Some(*sum)
-    }));
-    let leaving = *starts.last().unwrap_or(&0);
     let values = &beyond.values;
     let all: Vec<C64> = (0..values.len()).map(|i| values.get(i)).collect();
     let buffers = vec![
-        card.upload(&places(&mut halo.boundary.iter()))?,
-        card.upload(&words(&mut beyond.row_start.iter().copied()))?,
+        card.upload(&places(shape, halo.boundary.iter()))?,
+        card.upload(&starts)?,
         card.upload(columns)?,
         card.upload(&to_bytes(values.dtype(), &all))?,
     ];
@@ -136,12 +187,13 @@ pub(super) fn link(
     while !lanes.is_multiple_of(pack) {
         pack /= 2;
     }
+    let some_straight = (0..neighbours).any(|n| passage.is_straight(n));
+    let all = some_straight.then(|| LeavingRows::new(card, shape, &halo.sends)).transpose()?;
     Ok(Some(Box::new(CudaLink {
         row,
         passage,
-        sent: card.upload(&places(&mut sends.iter().flatten()))?,
-        starts: card.upload(&words(&mut starts.into_iter()))?,
-        leaving,
+        sent: LeavingRows::new(card, shape, &sends)?,
+        all,
         ways: None,
         boundary,
         lanes,
@@ -153,6 +205,11 @@ pub(super) fn link(
         shape,
         gpu: gpu.clone(),
     })))
+}
+
+/// Where rows stand in a vector.
+fn places<'a>(shape: VectorShape, rows: impl Iterator<Item = &'a usize>) -> Vec<u64> {
+    rows.map(|&row| stored(shape, row)).collect()
 }
 
 /// Rows that stand together in a vector, as bytes of it; none if they are many pieces.
@@ -190,7 +247,7 @@ impl CudaLink {
             self.push(x, self.passage.stream(), SENDING)?;
             return self.passage.gone();
         }
-        if self.leaving > 0 {
+        if self.sent.count > 0 {
             self.push(x, card.stream(), 2 * card.processors)?;
         }
         self.passage.follow()?;
@@ -218,10 +275,10 @@ impl CudaLink {
         let unit = [16, 8].into_iter().find(|unit| self.row.is_multiple_of(*unit)).unwrap_or(4);
         let (neighbours, each) = (self.boundary.neighbours, (self.row / unit) as u32);
         let told = if self.is_short() { neighbours } else { 0 };
-        let units = self.leaving * each as usize;
+        let units = self.sent.count * each as usize;
         let (rows, starts, to, numbers, counters) = (
-            self.sent.address,
-            self.starts.address,
+            self.sent.rows.address,
+            self.sent.starts.address,
             ways.to.address,
             ways.numbers.address,
             self.counters.address,
@@ -233,6 +290,24 @@ impl CudaLink {
             let name = format!("push_rows_{unit}");
             self.gpu.card.launch_on(stream, &name, (blocks, 1), SENDING_THREADS, &arguments)
         }
+    }
+
+    /// What a kernel needs to make steps with their exchanges, from the next pass on, where a row is one pack of lanes.
+    pub fn crossing(&self) -> Result<Option<CrossingArgument>> {
+        if self.lanes != self.pack {
+            return Ok(None);
+        }
+        let (ways, leaving) = (self.ways()?, self.all.as_ref().unwrap_or(&self.sent));
+        Ok(Some(CrossingArgument {
+            boundary: self.boundary,
+            rows: leaving.rows.address,
+            starts: leaving.starts.address,
+            to: ways.landings.address,
+            numbers: ways.numbers.address,
+            leaving: leaving.count as u64,
+            counters: self.boundary.counters,
+            pass: self.passage.pass.wrapping_add(1),
+        }))
     }
 
     /// Lanes of a row, and blocks that each keep sums of the lanes.
@@ -273,8 +348,12 @@ impl Link for CudaLink {
         }
         let (card, passage) = (&self.gpu.card, &self.passage);
         let places = [passage.places(false)?, passage.places(true)?].concat();
-        self.ways =
-            Some(LinkTargets { to: card.upload(&places)?, numbers: card.upload(passage.numbers()?)? });
+        let landings = [passage.landings(false)?, passage.landings(true)?].concat();
+        self.ways = Some(LinkTargets {
+            to: card.upload(&places)?,
+            landings: card.upload(&landings)?,
+            numbers: card.upload(passage.numbers()?)?,
+        });
         // The other stream reads these tables.
         card.synchronize("tables of neighbours")?;
         Ok(true)

@@ -27,6 +27,7 @@ pub(super) const WIDE: &str = "_u64";
 /// What the names of kernels for steps of recurrences end with, and of those for several steps in one launch.
 const STEP: &str = "_step";
 const SEVERAL: &str = "_together";
+const LINKED: &str = "_linked";
 
 /// Threads of a block of a kernel for several steps.
 const TOGETHER: u32 = 512;
@@ -154,9 +155,10 @@ impl CardMatrix {
         let tiles = packs.div_ceil(threads);
         let staged = last == NARROW && threads >= STAGED;
         let step = staged && kind == PassKind::Step;
-        let several = kind == PassKind::Several;
+        let several = kind.is_several();
         let special = match kind {
-            PassKind::Several => SEVERAL,
+            PassKind::Several { linked: true } => LINKED,
+            PassKind::Several { linked: false } => SEVERAL,
             _ if step => STEP,
             _ => "",
         };

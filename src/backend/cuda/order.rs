@@ -16,8 +16,14 @@ pub(super) enum PassKind {
     Any,
     /// One step of a recurrence over rows in order, for which stored formats have a shorter kernel.
     Step,
-    /// Several steps in one launch.
-    Several,
+    /// Several steps in one launch, which has neighbours on other GPUs or not.
+    Several { linked: bool },
+}
+
+impl PassKind {
+    pub fn is_several(self) -> bool {
+        matches!(self, PassKind::Several { .. })
+    }
 }
 
 /// Planes that a block takes of a tile.

@@ -40,15 +40,21 @@ struct Transfer {
     to: [u64; 2],
 }
 
+/// What kernels write for copy engines to carry on: where it begins for each neighbour, and what they carry.
+struct StagedRows {
+    places: Vec<u64>,
+    copies: Vec<Vec<Transfer>>,
+    _leaving: CardBuffer,
+}
+
 /// What neighbours have offered.
 struct NeighbourOffers {
-    /// Where kernels write what leaves for each of them, in even passes and in odd ones.
-    places: [Vec<u64>; 2],
-    copies: Vec<Vec<Transfer>>,
+    /// Where each of them reads, in even passes and in odd ones.
+    landings: [Vec<u64>; 2],
     /// What counts passes at each of them.
     numbers: Vec<u64>,
-    /// Where copies begin.
-    _leaving: Option<CardBuffer>,
+    /// Where copies begin, if there are any.
+    staged: Option<StagedRows>,
 }
 
 /// A GPU's way to its neighbours.
@@ -137,14 +143,13 @@ impl Passage {
             even.push(landing + offer.rows);
             odd.push(landing + offer.rows + offer.half);
         }
-        self.ways = Some(if self.is_short() {
-            NeighbourOffers { places: [even, odd], copies: Vec::new(), numbers, _leaving: None }
-        } else {
+        let mut staged = None;
+        if !self.is_short() {
             let gathered =
                 |(runs, bytes): (&Option<Vec<ByteRun>>, &usize)| if runs.is_some() { 0 } else { *bytes };
             let leaving = self.card.allocate(self.straight.iter().zip(&self.sends).map(gathered).sum())?;
             let (mut copies, mut places, mut from) = (Vec::new(), Vec::new(), leaving.address);
-            for ((&bytes, runs), to) in self.sends.iter().zip(&self.straight).zip(even.into_iter().zip(odd)) {
+            for ((&bytes, runs), to) in self.sends.iter().zip(&self.straight).zip(even.iter().zip(&odd)) {
                 places.push(from);
                 let mut way = Vec::new();
                 match runs {
@@ -160,14 +165,15 @@ impl Passage {
                         }
                     }
                     None => {
-                        way.push(Transfer { from: CopySource::Address(from), bytes, to: [to.0, to.1] });
+                        way.push(Transfer { from: CopySource::Address(from), bytes, to: [*to.0, *to.1] });
                         from += bytes as u64;
                     }
                 }
                 copies.push(way);
             }
-            NeighbourOffers { places: [places.clone(), places], copies, numbers, _leaving: Some(leaving) }
-        });
+            staged = Some(StagedRows { places, copies, _leaving: leaving });
+        }
+        self.ways = Some(NeighbourOffers { landings: [even, odd], numbers, staged });
         Ok(true)
     }
 
@@ -180,9 +186,18 @@ impl Passage {
         self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))
     }
 
-    /// Where kernels write what leaves for each neighbour, in odd passes or in even ones.
+    /// Where kernels write what leaves for each neighbour, in odd passes or in even ones: to where it is read, or to
+    /// where copies begin.
     pub fn places(&self, odd: bool) -> Result<&[u64]> {
-        Ok(&self.ways()?.places[usize::from(odd)])
+        match &self.ways()?.staged {
+            Some(staged) => Ok(&staged.places),
+            None => self.landings(odd),
+        }
+    }
+
+    /// Where each neighbour reads what has come to it.
+    pub fn landings(&self, odd: bool) -> Result<&[u64]> {
+        Ok(&self.ways()?.landings[usize::from(odd)])
     }
 
     /// What counts passes at each neighbour.
@@ -216,7 +231,8 @@ impl Passage {
     pub fn hand_over(&self, x: u64) -> Result<()> {
         let ways = self.ways()?;
         for (n, &number) in ways.numbers.iter().enumerate() {
-            for way in ways.copies.get(n).into_iter().flatten() {
+            let copies = ways.staged.as_ref().and_then(|staged| staged.copies.get(n));
+            for way in copies.into_iter().flatten() {
                 let from = match way.from {
                     CopySource::Address(from) => from,
                     CopySource::Vector(at) => x + at,

@@ -3,7 +3,7 @@
 use super::blocks::INNER;
 use super::card::LaunchShape;
 use super::graph::Graph;
-use super::link::CudaLink;
+use super::link::{CrossingArgument, CudaLink};
 use super::matrices::{Argument, CardMatrix, Launch, UpdateArgument, collect, packs};
 use super::onchip::{BLOCK as ON_CHIP, CellShape, OnChipHead};
 use super::order::PassKind;
@@ -25,6 +25,9 @@ const WAIT: usize = 1 << 15;
 const FEWEST_ROWS: usize = 1 << 16;
 const MOST_ROWS: usize = 1 << 20;
 const NARROW_PACK: usize = 8;
+
+/// Up to how many such rows of a part that has neighbours.
+const MOST_LINKED_ROWS: usize = 1 << 22;
 
 /// Most steps of a launch, an even number, and most bytes of vectors that they read as their input, half a second or
 /// less: a launch cannot be interrupted.
@@ -51,15 +54,15 @@ impl CardMatrix {
             return Ok((0..steps).map(|_| Dots::default()).collect());
         }
         let c = Update { alpha, beta, gamma: -1.0 };
-        if link.is_none() {
-            if let Some(all) = self.steps_on_chip(c, v, w, steps)? {
-                return Ok(all);
-            }
-            if let Some(launch) = self.several(v, steps)?
-                && let Some(all) = self.steps_together(&launch, c, v, w, steps)?
-            {
-                return Ok(all);
-            }
+        if link.is_none()
+            && let Some(all) = self.steps_on_chip(c, v, w, steps)?
+        {
+            return Ok(all);
+        }
+        if let Some(launch) = self.several(v, steps, link.is_some())?
+            && let Some(all) = self.steps_together(&launch, link.as_deref_mut(), c, (v, w), steps)?
+        {
+            return Ok(all);
         }
         let launch = self.launch(lane_type, lanes, self.kind(c, true))?;
         let blocks = launch.grid.0;
@@ -148,21 +151,24 @@ impl CardMatrix {
 }
 
 impl CardMatrix {
-    /// The launch of several steps of a recurrence, where there is a kernel for them that is worth it.
-    fn several(&self, v: &BlockVector, steps: usize) -> Result<Option<Launch>> {
+    /// The launch of several steps of a recurrence, linked to those of neighbours or not, where there is a kernel for
+    /// them that is worth it.
+    fn several(&self, v: &BlockVector, steps: usize, linked: bool) -> Result<Option<Launch>> {
         let (dtype, lanes) = self.lanes(v);
         let (pack, packs) = packs(dtype, lanes);
         let (rows, wide) = (self.rows.local, pack as usize * dtype.bytes() > NARROW_PACK);
+        // With a neighbour, each step has launches of its exchange, too.
+        let (fewest, most) = if linked { (1, MOST_LINKED_ROWS) } else { (FEWEST_ROWS, MOST_ROWS) };
         // Below, launches one by one are as fast; above, blocks of a launch of their own have more rows under way.
         let worth = match &self.argument {
-            Argument::Straight(s) => s.is_deep() && (!wide || rows <= MOST_ROWS),
-            Argument::Stencil(s) => s.blocks.is_some_and(|b| b.orbitals() == 4 || rows <= MOST_ROWS),
+            Argument::Straight(s) => (linked || s.is_deep()) && (!wide || rows <= most),
+            Argument::Stencil(s) => s.blocks.is_some_and(|b| b.orbitals() == 4 || rows <= most),
             _ => false,
         };
-        if !worth || packs != 1 || rows < FEWEST_ROWS || steps < 2 || !self.card.gathers {
+        if !worth || packs != 1 || rows < fewest || steps < 2 || !self.card.gathers {
             return Ok(None);
         }
-        self.launch(dtype, lanes, PassKind::Several).map(Some)
+        self.launch(dtype, lanes, PassKind::Several { linked }).map(Some)
     }
 
     /// The steps of a recurrence with rows that stay on the chip; none where they do not fit.
@@ -209,16 +215,23 @@ impl CardMatrix {
     }
 
     /// The steps of a recurrence, many in a launch, after each of which all blocks meet; none where the GPU cannot hold
-    /// them at once.
+    /// them at once. With a link, rows pass to neighbours and from them within the launch.
     fn steps_together(
         &self,
         launch: &Launch,
+        mut link: Option<&mut CudaLink>,
         c: Update,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
+        (v, w): (&mut BlockVector, &mut BlockVector),
         steps: usize,
     ) -> Result<Option<Vec<Dots>>> {
         let card = &self.card;
+        let mut crossing = CrossingArgument::NONE;
+        if let Some(link) = &link {
+            // The launch holds the GPU while it waits for neighbours, which may themselves wait for a program that a
+            // server has put beside it.
+            let Some(of_link) = link.crossing()?.filter(|_| !card.served) else { return Ok(None) };
+            crossing = of_link;
+        }
         // Blocks meet at this number.
         let met = card.upload(&[0u32])?;
         let (units, arrived) = (launch.units, met.address);
@@ -227,16 +240,22 @@ impl CardMatrix {
             macro_rules! launch {
                 ($matrix:expr) => {{
                     let matrix = $matrix;
-                    let arguments = arguments![matrix, units, vectors, count, arrived];
-                    // SAFETY: as for one step; there is room for the sums of all, and the number is no one else's.
-                    unsafe { card.launch_together(&launch.kernel, shape, &arguments) }
+                    let arguments = arguments![matrix, units, vectors, count, arrived, crossing];
+                    // SAFETY: as for one step; there is room for the sums of all, and the number is no one else's. The
+                    // rows that pass were counted in vectors of this length, and the landings hold them.
+                    unsafe { card.launch_together(&launch.kernel, shape, &arguments)? }
                 }};
             }
-            match &launch.argument {
+            let taken = match &launch.argument {
                 Argument::Straight(argument) => launch!(argument.bytes()),
                 Argument::Blocks(argument) => launch!(argument.bytes()),
-                _ => Ok(false),
+                _ => false,
+            };
+            if let Some(link) = link.as_deref_mut().filter(|_| taken) {
+                link.count(count as i32);
+                crossing.pass = crossing.pass.wrapping_add(count);
             }
+            Ok(taken)
         })
     }
 
