@@ -33,15 +33,13 @@ struct BoundaryShare {
 };
 
 // w += alpha A h on a thread's boundary rows, with the rows h that have come in a pass, and, if they are wanted, the
-// sums of what `Re <w|v>` grows by. `read` loads numbers of v.
-template <int P, class V, class Read>
+// sums of what `Re <w|v>` grows by; ROWS at once. `read` loads numbers of v.
+template <int P, int ROWS, class V, class Read>
 __device__ __forceinline__ void add_boundary_rows(const Boundary<V>& a, const BoundaryShare& share, uint32_t pass,
                                                   double alpha, const V* v, V* w, bool wanted, double (&sum)[P],
                                                   const Read& read) {
     using Lanes = Pack<V, P>;
     using Real = typename Traits<V>::Real;
-    // Rows that a thread adds to at once.
-    constexpr int ROWS = 2;
     const V* h = reinterpret_cast<const V*>(a.landing + a.head + (pass % 2) * a.half);
     const auto [lanes, first, begin_at, apart] = share;
     for (uint64_t i = begin_at; i < a.count; i += ROWS * apart) {

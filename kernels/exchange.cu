@@ -131,7 +131,7 @@ __device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t widt
     if (first < lanes) {
         const BoundaryShare share{lanes, first, blockIdx.x * (uint64_t)high + threadIdx.x / width, gridDim.x * (uint64_t)high};
         const auto read = [](const auto* at) { return load(at); };
-        add_boundary_rows<P>(a, share, pass, alpha, v, w, sums != nullptr, sum, read);
+        add_boundary_rows<P, 2>(a, share, pass, alpha, v, w, sums != nullptr, sum, read);
     }
     if (!sums) return;
 #pragma unroll

@@ -60,9 +60,10 @@ struct Crossing {
             if (counters && threadIdx.x == 0) counters[1] = number;
         }
         boundary.await(number);
+        // One row after the other: two take registers from the rows of a step.
         const BoundaryShare share{P, 0, blockIdx.x * (uint64_t)TOGETHER + threadIdx.x, gridDim.x * (uint64_t)TOGETHER};
         const auto read = [](const auto* at) { return load_written(at); };
-        add_boundary_rows<P>(boundary, share, number, alpha, v, w, true, sums, read);
+        add_boundary_rows<P, 1>(boundary, share, number, alpha, v, w, true, sums, read);
     }
 };
 HOST_LAYOUT_link_CrossingArgument(Crossing<C64>);
@@ -100,12 +101,15 @@ struct Meeting {
 // are made, and are added to them when all blocks have met. Sums over warps are made while other blocks arrive, those
 // over the block by its last warp when the next step has begun.
 template <int P, class V, class Link, class Rows>
-__device__ __forceinline__ void together(Vectors<V> a, uint32_t steps, uint32_t* arrived, const Link& link, const Rows& rows) {
+__device__ __forceinline__ void together(const Vectors<V>& first, uint32_t steps, uint32_t* arrived, const Link& link, const Rows& rows) {
     constexpr int WARPS = TOGETHER / 32;
     __shared__ double parts[2 * P][WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Meeting meeting{arrived};
+#pragma unroll 1
     for (uint32_t k = 0; k < steps; ++k) {
+        Vectors<V> a = first;
+        if (k & 1) a.v = first.w, a.w = const_cast<V*>(first.v);
         RowPass<V, P, 1, TOGETHER, true> pass(a);
         if constexpr (Link::LINKED) link.template send<P>(a.v, link.pass + k);
         rows(pass);
@@ -126,12 +130,8 @@ __device__ __forceinline__ void together(Vectors<V> a, uint32_t steps, uint32_t*
 #pragma unroll
             for (int q = 0; q < 2 * P; ++q) {
                 const double sum = sum_over_warp<WARPS>(parts[q][lane % WARPS]);
-                if (lane == 0) a.sums[(uint64_t)blockIdx.x * 2 * P + q] = sum;
+                if (lane == 0) first.sums[((uint64_t)k * gridDim.x + blockIdx.x) * 2 * P + q] = sum;
             }
         }
-        V* const next = const_cast<V*>(a.v);
-        a.v = a.w;
-        a.w = next;
-        a.sums += (uint64_t)gridDim.x * 2 * P;
     }
 }
