@@ -144,13 +144,14 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, R
         uint64_t row = x + (uint64_t)m.nx * (y + (uint64_t)m.ny * z0);
         for (uint32_t z = z0; z < z1;) {
             to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
-            // Inner planes are of one class, so that the ends tell for all between.
-            if (U > 1 && z + U <= z1 && !(aside && !(m.all_plain & LOOK) || ends && (z == 0 || z + U == m.nz)) &&
+            // Inner planes are of one class, so that the ends tell for all between. All threads are at the same planes.
+            if (U > 1 && z + U <= z1 && !(aside && !(m.all_plain & LOOK)) &&
                 (all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
                                __ldg(m.plain + combination(z + 1))))) {
                 to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
-                if (m.all_plain & LOOK) {
-                    rows<U, FLAT, true>(m, pass, row, plane, to, aside);
+                const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + U == m.nz) << ABOVE;
+                if ((m.all_plain & LOOK) || missing) {
+                    rows<U, FLAT, true>(m, pass, row, plane, to, missing);
                 } else {
                     rows<U, FLAT, false>(m, pass, row, plane, to, 0);
                 }

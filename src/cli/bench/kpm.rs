@@ -137,13 +137,21 @@ pub(super) fn step(
     let warm = Instant::now();
     recurrence.run(2, &task)?;
     let one = agreed(warm.elapsed().as_secs_f64())? / 2.0;
-    let steps = ((limit.as_secs_f64() / 4.0 / one) as usize).clamp(8, 4096).next_multiple_of(8);
+    let limit = limit.as_secs_f64();
+    let mut steps = ((limit / 4.0 / one) as usize).clamp(8, 4096).next_multiple_of(8);
     let mut best = f64::INFINITY;
     let started = Instant::now();
-    while best.is_infinite() || agreed(started.elapsed().as_secs_f64())? < limit.as_secs_f64() {
+    while best.is_infinite() || agreed(started.elapsed().as_secs_f64())? < limit {
         let now = Instant::now();
         recurrence.run(steps, &task)?;
-        best = best.min(now.elapsed().as_secs_f64());
+        let seconds = now.elapsed().as_secs_f64();
+        // Two steps alone take longer than two of many.
+        if agreed(seconds)? < limit / 8.0 && steps < 4096 {
+            steps *= 2;
+            best = f64::INFINITY;
+        } else {
+            best = best.min(seconds);
+        }
     }
     Ok((steps, agreed(best)?))
 }
