@@ -20,9 +20,9 @@ struct Alone {
     static constexpr bool LINKED = false;
 };
 
-// How rows pass between GPUs that make their steps together. What leaves are the rows with
-// these numbers, those of neighbour n from starts[n] to starts[n + 1]. They are written one after the other from to[n]
-// on, or from to[neighbours + n] in odd passes, and then numbers[n] is told the pass.
+// How rows pass between GPUs that make their steps together. What leaves are the rows with these numbers, those of
+// neighbour n from starts[n] to starts[n + 1]. They are written one after the other from to[n] on, or from
+// to[neighbours + n] in odd passes, and then numbers[n] is told the pass.
 template <class V>
 struct Crossing {
     Boundary<V> boundary;
@@ -101,7 +101,8 @@ struct Meeting {
 // are made, and are added to them when all blocks have met. Sums over warps are made while other blocks arrive, those
 // over the block by its last warp when the next step has begun.
 template <int P, class V, class Link, class Rows>
-__device__ __forceinline__ void together(const Vectors<V>& first, uint32_t steps, uint32_t* arrived, const Link& link, const Rows& rows) {
+__device__ __forceinline__ void together(const Vectors<V>& first, uint32_t steps, uint32_t* arrived, const Link& link,
+                                         const Rows& rows) {
     constexpr int WARPS = TOGETHER / 32;
     __shared__ double parts[2 * P][WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use bytemuck::Zeroable;
 use cust::sys;
 
 use super::card::{Card, CardBuffer};
@@ -30,7 +31,7 @@ pub(super) const ADDING: u32 = 3;
 /// Boundary rows as their kernel takes them; see `kernels/exchange.cu`.
 /// `counters` is null where no kernel counts passes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Zeroable)]
 struct BoundaryArgument {
     count: u64,
     rows: u64,
@@ -44,9 +45,9 @@ struct BoundaryArgument {
     neighbours: u32,
 }
 
-/// How rows pass while a launch makes several steps; see `kernels/together.cuh`.
+/// How rows pass while a launch makes several steps, see `kernels/together.cuh`; zeros where there are no neighbours.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Zeroable)]
 pub(super) struct CrossingArgument {
     boundary: BoundaryArgument,
     rows: u64,
@@ -57,31 +58,6 @@ pub(super) struct CrossingArgument {
     counters: u64,
     /// Of the first step.
     pub pass: u32,
-}
-
-impl CrossingArgument {
-    /// Of a launch without neighbours.
-    pub const NONE: CrossingArgument = CrossingArgument {
-        boundary: BoundaryArgument {
-            count: 0,
-            rows: 0,
-            start: 0,
-            columns: 0,
-            values: 0,
-            landing: 0,
-            head: 0,
-            half: 0,
-            counters: 0,
-            neighbours: 0,
-        },
-        rows: 0,
-        starts: 0,
-        to: 0,
-        numbers: 0,
-        leaving: 0,
-        counters: 0,
-        pass: 0,
-    };
 }
 
 /// Rows that leave: their numbers, neighbour after neighbour, where each neighbour's begin, and how many there are.
@@ -118,7 +94,7 @@ pub(super) struct CudaLink {
     /// Bytes of a row.
     row: usize,
     passage: Passage,
-    /// The rows that a kernel sends, and all of them, where copy engines send some.
+    /// The rows that a kernel sends, and all of them, where copy engines send some and a launch could make several steps.
     sent: LeavingRows,
     all: Option<LeavingRows>,
     ways: Option<LinkTargets>,
@@ -187,8 +163,8 @@ pub(super) fn link(
     while !lanes.is_multiple_of(pack) {
         pack /= 2;
     }
-    let some_straight = (0..neighbours).any(|n| passage.is_straight(n));
-    let all = some_straight.then(|| LeavingRows::new(card, shape, &halo.sends)).transpose()?;
+    let missing = lanes == pack && (0..neighbours).any(|n| passage.is_straight(n));
+    let all = missing.then(|| LeavingRows::new(card, shape, &halo.sends)).transpose()?;
     Ok(Some(Box::new(CudaLink {
         row,
         passage,

@@ -1,5 +1,7 @@
 //! Recurrences on the GPU: many steps of the fused pass, vectors changing places in between.
 
+use bytemuck::Zeroable;
+
 use super::blocks::INNER;
 use super::card::LaunchShape;
 use super::graph::Graph;
@@ -26,8 +28,8 @@ const FEWEST_ROWS: usize = 1 << 16;
 const MOST_ROWS: usize = 1 << 20;
 const NARROW_PACK: usize = 8;
 
-/// Up to how many such rows of a part that has neighbours.
-const MOST_LINKED_ROWS: usize = 1 << 22;
+/// Up to how many such rows, and rows of chains and planes, of a part that has neighbours.
+const MOST_LINKED_ROWS: usize = 1 << 21;
 
 /// Most steps of a launch, an even number, and most bytes of vectors that they read as their input, half a second or
 /// less: a launch cannot be interrupted.
@@ -161,7 +163,8 @@ impl CardMatrix {
         let (fewest, most) = if linked { (1, MOST_LINKED_ROWS) } else { (FEWEST_ROWS, MOST_ROWS) };
         // Below, launches one by one are as fast; above, blocks of a launch of their own have more rows under way.
         let worth = match &self.argument {
-            Argument::Straight(s) => (linked || s.is_deep()) && (!wide || rows <= most),
+            Argument::Straight(s) if s.is_deep() => !wide || rows <= most,
+            Argument::Straight(_) => linked && rows <= most,
             Argument::Stencil(s) => s.blocks.is_some_and(|b| b.orbitals() == 4 || rows <= most),
             _ => false,
         };
@@ -225,7 +228,7 @@ impl CardMatrix {
         steps: usize,
     ) -> Result<Option<Vec<Dots>>> {
         let card = &self.card;
-        let mut crossing = CrossingArgument::NONE;
+        let mut crossing = CrossingArgument::zeroed();
         if let Some(link) = &link {
             // The launch holds the GPU while it waits for neighbours, which may themselves wait for a program that a
             // server has put beside it.
