@@ -172,6 +172,8 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, Ro
         uint32_t missing = 0;
         if (m.all_plain & 2) missing |= (x == 0) << LEFT | (x + 1 == m.nx) << RIGHT;
         if (m.all_plain & 4) missing |= (y == 0) << DOWN | (y + 1 == m.ny) << UP;
+        // A warp with a cell at an end looks for missing neighbours at all of its cells: else it would go both ways.
+        const bool looks = __any_sync(__activemask(), missing != 0);
         const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         uint32_t row = x * O + y * line + z0 * plane;
         Lanes below[O], own[O];
@@ -187,7 +189,7 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, Ro
                 cell_at_boundary<O>(m, pass, row, m.values[mine], to, under, over);
                 fetch(row, below);
                 fetch(row + over, own);
-            } else if (absent) {
+            } else if (absent || looks) {
                 inner_cell<FLAT, true, O>(m, pass, fetch, row, stride, to, over, absent, below, own);
             } else {
                 inner_cell<FLAT, false, O>(m, pass, fetch, row, stride, to, over, 0, below, own);
