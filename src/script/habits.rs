@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 20] = [
+const NAMES: [(&[&str], &str); 32] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -65,10 +65,34 @@ const NAMES: [(&[&str], &str); 20] = [
         &["savetxt", "to_csv", "loadtxt", "genfromtxt", "read_csv", "writedlm"],
         "`table.save(\"a.csv\")` and `load(\"a.csv\")`",
     ),
+    (&["enumerate"], "`for (x, i) in a { .. }` has elements and their numbers"),
+    (&["inv"], "`m.inverse()` is the inverse matrix; `m.solve(b)` solves m x = b"),
+    (&["col"], "`m.column(0)` is a column of a Matrix"),
+    (&["items"], "`m.keys()` are the names in a map, `m.values()` what they hold"),
+    (&["str", "repr"], "`x.to_string()` is a value as text, as is `${x}` in back-ticks"),
+    (
+        &["float", "double"],
+        "`x.to_float()` is a whole number as float, `parse_float(text)` the number of a text",
+    ),
+    (&["round"], "`round(x)` is the nearest whole number; `format(x, 3)` shows three digits"),
+    (
+        &["fft", "ifft", "rfft", "fftfreq"],
+        "Fourier sums are written out: `(exp(-I * k * x) * s).sum()` for Series x and s",
+    ),
+    (&["input", "argv", "sys"], "values come from the command line: `--set n=8` is `args.n` in the script"),
+    (
+        &["open", "fopen", "os", "cd", "ls", "pwd"],
+        "`load(\"a.csv\")` reads a file, `x.save(\"a.csv\")` writes one",
+    ),
+    (
+        &["help", "lookfor", "whos"],
+        "the session has it; outside of it `umklapp doc NAME` explains a function",
+    ),
+    (&["quit", "bye", "abort"], "`exit()` ends a script, Ctrl-D the session"),
 ];
 
 /// Words that other languages have where this one's parser stumbles.
-const WORDS: [(&[&str], &str); 6] = [
+const WORDS: [(&[&str], &str); 10] = [
     (
         &["def", "function", "func", "lambda", "fun"],
         "`fn name(x) { 2 * x }` defines a function; `|x| 2 * x` is one without a name",
@@ -81,6 +105,13 @@ const WORDS: [(&[&str], &str); 6] = [
         &["from", "using", "include"],
         "modules are there without an import: `kpm::dos(..)`; own files by `import \"name\" as name;`",
     ),
+    (
+        &["class", "struct", "type", "enum", "object"],
+        "a map holds values by name: `let p = #{ x: 1.0, y: 2.0 };`",
+    ),
+    (&["raise", "except", "finally"], "`try { .. } catch (e) { print(e.message); }`, and `throw \"text\"`"),
+    (&["match", "case"], "`switch x { 1 => a, _ => b }` chooses by value"),
+    (&["null", "nil"], "nothing is `()`"),
 ];
 
 fn found(table: &[(&[&str], &'static str)], word: &str) -> Option<&'static str> {
@@ -169,7 +200,8 @@ pub(super) fn line(line: &str, at: usize, word: &str) -> Option<&'static str> {
         }
         let opens = matches!(first, "for" | "while" | "if" | "else" | "loop" | "try");
         let colon = opens && line.get(at..).is_some_and(|after| after.starts_with(':'));
-        (colon || line.trim_end().ends_with(':')).then_some("blocks stand in braces: `for i in 0..3 { .. }`")
+        let opened = line.trim_end().strip_suffix(':').is_some_and(|before| !before.ends_with(':'));
+        (colon || opened).then_some("blocks stand in braces: `for i in 0..3 { .. }`")
     };
     let bare = || {
         (matches!(first, "print" | "echo") && !text[end..].starts_with('('))

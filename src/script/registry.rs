@@ -377,7 +377,7 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
         return Some(format!("`{name}` is a module: its functions are called as `{name}::function(..)`"));
     }
     let functions = plain_names(engine);
-    if functions.contains(name) {
+    if functions.contains(name) || name.contains("::") && names(engine).iter().any(|path| path == name) {
         return Some(format!("`{name}` is a function: `{name}(..)` calls it"));
     }
     let names: Vec<&str> = variables.iter().copied().chain(functions.iter().map(String::as_str)).collect();
@@ -385,14 +385,15 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
     match (assigned, near) {
         (true, Some(near)) => Some(format!("`let {name} = ..` makes a variable; or did you mean `{near}`?")),
         (true, None) => Some(format!("`let {name} = ..` makes a variable")),
-        (false, near) => near.map(|near| format!("did you mean `{near}`?")),
+        (false, Some(near)) => Some(format!("did you mean `{near}`?")),
+        (false, None) => Some(format!("`let {name} = ..` makes a variable, before it is used")),
     }
 }
 
 /// A hint for a property that is called as if it were a method, `values(Eigen)`.
 pub(super) fn called_property(engine: &Engine, call: &str) -> Option<String> {
     let (name, arguments) = call.strip_suffix(')')?.split_once('(')?;
-    let kind = arguments.split(", ").next()?;
+    let kind = Some(arguments).filter(|all| !all.contains(", "))?;
     let property =
         |e: &RegisteredFunction| e.form == CallForm::Property && e.name == name && e.of_type() == Some(kind);
     let known = entries(engine, true).iter().any(property);
@@ -446,8 +447,21 @@ fn ways(all: &[RegisteredFunction], name: &str, keep: &dyn Fn(&RegisteredFunctio
 pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<String> {
     let all = entries(engine, true);
     if !name.contains(|c: char| c.is_alphanumeric() || c == '_') && name != "^" {
-        if kinds.contains(&"string") {
-            return Some("a text joins others by `+`; `parse_float(text)` is its number".into());
+        const OPERANDS: [(&str, &str); 5] = [
+            ("string", "a text joins others by `+`; `parse_float(text)` is its number"),
+            ("()", "`()` is nothing: a block or a function whose last statement ends with `;` gives it"),
+            ("array", "arrays have no arithmetic; `series([1, 2])` has"),
+            ("function", "`f.call(x)` calls a function that is a value"),
+            ("bool", "true and false are no numbers; `if a { 1 } else { 0 }` is one"),
+        ];
+        if let Some((_, hint)) = OPERANDS.iter().find(|(kind, _)| kinds.contains(kind)) {
+            return Some((*hint).into());
+        }
+        if name == "!" {
+            return Some("`!` turns true into false; `x == 0` compares a number".into());
+        }
+        if name == "*" && kinds[0] == "Operator" && matches!(kinds[1..], ["Series" | "Matrix"]) {
+            return Some("`block(h, x)` makes a BlockVector of numbers, on which `h` acts".into());
         }
         let own = kinds.iter().filter(|kind| kind.starts_with(|c: char| c.is_ascii_uppercase()));
         let lists: BTreeSet<String> = own.map(|kind| format!("`help(\"{kind}\")`")).collect();
@@ -458,6 +472,25 @@ pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<Str
     match kinds.first() {
         Some(kind) if known && kind.starts_with("range") && !name.contains("::") => {
             Some("a range is gone through by `for i in 0..n`; `series(0..n)` holds its numbers".into())
+        }
+        Some(&kind @ ("array" | "string")) if known && !name.contains("::") => {
+            let takes = |kind: &str| {
+                !ways(&all, name, &|e| {
+                    let first = e.parameters.first();
+                    e.of_type() == Some(kind) || first.is_some_and(|p| p.kind == kind || p.kind.is_empty())
+                })
+                .is_empty()
+            };
+            match kind {
+                _ if takes(kind) => None,
+                "array" if takes("Series") => {
+                    Some(format!("of the numbers of an array make a Series: `series(x).{name}()`"))
+                }
+                "string" if takes("float") => {
+                    Some(format!("`parse_float(text)` is the number of a text: `{name}(parse_float(text))`"))
+                }
+                _ => None,
+            }
         }
         Some(&kind) if !known && !name.contains("::") => {
             // A method of this value is meant rather than one of others.
@@ -471,6 +504,16 @@ pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<Str
             Some(format!("did you mean {way}?"))
         }
         _ => None,
+    }
+}
+
+/// A hint for a name that nothing is like, called with a value of this type first.
+pub(super) fn nowhere(name: &str, kind: &str) -> String {
+    let search = format!("`lookfor {name}` searches all texts");
+    if kind.is_empty() || kind == "()" {
+        search
+    } else {
+        format!("`help(\"{kind}\")` lists what it has, {search}")
     }
 }
 
