@@ -102,7 +102,7 @@ def test_tables(s):
     given = umklapp.Table({"x": [1, 2, 3], "y": np.arange(3) * 1j}, title="mine")
     s["g"] = given
     assert s.eval("g.y.im.sum()") == 3.0 and s["g"].title == "mine"
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="`y` has 2 rows, column `x` has 1 .*one length"):
         umklapp.Table({"x": [1], "y": [1, 2]})
     with pytest.raises(ValueError, match="2 dimensions"):
         umklapp.Table({"x": np.eye(2)})
@@ -502,3 +502,9 @@ def test_hdf5_goes_both_ways(s, tmp_path):
         f["x"][0] = 7.0
     with pytest.raises(umklapp.FileError, match="damaged"):
         s.eval('load(here + "t.h5")')
+
+
+@pytest.mark.parametrize("name", ["let", "fn", "1x", "a b", "", "kpm::if"])
+def test_what_is_no_name(s, name):
+    with pytest.raises(umklapp.Error, match="is no name"):
+        s[name] = 3
