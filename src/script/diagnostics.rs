@@ -372,11 +372,12 @@ fn describe(
                 call.strip_suffix(')').and_then(|call| call.split_once('(')).map_or("", |call| call.1);
             let kinds: Vec<&str> = given.split(", ").collect();
             let hint = value()
+                .or_else(|| habit().filter(|_| kinds.len() > 1))
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
                 .or_else(|| registry::no_call(engine, name, &kinds))
                 .or_else(|| registry::did_you_mean(engine, name))
-                .or_else(|| Some(registry::nowhere(name, kinds[0])));
+                .or_else(|| Some(nowhere(name, kinds[0])));
             (format!("no function `{call}`"), hint, ErrorKind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
@@ -406,6 +407,16 @@ fn describe(
             let (text, hint) = complaints::explained(&text);
             (text, hint, ErrorKind::Input)
         }
+    }
+}
+
+/// A hint for a name that nothing is like, called with a value of this type first.
+fn nowhere(name: &str, kind: &str) -> String {
+    let search = format!("`lookfor {name}` searches all texts");
+    if kind.is_empty() || kind == "()" {
+        search
+    } else {
+        format!("`help(\"{kind}\")` lists what it has, {search}")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 32] = [
+const NAMES: [(&[&str], &str); 36] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -87,6 +87,19 @@ const NAMES: [(&[&str], &str); 32] = [
     (
         &["help", "lookfor", "whos"],
         "the session has it; outside of it `umklapp doc NAME` explains a function",
+    ),
+    (
+        &["eigenvalues", "eigenvectors", "eigenstates", "diagonalize", "diagonalise"],
+        "`h.to_matrix().eigh()` has all levels of an Operator, `davidson(h)` the lowest, `eigs(h)` some inside",
+    ),
+    (
+        &["ground_state", "groundstate"],
+        "`davidson(h)` finds that of an Operator, `dmrg::finite(h, chain)` that of an OpSum on its sites",
+    ),
+    (&["to_dense", "todense", "toarray", "to_array"], "`h.to_matrix()` is an Operator as a Matrix"),
+    (
+        &["measure", "expectation", "expectation_value"],
+        "`state.expect(\"Sz\")` is an expectation value on every site",
     ),
     (&["quit", "bye", "abort"], "`exit()` ends a script, Ctrl-D the session"),
 ];
@@ -273,7 +286,11 @@ mod tests {
              * i)",
             "linspace(0.0, 1.0, 5)[1..3]; table([[\"x\", [1, 2, 3, 4]]]).slice(1, 3)",
             "linspace(1.0, 1.0, 3).len + PI + (2.0 + 3.0 * I).re",
-            "random_numbers(3).len + random_choice([1, 2]); let map = #{ a: 1, b: 2 }; map.a",
+            "random_numbers(3).len + random_choice([1, 2]); let map = #{ a: 1, b: 2 }; map.a; map.keys(); map.values()",
+            "let m = identity(2); m.inverse(); m.solve(series([1, 2])); m.column(0); m.to_string(); 3.to_float()",
+            "parse_float(\"3\"); round(3.2); format(3.14159, 3); for (x, i) in [1, 2] { x + i; }",
+            "let x = series(0..4); let s = x * x; let k = PI / 2.0; (exp(-I * k * x) * s).sum()",
+            "switch 1 { 1 => 2, _ => 3 }; try { throw \"text\"; } catch (e) { e; }",
         ] {
             assert!(engine.eval(script).is_ok(), "{script}");
         }

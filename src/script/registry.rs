@@ -361,6 +361,12 @@ fn alike(name: &str) -> String {
     name.chars().map(one).collect()
 }
 
+/// A hint for the name of a module in another one's place.
+fn of_module(engine: &Engine, name: &str) -> Option<String> {
+    let is_one = modules(engine).iter().any(|module| module == name);
+    is_one.then(|| format!("`{name}` is a module: its functions are called as `{name}::function(..)`"))
+}
+
 /// A hint for a name that is no variable; `variables` are those there are, `assigned` says that it was to become one.
 pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assigned: bool) -> Option<String> {
     if variables.contains(&name) {
@@ -372,9 +378,8 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
     if let Some(twin) = variables.iter().find(|v| alike(v) == alike(name)) {
         return Some(format!("`{twin}` looks the same, but is another letter: did you mean it?"));
     }
-    let modules = modules(engine);
-    if modules.iter().any(|module| module == name) {
-        return Some(format!("`{name}` is a module: its functions are called as `{name}::function(..)`"));
+    if let Some(module) = of_module(engine, name) {
+        return Some(module);
     }
     let functions = plain_names(engine);
     if functions.contains(name) || name.contains("::") && names(engine).iter().any(|path| path == name) {
@@ -393,7 +398,7 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
 /// A hint for a property that is called as if it were a method, `values(Eigen)`.
 pub(super) fn called_property(engine: &Engine, call: &str) -> Option<String> {
     let (name, arguments) = call.strip_suffix(')')?.split_once('(')?;
-    let kind = Some(arguments).filter(|all| !all.contains(", "))?;
+    let kind = arguments.split(", ").next()?;
     let property =
         |e: &RegisteredFunction| e.form == CallForm::Property && e.name == name && e.of_type() == Some(kind);
     let known = entries(engine, true).iter().any(property);
@@ -431,7 +436,9 @@ pub(super) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone)
     let in_module = own.filter_map(|path| Some((last(path)?, path))).collect::<Vec<_>>();
     let found = nearest(&last(name)?, in_module.iter().map(|(word, _)| word.as_str()));
     let path = in_module.iter().find(|(word, _)| Some(word.as_str()) == found).map(|(_, path)| *path);
-    path.or_else(|| names.clone().find(|path| last(path) == last(name))).or_else(|| nearest(name, names))
+    // Names of another module differ in its name alone: with a module that is there, they are not meant.
+    let elsewhere = || names.clone().find(|path| last(path) == last(name));
+    path.or_else(elsewhere).or_else(|| nearest(name, names).filter(|_| in_module.is_empty()))
 }
 
 /// The ways to call what has this name, of what `keep` keeps.
@@ -507,16 +514,6 @@ pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<Str
     }
 }
 
-/// A hint for a name that nothing is like, called with a value of this type first.
-pub(super) fn nowhere(name: &str, kind: &str) -> String {
-    let search = format!("`lookfor {name}` searches all texts");
-    if kind.is_empty() || kind == "()" {
-        search
-    } else {
-        format!("`help(\"{kind}\")` lists what it has, {search}")
-    }
-}
-
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
 pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
@@ -541,6 +538,9 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     }
     if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {
         return Some(format!("`{name}` is `{now}` now"));
+    }
+    if let Some(module) = of_module(engine, &name) {
+        return Some(module);
     }
     let names = names(engine);
     let Some(near) = near(&name, names.iter().map(String::as_str)) else {
