@@ -134,7 +134,8 @@ fn a_job_that_is_begun_anew_goes_on() {
     let place = Place(Folder::new("anew"));
     let script = "
         let h = tight_binding(lattice::chain(64), #{ hopping: -1.0 });
-        let mu = kpm::moments(h, #{ moments: 32, vectors: args.vectors, seed: 1, checkpoint: \"mu.npz\", progress: false });
+        let mu = kpm::moments(h, #{ moments: 32, vectors: args.vectors, seed: 1, checkpoint: \"mu.npz\", progress: \
+        false });
         print(mu.vectors);";
     place.script("run.rhai", script);
     let again = [("SLURM_JOB_ID", "12"), ("SLURM_RESTART_COUNT", "1")];

@@ -195,7 +195,8 @@ fn definitions_are_written() {
 
 #[test]
 fn records_are_json_lines() {
-    let script = "print(\"x\");\nlet t = table(#{ a: [1, 2] });\nprint(t);\nt.save(\"t.csv\");\nassert(false, \"end\");\n";
+    let script = "print(\"x\");\nlet t = table(#{ a: [1, 2] });\nprint(t);\nt.save(\"t.csv\");\nassert(false, \
+    \"end\");\n";
     let place = Place(Folder::new("json").with("a.rhai", script));
     let said = place.run(&["run", "--json", "--out", ".", "a.rhai"]);
     let records: Vec<serde_json::Value> =

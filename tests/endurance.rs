@@ -106,11 +106,17 @@ fn full_outputs_are_no_panic() {
 
 #[test]
 fn signals_end_the_program_at_once() {
-    let place = Place(Folder::new("signals")
-        .with("sleep.rhai", "print(1);\nsleep(30);\n")
-        // A library's work that polls nothing.
-        .with("long.rhai", "let m = tight_binding(lattice::chain(1500), #{ disorder: 1.0, seed: 1 }).to_matrix();\nprint(1);\nloop { m.eigvals(); }\n")
-        .with("try.rhai", "print(1);\nloop { try { sleep(30); } catch (e) {} }\n"));
+    let place = Place(
+        Folder::new("signals")
+            .with("sleep.rhai", "print(1);\nsleep(30);\n")
+            // A library's work that polls nothing.
+            .with(
+                "long.rhai",
+                "let m = tight_binding(lattice::chain(1500), #{ disorder: 1.0, seed: 1 \
+        }).to_matrix();\nprint(1);\nloop { m.eigvals(); }\n",
+            )
+            .with("try.rhai", "print(1);\nloop { try { sleep(30); } catch (e) {} }\n"),
+    );
     for (script, signal, code) in [
         ("sleep.rhai", libc::SIGINT, 130),
         ("sleep.rhai", libc::SIGTERM, 143),
@@ -226,7 +232,8 @@ fn a_full_disk_does_not_end_a_run() {
         kpm::moments(h, #{ moments: 256, vectors: 16, checkpoint: \"mu.npz\", seed: 1, progress: false });
         print(\"end\");";
     let vmc = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 1, down: 1 });
-        vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 20, checkpoint: \"walk.json\", seed: 3, progress: false });
+        vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 20, checkpoint: \
+        \"walk.json\", seed: 3, progress: false });
         print(\"end\");";
     for script in [kpm, vmc] {
         let place = Place(Folder::new("disk").with("a.rhai", script));
@@ -243,7 +250,8 @@ fn a_full_disk_does_not_end_a_run() {
 /// What is added to a file is there whole or not at all.
 #[test]
 fn a_full_disk_takes_no_part_of_a_text() {
-    let script = "append_text(\"log.txt\", \"whole\\n\"); let long = \"\"; long.pad(4000, \"x\"); append_text(\"log.txt\", long);";
+    let script = "append_text(\"log.txt\", \"whole\\n\"); let long = \"\"; long.pad(4000, \"x\"); \
+    append_text(\"log.txt\", long);";
     let place = Place(Folder::new("append").with("a.rhai", script));
     let (code, said) = place.shell("ulimit -f 1; $UMKLAPP run a.rhai");
     assert!(code == 1 && said.contains("log.txt"), "{code} {said}");
@@ -256,7 +264,8 @@ fn a_run_that_is_killed_goes_on() {
         let mu = kpm::moments(h, #{ moments: 64, vectors: 64, checkpoint: \"mu.npz\", seed: 1, progress: false });
         print(mu.values.to_array());";
     let vmc = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 1, down: 1 });
-        let r = vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 400, checkpoint: \"walk.json\", seed: 3, progress: false });
+        let r = vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 400, \
+        checkpoint: \"walk.json\", seed: 3, progress: false });
         print(r.energy); print(r.error);";
     for (name, script, file) in [("kpm", kpm, "mu.npz"), ("vmc", vmc, "walk.json")] {
         let place = Place(Folder::new(&format!("kill-{name}")).with("a.rhai", script));
@@ -297,7 +306,8 @@ fn threads_and_parts_give_the_same_numbers() {
         for n in 0..64 { print(mu.values[n]); }
         for e in davidson(h, #{ count: 3, seed: 1, tol: 1e-10, progress: false }).values { print(e); }
         let c = sites(\"S=1/2\", 12);
-        print(dmrg::finite(models::heisenberg(c), c, #{ sector: #{ Sz: 0.0 }, states: 40, sweeps: 6, progress: false }).energy);
+        print(dmrg::finite(models::heisenberg(c), c, #{ sector: #{ Sz: 0.0 }, states: 40, sweeps: 6, progress: false \
+        }).energy);
         let q = wilson::kernel(gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3), #{ s: 0.4 });
         let x = wilson::reference_spinor(lattice::hypercubic(4, 4, 4, 4), 2);
         print(norm(overlap::sign(q, #{ delta: 1e-8, seed: 1, progress: false }) * x));

@@ -51,7 +51,8 @@ fn wannier_models_have_their_bands() {
         }
         exact.sort();
         for j in 0..2 * n { assert_close(levels[j], exact[j], 1e-13); }
-        let shifted = lattice::wannier90(\"d_hr.dat\", #{ fermi: 0.25, boundary: [\"open\", \"periodic\", \"periodic\"], cells: [2, 1, 1] });
+        let shifted = lattice::wannier90(\"d_hr.dat\", #{ fermi: 0.25, boundary: [\"open\", \"periodic\", \
+        \"periodic\"], cells: [2, 1, 1] });
         let h = shifted.build().to_matrix();
         assert_close(h.at(0, 0), -0.25, 0.0);
         assert_close(h.at(1, 2), 0.5, 0.0);
@@ -64,7 +65,8 @@ fn complex_hoppings_of_wannier_files_go_the_right_way() {
     // <0| H |1> = i/2 is the matrix element from the next cell to this one: E(k) = Re(i exp(i k)) = -sin k.
     let chain = "c\n1\n3\n1 1 1\n-1 0 0 1 1 0.0 -0.5\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 0.0 0.5\n";
     let script = "
-        let h = lattice::wannier90(\"c_hr.dat\", #{ cells: [8, 1, 1], boundary: [\"open\", \"periodic\", \"periodic\"] }).build();
+        let h = lattice::wannier90(\"c_hr.dat\", #{ cells: [8, 1, 1], boundary: [\"open\", \"periodic\", \"periodic\"] \
+        }).build();
         let m = h.to_matrix();
         assert_close(m.at(0, 1), 0.5 * I, 0.0);
         assert_close(m.at(1, 0), -0.5 * I, 0.0);";

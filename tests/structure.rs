@@ -523,10 +523,11 @@ fn wide_lines(text: &str, program: bool) -> Vec<usize> {
 #[test]
 fn code_has_short_lines() {
     let (mut wide, mut seen) = (Vec::new(), 0);
-    for folder in
-        ["src", "build", "stdlib", "scripts", "examples", "benches", "tests/golden", "tests/random_models"]
-    {
-        for (path, text) in texts_in(folder, &["rs", "rhai"]) {
+    let folders = ["src", "build", "stdlib", "scripts", "examples", "benches", "tests", "python/src"];
+    let own = folders.map(|folder| (folder, &["rs", "rhai"][..]));
+    let python = ["python/tests", "python/umklapp"].map(|folder| (folder, &["py", "pyi"][..]));
+    for (folder, endings) in own.into_iter().chain(python) {
+        for (path, text) in texts_in(folder, endings) {
             seen += 1;
             let long = text.lines().zip(1..).filter(|(line, _)| line.chars().count() > 120);
             wide.extend(long.map(|(_, number)| format!("{folder}/{}:{number}", path.display())));

@@ -135,7 +135,8 @@ fn deep(keeper: &dyn ValueKeeper, value: &Bound<'_, PyAny>, depth: usize) -> PyR
         return array(keeper, value, depth);
     }
     Err(PyTypeError::new_err(format!(
-        "a script has nothing like {}: it takes numbers, texts, lists, dicts, NumPy arrays, tables and values of its session",
+        "a script has nothing like {}: it takes numbers, texts, lists, dicts, NumPy arrays, tables and values of its \
+         session",
         kind_of(value)
     )))
 }
@@ -164,7 +165,8 @@ fn array(keeper: &dyn ValueKeeper, value: &Bound<'_, PyAny>, depth: usize) -> Py
     let texts = matches!(kind.as_str(), "U" | "T");
     if shape.len() > 2 {
         return Err(PyValueError::new_err(format!(
-            "an array of {} dimensions; a script has one (a Series) or two (a Matrix): reshape it, or hand its slices over",
+            "an array of {} dimensions; a script has one (a Series) or two (a Matrix): reshape it, or hand its slices \
+             over",
             shape.len()
         )));
     }

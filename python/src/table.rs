@@ -3,10 +3,16 @@
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
+use umklapp::error::Error;
 use umklapp::number::Table as Columns;
 use umklapp::output::files::FileData;
 
 use crate::arrays;
+
+/// An error in one line, with its hint in brackets, for exceptions that have no room of their own for it.
+fn sentence(error: &Error) -> String {
+    error.hint_text().map_or(error.to_string(), |hint| format!("{error} ({hint})"))
+}
 
 /// Named columns of equal lengths, in order: a read-only mapping from names to arrays.
 ///
@@ -30,7 +36,7 @@ impl Table {
         for (name, column) in &dict {
             let name = name.str()?.to_cow()?.into_owned();
             let column = arrays::to_column(&name, &column)?;
-            table = table.with_column(name, column).map_err(|e| PyValueError::new_err(e.to_string()))?;
+            table = table.with_column(name, column).map_err(|e| PyValueError::new_err(sentence(&e)))?;
         }
         Ok(Table(match title {
             Some(title) => table.with_title(title),
@@ -172,7 +178,7 @@ impl Table {
     fn none(&self, name: &str) -> String {
         match self.0.cells(name) {
             Ok(_) => String::new(),
-            Err(e) => e.hint_text().map_or(e.to_string(), |hint| format!("{e} ({hint})")),
+            Err(e) => sentence(&e),
         }
     }
 }
@@ -193,7 +199,7 @@ pub fn _table(
         table = table.with_report(key, value);
     }
     if let Some((nx, ny)) = grid {
-        table = table.with_grid(nx, ny).map_err(|e| wrong(e.to_string()))?;
+        table = table.with_grid(nx, ny).map_err(|e| wrong(sentence(&e)))?;
     }
     Ok(Table(table))
 }

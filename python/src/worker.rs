@@ -11,6 +11,7 @@ use umklapp::error::{Error, Result};
 use umklapp::output::plot::Plot;
 use umklapp::output::progress::TerminalBar;
 use umklapp::script::diagnostics::Report;
+use umklapp::script::lex::KEYWORDS;
 use umklapp::script::{Engine, Evaluated, Settings, on_a_deep_stack, read_script};
 use umklapp::task::{Interrupt, Progress};
 
@@ -172,7 +173,9 @@ fn given(at: usize) -> String {
 fn is_path(text: &str) -> bool {
     text.split("::").all(|name| {
         let inside = |c: char| c.is_alphanumeric() || c == '_';
-        name.chars().all(inside) && name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        !KEYWORDS.contains(&name)
+            && name.chars().all(inside)
+            && name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
     })
 }
 

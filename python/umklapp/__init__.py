@@ -1,7 +1,7 @@
 """Umklapp: quantum-lattice workflows, from Python.
 
-A session runs the scripting language of Umklapp and keeps its variables. Numbers come back as NumPy arrays, tables as read-only
-mappings of arrays, and operators, lattices and states as handles that stay in the session::
+A session runs the scripting language of Umklapp and keeps its variables. Numbers come back as NumPy arrays, tables as
+read-only mappings of arrays, and operators, lattices and states as handles that stay in the session::
 
     import umklapp
 
@@ -11,8 +11,8 @@ mappings of arrays, and operators, lattices and states as handles that stay in t
     dos["energy"], dos.density                     # arrays
     dos.to_pandas()
 
-``umklapp.run("script.rhai", set={"n": 64})`` runs a script as ``umklapp run --set n=64 script.rhai`` does, and gives the value of its
-last expression.
+``umklapp.run("script.rhai", set={"n": 64})`` runs a script as ``umklapp run --set n=64 script.rhai`` does, and gives
+the value of its last expression.
 """
 
 from __future__ import annotations
@@ -59,17 +59,18 @@ Mapping.register(Table)
 class Session(_native.Session):
     """A session of the language, with its own variables and its own thread.
 
-    ``s["x"]`` is a variable, ``s["x"] = value`` makes one, ``s.eval("..")`` evaluates a piece of script, ``s.call("kpm::dos", h,
-    moments=512)`` calls a function. While it works, other Python threads continue. Ctrl-C stops it and raises
-    ``KeyboardInterrupt``; variables are kept.
+    ``s["x"]`` is a variable, ``s["x"] = value`` makes one, ``s.eval("..")`` evaluates a piece of script,
+    ``s.call("kpm::dos", h, moments=512)`` calls a function. While it works, other Python threads continue. Ctrl-C
+    stops it and raises ``KeyboardInterrupt``; variables are kept.
 
     Parameters
     ----------
-    backend : where to compute: "auto" (a GPU if there is one), "cpu", "cuda", or several that share the rows, like "cpu+cuda".
+    backend : where to compute: "auto" (a GPU if there is one), "cpu", "cuda", or several that share the rows, like
+        "cpu+cuda".
     weights : the weights of several backends; by default they are measured.
     device : number of the GPU, counted from 0, or several numbers.
-    threads : number of worker threads, 0 for all cores. For work outside the backends the first session of a process that names
-        a number decides.
+    threads : number of worker threads, 0 for all cores. For work outside the backends the first session of a process
+        that names a number decides.
     seed : seed of all random numbers for which a script gives no seed.
     out : folder for the files that scripts write.
     quiet : no progress, no notes.
@@ -103,7 +104,7 @@ class Session(_native.Session):
         return super().run_file(file, None if set is None else dict(set))
 
     def call(self, function: str, /, *given: Any, **options: Any) -> Any:
-        """Calls a function of the language: ``s.call("kpm::dos", h, moments=512)`` is ``kpm::dos(h, #{ moments: 512 })``."""
+        """Calls a function: ``s.call("kpm::dos", h, moments=512)`` is ``kpm::dos(h, #{ moments: 512 })``."""
         return super().call(function, *given, **options)
 
     def keys(self) -> list[str]:
@@ -132,8 +133,8 @@ def run(
 ) -> Any:
     """Runs a script, a file or a ``source`` text, in a new session; returns the value of its last expression.
 
-    ``set`` becomes ``args`` of the script; ``options`` are those of `Session`: ``backend``, ``threads``, ``seed``, ``out``,
-    ``quiet``, ... A value that lives in the session (an operator, a state) keeps the session alive.
+    ``set`` becomes ``args`` of the script; ``options`` are those of `Session`: ``backend``, ``threads``, ``seed``,
+    ``out``, ``quiet``, ... A value that lives in the session (an operator, a state) keeps the session alive.
     """
     if (file is None) == (source is None):
         raise TypeError("run() takes a file or a source, and one of them")

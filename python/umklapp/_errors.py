@@ -6,8 +6,8 @@ from __future__ import annotations
 class Error(Exception):
     """A script has failed. Printed, it has the line with a caret, and a hint.
 
-    ``message`` is the sentence, ``hint`` the remedy or None, ``line`` and ``column`` (from 1) the place in the script or None, ``file``
-    its name or None.
+    ``message`` is the sentence, ``hint`` the remedy or None, ``line`` and ``column`` (from 1) the place in the script
+    or None, ``file`` its name or None.
     """
 
     message: str = ""

@@ -25,7 +25,8 @@ impl OrbitalBlock {
             return Err(Error::input(format!(
                 "a term of {} entries does not fit {n} orbitals per site ({n} x {n} are needed)",
                 entries.len()
-            )));
+            ))
+            .hint("give one entry for each pair of orbitals, row by row"));
         }
         Ok(OrbitalBlock { n, entries: entries.into() })
     }

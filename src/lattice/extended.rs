@@ -21,7 +21,8 @@ impl Lattice {
                 "a site at {:?} in a space of {} dimensions",
                 site.position,
                 self.space()
-            )));
+            ))
+            .hint("give a coordinate for each dimension"));
         }
         if more.iter().any(|s| s.position.iter().any(|x| !x.is_finite())) {
             return Err(Error::input("the position of a site is not a finite number")
@@ -30,7 +31,8 @@ impl Lattice {
         let old = self.basis.len();
         let new = old + more.len();
         let all = self.cell_count().checked_mul(new).filter(|n| *n <= i64::MAX as usize);
-        let all = all.ok_or_else(|| Error::input("more sites than can be numbered"))?;
+        let all =
+            all.ok_or_else(|| Error::input("more sites than can be numbered").hint("take fewer cells"))?;
         memory::ensure(16 * all as u128, &format!("numbering {all} sites"))?;
         let full: Vec<usize> = (0..self.sites())
             .map(|site| {

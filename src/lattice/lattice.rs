@@ -99,28 +99,35 @@ impl Lattice {
     ) -> Result<Self> {
         let d = vectors.len();
         if d == 0 || d > MAX_DIMENSION {
-            return Err(Error::input(format!("a lattice has 1 to {MAX_DIMENSION} directions, not {d}")));
+            return Err(Error::input(format!("a lattice has 1 to {MAX_DIMENSION} directions, not {d}"))
+                .hint("each direction has a vector"));
         }
         if cells.len() != d {
-            return Err(Error::input(format!("{} sizes given for a lattice of {d} directions", cells.len())));
+            return Err(Error::input(format!("{} sizes given for a lattice of {d} directions", cells.len()))
+                .hint("give one number of cells for each direction"));
         }
         if let Some(n) = cells.iter().find(|&&n| n == 0 || n > i64::MAX as usize) {
             return Err(Error::input(format!(
                 "a lattice needs at least one cell in each direction, not {n}"
-            )));
+            ))
+            .hint("one cell is the least; of a lattice with fewer directions take another kind"));
         }
         if basis.is_empty() {
-            return Err(Error::input("a unit cell needs at least one site"));
+            return Err(
+                Error::input("a unit cell needs at least one site").hint("give it the position of a site")
+            );
         }
         let space = vectors[0].len();
         let lengths_fit = vectors.iter().chain(basis.iter().map(|s| &s.position)).all(|v| v.len() == space);
         if !lengths_fit || space < d {
             return Err(Error::input(format!(
                 "Bravais vectors and positions of sites need one common length of at least {d}"
-            )));
+            ))
+            .hint("all have as many coordinates as the space has dimensions"));
         }
         if vectors.iter().chain(basis.iter().map(|s| &s.position)).flatten().any(|x| !x.is_finite()) {
-            return Err(Error::input("a Bravais vector or a position is not a finite number"));
+            return Err(Error::input("a Bravais vector or a position is not a finite number")
+                .hint("look for a division by zero"));
         }
         for bond in &bonds {
             check_bond(bond, d, basis.len())?;
@@ -131,7 +138,8 @@ impl Lattice {
             return Err(Error::input(format!(
                 "a lattice of {} cells has too many sites to number",
                 shown.join(" x ")
-            )));
+            ))
+            .hint("take fewer cells"));
         }
         let inverse = pseudo_inverse(&vectors)?;
         Ok(Lattice {
@@ -550,7 +558,8 @@ pub(super) fn check_bond(bond: &Bond, d: usize, basis: usize) -> Result<()> {
         return Err(Error::input(format!(
             "site {} outside a unit cell of {basis} sites",
             bond.from.max(bond.to)
-        )));
+        ))
+        .hint(format!("its sites are numbered from 0 to {}", basis.saturating_sub(1))));
     }
     // beyond this, products of displacements and sizes could overflow
     if let Some(x) = bond.shift.iter().find(|x| x.unsigned_abs() > 1 << 31) {

@@ -88,6 +88,7 @@ pub(super) fn collect(
                 support.iter().take(8).map(usize::to_string).collect::<Vec<_>>().join(", "),
                 support.len()
             ))
+            .hint("write it as a sum of terms on fewer sites")
         })?;
         expand(&product, basis, joint, collected.entry((support, product.string.clone())).or_default());
     }

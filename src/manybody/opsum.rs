@@ -121,7 +121,8 @@ impl OpSum {
     pub fn add(&mut self, coefficient: impl Into<C64>, factors: Vec<(String, usize)>) -> Result<()> {
         let term = OperatorTerm { coefficient: coefficient.into(), factors };
         if !(term.coefficient.re.is_finite() && term.coefficient.im.is_finite()) {
-            return Err(Error::input(format!("the coefficient of the term `{term}` is not a finite number")));
+            return Err(Error::input(format!("the coefficient of the term `{term}` is not a finite number"))
+                .hint("look for a division by zero"));
         }
         self.terms.push(term);
         Ok(())
@@ -147,7 +148,8 @@ impl OpSum {
     pub fn add_tail(&mut self, tail: ExponentialTail) -> Result<()> {
         let finite = |z: C64| z.re.is_finite() && z.im.is_finite();
         if !finite(tail.coefficient) || !finite(tail.ratio) {
-            return Err(Error::input(format!("the coupling `{tail}` has a number that is not finite")));
+            return Err(Error::input(format!("the coupling `{tail}` has a number that is not finite"))
+                .hint("look for a division by zero"));
         }
         if tail.ratio.norm() >= 1.0 {
             return Err(Error::input(format!("the coupling `{tail}` does not decay"))
@@ -232,6 +234,7 @@ impl OpSum {
                     "the term `{term}` is about sites beyond the {} of the order",
                     order.len()
                 ))
+                .hint("the order lists every site of the sum once")
             })?;
             sum.terms.push(OperatorTerm { coefficient: term.coefficient, factors });
         }

@@ -81,7 +81,10 @@ impl Site {
         for (i, j, value) in elements {
             match matrix.get_mut(i * dim + j) {
                 Some(place) if j < dim => *place += value,
-                _ => return Err(Error::input(format!("element ({i}, {j}) of `{name}` on {dim} states"))),
+                _ => {
+                    return Err(Error::input(format!("element ({i}, {j}) of `{name}` on {dim} states"))
+                        .hint(format!("its states are numbered from 0 to {}", dim.saturating_sub(1))));
+                }
             }
         }
         self.with_matrix(name, matrix, false)
@@ -97,12 +100,14 @@ impl Site {
             return Err(Error::input(format!(
                 "operator `{name}` has {} elements, and a site of {dim} states needs {dim} x {dim}",
                 matrix.len()
-            )));
+            ))
+            .hint("its matrix has a row and a column for each state"));
         }
         if matrix.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
             return Err(Error::input(format!(
                 "operator `{name}` has an element that is not a finite number"
-            )));
+            ))
+            .hint("look for a division by zero"));
         }
         if name.ends_with(ADJOINT) {
             return Err(Error::input(format!("an operator called `{name}`"))
@@ -158,7 +163,8 @@ impl Site {
                 "{} charges `{name}` for a site of {} states",
                 charges.len(),
                 self.dim()
-            )));
+            ))
+            .hint("give one number for each state"));
         }
         let modulus = 2 * i32::from(n);
         let within = |q: i32| if modulus > 0 { q.rem_euclid(modulus) } else { q };
@@ -174,7 +180,8 @@ impl Site {
     /// When there is not one parity a state.
     pub fn with_odd(mut self, odd: Vec<bool>) -> Result<Site> {
         if odd.len() != self.dim() {
-            return Err(Error::input(format!("{} parities for a site of {} states", odd.len(), self.dim())));
+            return Err(Error::input(format!("{} parities for a site of {} states", odd.len(), self.dim()))
+                .hint("give one for each state"));
         }
         self.odd = odd;
         Ok(self.with_parity())

@@ -81,7 +81,8 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     for _ in 0..MOST_STEPS {
         let norm = device.norms(&vector)?[0];
         if !norm.is_finite() {
-            return Err(Error::numeric("the vector to evolve is not finite"));
+            return Err(Error::numeric("the vector to evolve is not finite")
+                .hint("look for a division by zero where it is made"));
         }
         if norm == 0.0 {
             return Ok(Exponential { vector, products });
@@ -143,7 +144,8 @@ impl KrylovSpace<'_> {
             let rest = device.norms(&next)?[0];
             largest = largest.max(self.alpha[k - 1].abs()).max(rest);
             if !largest.is_finite() {
-                return Err(Error::numeric("a product with the operator is not finite"));
+                return Err(Error::numeric("a product with the operator is not finite")
+                    .hint("numbers beyond 1e308 come up; bring the operator to a smaller scale"));
             }
             let ends = rest <= INVARIANT * largest || k >= self.h.dim();
             // Error of ending the basis here, relative to the result (Saad, SIAM J. Numer. Anal. 29 (1992) 209).

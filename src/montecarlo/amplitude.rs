@@ -179,7 +179,10 @@ pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<SlaterInverse<S>> {
 }
 
 fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<SlaterInverse<S>> {
-    let singular = || Error::numeric(format!("the {n} x {n} Slater matrix is singular"));
+    let singular = || {
+        Error::numeric(format!("the {n} x {n} Slater matrix is singular"))
+            .hint("two electrons stand at one place, or two orbitals are alike")
+    };
     let lu = MatRef::from_row_major_slice(a, n, n).partial_piv_lu();
     let pivots = (0..n).map(|i| lu.U().get(i, i).modulus());
     let (low, high) = pivots.fold((f64::INFINITY, 0.0_f64), |(l, h), p| (l.min(p), h.max(p)));

@@ -193,6 +193,7 @@ impl<S: Amplitude> Determinant<S> {
 
 fn singular(n: usize) -> Error {
     Error::numeric(format!("the {n} x {n} Slater matrix is singular to working precision"))
+        .hint("two electrons stand at one place, or two orbitals are alike")
 }
 
 /// Rows and columns of a matrix that change together.

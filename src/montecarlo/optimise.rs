@@ -144,7 +144,8 @@ fn means(samples: &[ParameterSample]) -> Result<SampleMeans> {
     let finite =
         |s: &ParameterSample| s.energy.is_finite() && s.logs.iter().chain(&s.energies).all(|x| x.is_finite());
     if !samples.iter().all(finite) {
-        return Err(Error::numeric("a sample of the optimisation is not a finite number"));
+        return Err(Error::numeric("a sample of the optimisation is not a finite number")
+            .hint("start from parameters at which the energy is finite"));
     }
     let mean = |f: &dyn Fn(&ParameterSample) -> f64| samples.iter().map(f).sum::<f64>() / n;
     let energy = mean(&|s| s.energy);

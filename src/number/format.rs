@@ -2,6 +2,11 @@
 
 use super::C64;
 
+/// How many of something there are, like "1 row" or "2 rows".
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A real number as it is shown in results: to `digits` significant digits, but with a whole part up to a million and
 /// one decimal in full: `0.25`, `1000.0`, `1.5e-12`, `NaN`.
 pub fn real(x: f64, digits: usize) -> String {

@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::element::SeriesElement;
+use super::format::counted;
 use super::philox::{normals, words};
 use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, hermitian, scalar, solve};
 use crate::error::{Error, Result};
@@ -57,6 +58,7 @@ fn reflection(n: usize, seed: u64) -> Result<Matrix> {
 
 fn failed(what: &str, matrix: &Matrix) -> Error {
     Error::numeric(format!("{what} of a {} matrix did not converge", matrix.shape()))
+        .hint("its elements may be too far apart in size")
 }
 
 impl Matrix {
@@ -67,7 +69,8 @@ impl Matrix {
             Err(Error::input(format!(
                 "{what}: the {} matrix has an element that is not finite",
                 self.shape()
-            )))
+            ))
+            .hint("look for a division by zero, or the logarithm of zero"))
         }
     }
 
@@ -101,7 +104,8 @@ impl Matrix {
                 "`matrix * matrix` needs inner sizes that agree, not {} and {}",
                 self.shape(),
                 other.shape()
-            )));
+            ))
+            .hint("the first matrix has as many columns as the second has rows; look for a transpose"));
         }
         match (self.data(), other.data()) {
             (Series::Real(a), Series::Real(b)) => product(
@@ -119,11 +123,12 @@ impl Matrix {
     pub fn apply(&self, vector: &Series) -> Result<Series> {
         if self.cols() != vector.len() {
             return Err(Error::input(format!(
-                "`matrix * series`: a {} matrix acts on {} elements, not on {}",
+                "`matrix * series`: a {} matrix acts on {}, not on {}",
                 self.shape(),
-                self.cols(),
+                counted(self.cols(), "element"),
                 vector.len()
-            )));
+            ))
+            .hint("the series has one element for each column of the matrix"));
         }
         Ok(self.matmul(&Matrix::new(vector.len(), 1, vector.clone())?)?.data().clone())
     }
@@ -252,10 +257,11 @@ impl Matrix {
         self.need_finite("solve")?;
         if self.rows() != right.rows() {
             return Err(Error::input(format!(
-                "solve: a {} matrix and a {} right-hand side; the rows must agree",
+                "solve: a {} matrix and a {} right-hand side",
                 self.shape(),
                 right.shape()
-            )));
+            ))
+            .hint("the right-hand side has as many rows as the matrix"));
         }
         if self.is_complex() != right.is_complex() {
             return self.to_complex().solve(&right.to_complex());

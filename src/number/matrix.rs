@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::format::counted;
 use super::{Arithmetic, C64, ElementaryFunction, Number, Series};
 use crate::error::{Error, Result};
 
@@ -29,9 +30,10 @@ impl Matrix {
         let data = data.into();
         if Some(data.len()) != rows.checked_mul(cols) {
             return Err(Error::input(format!(
-                "{} elements do not make a {rows} x {cols} matrix",
-                data.len()
-            )));
+                "{} for a {rows} x {cols} matrix",
+                counted(data.len(), "element")
+            ))
+            .hint(format!("it has {}", rows.saturating_mul(cols))));
         }
         Ok(Matrix { rows, cols, data: Arc::new(data) })
     }
@@ -41,9 +43,10 @@ impl Matrix {
         let cols = rows.first().map_or(0, Series::len);
         if let Some((i, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != cols) {
             return Err(Error::input(format!(
-                "row {i} has {} elements, row 0 has {cols}; the rows of a matrix have one length",
-                row.len()
-            )));
+                "row {i} has {}, row 0 has {cols}",
+                counted(row.len(), "element")
+            ))
+            .hint("the rows of a matrix have one length"));
         }
         Matrix::new(rows.len(), cols, rows.iter().flat_map(Series::iter).collect::<Series>())
     }
@@ -56,7 +59,10 @@ impl Matrix {
 
     pub fn zeros(rows: usize, cols: usize) -> Result<Matrix> {
         let n = rows.checked_mul(cols).filter(|&n| Vec::<f64>::new().try_reserve_exact(n).is_ok());
-        let n = n.ok_or_else(|| Error::memory(format!("a {rows} x {cols} matrix does not fit in memory")))?;
+        let n = n.ok_or_else(|| {
+            Error::memory(format!("a {rows} x {cols} matrix does not fit in memory"))
+                .hint("ask for fewer rows and columns")
+        })?;
         Ok(Matrix { rows, cols, data: Arc::new(Series::Real(vec![0.0; n])) })
     }
 
@@ -130,7 +136,8 @@ impl Matrix {
         if self.is_square() {
             Ok(())
         } else {
-            Err(Error::input(format!("{what} needs a square matrix, this one is {}", self.shape())))
+            Err(Error::input(format!("{what} needs a square matrix, this one is {}", self.shape()))
+                .hint("it has as many rows as columns"))
         }
     }
 
@@ -170,10 +177,11 @@ impl Matrix {
     pub fn set_row(&mut self, i: i64, row: &Series) -> Result<()> {
         if row.len() != self.cols {
             return Err(Error::input(format!(
-                "a row of {} elements in a {} matrix",
-                row.len(),
+                "a row of {} in a {} matrix",
+                counted(row.len(), "element"),
                 self.shape()
-            )));
+            ))
+            .hint(format!("it has {} elements, one for each column", self.cols)));
         }
         row.iter().enumerate().try_for_each(|(j, value)| self.set(i, j as i64, value))
     }
@@ -263,7 +271,8 @@ impl Matrix {
                 op.symbol(),
                 self.shape(),
                 other.shape()
-            )));
+            ))
+            .hint("they are combined element by element"));
         }
         Ok(self.with_data(self.data.zip(op, &other.data)?))
     }
@@ -293,6 +302,7 @@ impl Matrix {
         let shape = self.rows.checked_mul(other.rows).zip(self.cols.checked_mul(other.cols));
         let (rows, cols) = shape.ok_or_else(|| {
             Error::memory(format!("kron of {} and {} is too large", self.shape(), other.shape()))
+                .hint("its numbers of rows and columns are products of theirs")
         })?;
         Matrix::zeros(rows, cols)?;
         let place = |k: usize| {

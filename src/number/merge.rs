@@ -24,7 +24,7 @@ struct TableLayout {
 pub fn merge(tables: &[Table], names: &[String], follow: bool) -> Result<Table> {
     let name = |i: usize| names.get(i).cloned().unwrap_or_else(|| format!("run {}", i + 1));
     let Some(first) = tables.first() else {
-        return Err(Error::input("no tables to merge"));
+        return Err(Error::input("no tables to merge").hint("give one at least"));
     };
     for (i, table) in tables.iter().enumerate() {
         let kinds = |t: &Table| -> Vec<(String, bool)> {

@@ -1,5 +1,6 @@
 //! What a `Series` comes to: sums, means, extremes, integrals; and its running forms.
 
+use super::format::counted;
 use super::{C64, DType, Number, Series};
 use crate::error::{Error, Result};
 
@@ -38,7 +39,8 @@ impl Series {
             return Err(Error::input(format!(
                 "a standard deviation needs two elements, this series has {}",
                 self.len()
-            )));
+            ))
+            .hint("one number has no spread"));
         }
         let mean = self.mean()?;
         let away = match mean {
@@ -127,10 +129,11 @@ impl Series {
     pub fn integrate(&self, x: &Series) -> Result<Number> {
         if self.len() != x.len() {
             return Err(Error::input(format!(
-                "integrate: {} values at {} points; the lengths must agree",
-                self.len(),
-                x.len()
-            )));
+                "integrate: {} at {}",
+                counted(self.len(), "value"),
+                counted(x.len(), "point")
+            ))
+            .hint("there is one value at each point"));
         }
         let x = x.as_real("integrate")?;
         Ok(match self {
@@ -143,10 +146,11 @@ impl Series {
     pub fn interp(&self, x: &Series, at: &Series) -> Result<Series> {
         if self.len() != x.len() {
             return Err(Error::input(format!(
-                "interp: {} values at {} points; the lengths must agree",
-                self.len(),
-                x.len()
-            )));
+                "interp: {} at {}",
+                counted(self.len(), "value"),
+                counted(x.len(), "point")
+            ))
+            .hint("there is one value at each point"));
         }
         self.nonempty("interpolation")?;
         let x = x.as_real("interp")?;

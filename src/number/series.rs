@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::format::{complex, real};
+use super::format::{complex, counted, real};
 use super::{Arithmetic, C64, ElementaryFunction, Number};
 use crate::error::{Error, Result};
 use crate::task;
@@ -94,7 +94,8 @@ impl Series {
     /// `n` numbers from `a` to `b`, both included, evenly spaced in their logarithm. Both must be positive.
     pub fn logspace(a: f64, b: f64, n: usize) -> Result<Series> {
         if !(a > 0.0 && b > 0.0) {
-            return Err(Error::input(format!("logspace needs positive ends, not {a} and {b}")));
+            return Err(Error::input(format!("logspace needs positive ends, not {a} and {b}"))
+                .hint("linear steps, also through zero, are those of linspace"));
         }
         let mut series = Series::linspace(a.ln(), b.ln(), n)?.map(ElementaryFunction::Exp);
         if let Series::Real(data) = &mut series {
@@ -190,7 +191,13 @@ impl Series {
         let bound = |i: i64| if i < 0 { i + n as i64 } else { i };
         let (a, b) = (bound(from), bound(to));
         if a < 0 || b > n as i64 || a > b {
-            return Err(Error::input(format!("the slice {from}..{to} is outside a series of {n} elements")));
+            return Err(Error::input(format!(
+                "the slice {from}..{to} is outside a series of {}",
+                counted(n, "element")
+            ))
+            .hint(format!(
+                "its ends go from 0 to {n}, the second left out; negative ones count from the end"
+            )));
         }
         let range = a as usize..b as usize;
         Ok(match self {
@@ -247,7 +254,8 @@ impl Series {
                 op.symbol(),
                 self.len(),
                 other.len()
-            )));
+            ))
+            .hint("they are combined element by element; a single number goes with any length"));
         }
         Ok(match (self, other) {
             (Series::Real(a), Series::Real(b)) => Series::Real(pairs(a, b, |a, b| op.real(a, b))),
@@ -309,9 +317,9 @@ pub(crate) fn position(i: i64, n: usize) -> Result<usize> {
     if (0..n as i64).contains(&place) {
         Ok(place as usize)
     } else if n == 0 {
-        Err(Error::input(format!("index {i} in an empty series")))
+        Err(Error::input(format!("index {i} in an empty series")).hint("ask for its length first"))
     } else {
-        Err(Error::input(format!("index {i} is outside a series of {n} elements"))
+        Err(Error::input(format!("index {i} is outside a series of {}", counted(n, "element")))
             .hint(format!("indices run from 0 to {}, or from -1 down to -{n} from the end", n - 1)))
     }
 }
@@ -319,9 +327,10 @@ pub(crate) fn position(i: i64, n: usize) -> Result<usize> {
 /// Refuses sizes that no memory holds, before an allocation could end the program.
 fn reserve(n: usize) -> Result<()> {
     let mut probe: Vec<f64> = Vec::new();
-    probe
-        .try_reserve_exact(n)
-        .map_err(|_| Error::memory(format!("a series of {n} elements does not fit in memory")))
+    probe.try_reserve_exact(n).map_err(|_| {
+        Error::memory(format!("a series of {n} elements does not fit in memory"))
+            .hint("ask for fewer elements")
+    })
 }
 
 impl fmt::Display for Series {

@@ -50,7 +50,10 @@ fn pivots<T: SeriesElement>(lu: &PartialPivLu<T>) -> Vec<T> {
 /// The solution of `a x = b`; refused if the matrix is singular to working precision or the solution no number.
 pub(super) fn solved<T: SeriesElement>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Mat<T>> {
     let n = a.nrows();
-    let singular = || Error::numeric(format!("solve: the {n} x {n} matrix is singular to working precision"));
+    let singular = || {
+        Error::numeric(format!("solve: the {n} x {n} matrix is singular to working precision"))
+            .hint("its rows depend on one another: no solution, or many; singular values (`svd`) show which")
+    };
     if n == 0 || b.ncols() == 0 {
         return Ok(Mat::zeros(n, b.ncols()));
     }
@@ -69,7 +72,12 @@ pub(super) fn solved<T: SeriesElement>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Re
     let y = lu.solve(&right);
     let x = Mat::from_fn(n, b.ncols(), |i, j| y.get(i, j).times_power(sizes[j] - level.cols[i]));
     let good = (0..n).all(|i| (0..b.ncols()).all(|j| x.get(i, j).modulus().is_finite()));
-    if good { Ok(x) } else { Err(Error::numeric("solve: the solution is larger than any number")) }
+    if good {
+        Ok(x)
+    } else {
+        Err(Error::numeric("solve: the solution is larger than any number")
+            .hint("bring the equations to a common scale"))
+    }
 }
 
 /// The determinant; 0 of a matrix that is singular, exactly or to the last digit of elimination.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::format::counted;
 use super::{Cell, Column, Series};
 use crate::error::{Error, Result, nearest};
 
@@ -34,7 +35,7 @@ impl Table {
     pub fn with_column(mut self, name: impl Into<String>, data: impl Into<Column>) -> Result<Table> {
         let (name, data) = (name.into(), data.into());
         if name.is_empty() {
-            return Err(Error::input("a column of a table needs a name"));
+            return Err(Error::input("a column of a table needs a name").hint("give it some letters"));
         }
         if self.columns.iter().any(|(known, _)| *known == name) {
             return Err(Error::input(format!("a table cannot have two columns `{name}`"))
@@ -44,10 +45,11 @@ impl Table {
             && known.len() != data.len()
         {
             return Err(Error::input(format!(
-                "column `{name}` has {} rows, column `{first}` has {}; the columns of a table have one length",
-                data.len(),
+                "column `{name}` has {}, column `{first}` has {}",
+                counted(data.len(), "row"),
                 known.len()
-            )));
+            ))
+            .hint("the columns of a table have one length"));
         }
         self.columns.push((name, Arc::new(data)));
         Ok(self)
@@ -63,9 +65,11 @@ impl Table {
                 Ok(())
             }
             Some(_) => Err(Error::input(format!(
-                "column `{name}` has {rows} rows and cannot take {}; the columns of a table have one length",
+                "column `{name}` has {} and cannot take {}",
+                counted(rows, "row"),
                 data.len()
-            ))),
+            ))
+            .hint("the columns of a table have one length")),
             None => {
                 *self = self.clone().with_column(name, data)?;
                 Ok(())
@@ -90,10 +94,11 @@ impl Table {
     pub fn with_grid(mut self, nx: usize, ny: usize) -> Result<Table> {
         if nx.checked_mul(ny) != Some(self.rows()) || self.columns.len() < 3 {
             return Err(Error::input(format!(
-                "a map of {nx} x {ny} points needs as many rows and three columns, not {} rows and {} columns",
-                self.rows(),
-                self.columns.len()
-            )));
+                "a map of {nx} x {ny} points needs as many rows and three columns, not {} and {}",
+                counted(self.rows(), "row"),
+                counted(self.columns.len(), "column")
+            ))
+            .hint("the rows are the points, the columns their two coordinates and the value"));
         }
         let reals = |k: usize| {
             self.columns.get(k).and_then(|(name, column)| column.numbers(name).ok()?.as_real(name).ok())
@@ -170,7 +175,7 @@ impl Table {
             });
             match nearest(name, names) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error,
+                None => error.hint("take one of these names"),
             }
         })
     }
@@ -180,7 +185,7 @@ impl Table {
         let n = self.rows();
         let place = if i < 0 { i + n as i64 } else { i };
         if !(0..n as i64).contains(&place) {
-            return Err(Error::input(format!("row {i} is outside a table of {n} rows"))
+            return Err(Error::input(format!("row {i} is outside a table of {}", counted(n, "row")))
                 .hint("they are numbered from 0, and from the end by -1, -2, ..."));
         }
         Ok(self.columns.iter().filter_map(|(_, data)| data.get(place as usize)).collect())
@@ -194,7 +199,14 @@ impl Table {
             .map(|(name, data)| Ok((name.clone(), Arc::new(data.slice(from, to)?))))
             .collect::<Result<_>>()
             .map_err(|_| {
-                Error::input(format!("the rows {from}..{to} are outside a table of {} rows", self.rows()))
+                Error::input(format!(
+                    "the rows {from}..{to} are outside a table of {}",
+                    counted(self.rows(), "row")
+                ))
+                .hint(format!(
+                    "they go from 0 to {}, the end left out; negative ones count from the end",
+                    self.rows()
+                ))
             })?;
         Ok(Table { columns, title: self.title.clone(), report: self.report.clone(), grid: None })
     }

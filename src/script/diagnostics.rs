@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
-use super::{habits, lint, registry, stdlib};
+use super::{complaints, habits, lex, lint, registry, stdlib, syntax};
 use crate::error::{Error, ErrorKind, nearest};
 use crate::number::format::plain;
 use crate::number::memory;
@@ -180,9 +180,22 @@ impl Report {
         }
         calls.reverse();
         let assigned = is_assigned(source, position);
-        let (message, mut hint, kind) = describe(engine, scope, inner, assigned);
-        if matches!(inner, EvalAltResult::ErrorParsing(..)) {
-            hint = habit(source, position).map(str::to_string).or(hint);
+        let (mut message, mut hint, kind) = describe(engine, scope, inner, assigned);
+        match inner {
+            EvalAltResult::ErrorParsing(error, _) => {
+                let mistake = syntax::mistake(error, position, source);
+                (message, hint) = (mistake.message, mistake.hint);
+                match habit(source, position) {
+                    // What another language would mean there says more than what is missing.
+                    Some(habit) => hint = Some(habit.to_string()),
+                    None => position = mistake.position,
+                }
+            }
+            EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+                let name = signature.split('(').next().unwrap_or(signature).trim();
+                hint = own_function(source, name).or(hint);
+            }
+            _ => {}
         }
         let position =
             (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
@@ -243,6 +256,20 @@ impl Report {
         }
         renderer.render(&[group]).to_string()
     }
+}
+
+/// How a script's own function is called, where it defines one of that name.
+fn own_function(source: &str, name: &str) -> Option<String> {
+    let defined = lex::definitions(source, name);
+    let heads: Vec<String> = defined
+        .iter()
+        .filter_map(|range| {
+            let text = &source[range.clone()];
+            let head = &text[text.find("fn ")?..];
+            Some(format!("`{}`", head[3..head.find('{')?].trim()))
+        })
+        .collect();
+    (!heads.is_empty()).then(|| format!("the script defines {}", heads.join(" and ")))
 }
 
 /// What a line that cannot be parsed means in another language.
@@ -341,14 +368,16 @@ fn describe(
             let call = tidy_types(signature);
             let habit = || habits::name(name).map(str::to_string);
             let value = || scope.get_value::<rhai::FnPtr>(name).map(|_| lint::called_value(name));
+            let given =
+                call.strip_suffix(')').and_then(|call| call.split_once('(')).map_or("", |call| call.1);
+            let kinds: Vec<&str> = given.split(", ").collect();
             let hint = value()
+                .or_else(|| habit().filter(|_| kinds.len() > 1))
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
-                .or_else(|| {
-                    let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
-                    registry::no_call(engine, name, &given.split(", ").collect::<Vec<_>>())
-                })
-                .or_else(|| registry::did_you_mean(engine, name));
+                .or_else(|| registry::no_call(engine, name, &kinds))
+                .or_else(|| registry::did_you_mean(engine, name))
+                .or_else(|| Some(nowhere(name, kinds[0])));
             (format!("no function `{call}`"), hint, ErrorKind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
@@ -375,11 +404,19 @@ fn describe(
             if let Some(first) = text.get(..1) {
                 text = format!("{}{}", first.to_lowercase(), &text[1..]);
             }
-            // Two indices are no syntax of the language; matrices take them as one array.
-            let indices = text.contains("matching [ in this index expression");
-            let hint = indices.then(|| "for two indices write `m[[i, j]]` or `m.at(i, j)`".to_string());
+            let (text, hint) = complaints::explained(&text);
             (text, hint, ErrorKind::Input)
         }
+    }
+}
+
+/// A hint for a name that nothing is like, called with a value of this type first.
+fn nowhere(name: &str, kind: &str) -> String {
+    let search = format!("`lookfor {name}` searches all texts");
+    if kind.is_empty() || kind == "()" {
+        search
+    } else {
+        format!("`help(\"{kind}\")` lists what it has, {search}")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 20] = [
+const NAMES: [(&[&str], &str); 36] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -65,10 +65,47 @@ const NAMES: [(&[&str], &str); 20] = [
         &["savetxt", "to_csv", "loadtxt", "genfromtxt", "read_csv", "writedlm"],
         "`table.save(\"a.csv\")` and `load(\"a.csv\")`",
     ),
+    (&["enumerate"], "`for (x, i) in a { .. }` has elements and their numbers"),
+    (&["inv"], "`m.inverse()` is the inverse matrix; `m.solve(b)` solves m x = b"),
+    (&["col"], "`m.column(0)` is a column of a Matrix"),
+    (&["items"], "`m.keys()` are the names in a map, `m.values()` what they hold"),
+    (&["str", "repr"], "`x.to_string()` is a value as text, as is `${x}` in back-ticks"),
+    (
+        &["float", "double"],
+        "`x.to_float()` is a whole number as float, `parse_float(text)` the number of a text",
+    ),
+    (&["round"], "`round(x)` is the nearest whole number; `format(x, 3)` shows three digits"),
+    (
+        &["fft", "ifft", "rfft", "fftfreq"],
+        "Fourier sums are written out: `(exp(-I * k * x) * s).sum()` for Series x and s",
+    ),
+    (&["input", "argv", "sys"], "values come from the command line: `--set n=8` is `args.n` in the script"),
+    (
+        &["open", "fopen", "os", "cd", "ls", "pwd"],
+        "`load(\"a.csv\")` reads a file, `x.save(\"a.csv\")` writes one",
+    ),
+    (
+        &["help", "lookfor", "whos"],
+        "the session has it; outside of it `umklapp doc NAME` explains a function",
+    ),
+    (
+        &["eigenvalues", "eigenvectors", "eigenstates", "diagonalize", "diagonalise"],
+        "`h.to_matrix().eigh()` has all levels of an Operator, `davidson(h)` the lowest, `eigs(h)` some inside",
+    ),
+    (
+        &["ground_state", "groundstate"],
+        "`davidson(h)` finds that of an Operator, `dmrg::finite(h, chain)` that of an OpSum on its sites",
+    ),
+    (&["to_dense", "todense", "toarray", "to_array"], "`h.to_matrix()` is an Operator as a Matrix"),
+    (
+        &["measure", "expectation", "expectation_value"],
+        "`state.expect(\"Sz\")` is an expectation value on every site",
+    ),
+    (&["quit", "bye", "abort"], "`exit()` ends a script, Ctrl-D the session"),
 ];
 
 /// Words that other languages have where this one's parser stumbles.
-const WORDS: [(&[&str], &str); 6] = [
+const WORDS: [(&[&str], &str); 10] = [
     (
         &["def", "function", "func", "lambda", "fun"],
         "`fn name(x) { 2 * x }` defines a function; `|x| 2 * x` is one without a name",
@@ -81,6 +118,13 @@ const WORDS: [(&[&str], &str); 6] = [
         &["from", "using", "include"],
         "modules are there without an import: `kpm::dos(..)`; own files by `import \"name\" as name;`",
     ),
+    (
+        &["class", "struct", "type", "enum", "object"],
+        "a map holds values by name: `let p = #{ x: 1.0, y: 2.0 };`",
+    ),
+    (&["raise", "except", "finally"], "`try { .. } catch (e) { print(e.message); }`, and `throw \"text\"`"),
+    (&["match", "case"], "`switch x { 1 => a, _ => b }` chooses by value"),
+    (&["null", "nil"], "nothing is `()`"),
 ];
 
 fn found(table: &[(&[&str], &'static str)], word: &str) -> Option<&'static str> {
@@ -169,7 +213,8 @@ pub(super) fn line(line: &str, at: usize, word: &str) -> Option<&'static str> {
         }
         let opens = matches!(first, "for" | "while" | "if" | "else" | "loop" | "try");
         let colon = opens && line.get(at..).is_some_and(|after| after.starts_with(':'));
-        (colon || line.trim_end().ends_with(':')).then_some("blocks stand in braces: `for i in 0..3 { .. }`")
+        let opened = line.trim_end().strip_suffix(':').is_some_and(|before| !before.ends_with(':'));
+        (colon || opened).then_some("blocks stand in braces: `for i in 0..3 { .. }`")
     };
     let bare = || {
         (matches!(first, "print" | "echo") && !text[end..].starts_with('('))
@@ -241,7 +286,11 @@ mod tests {
              * i)",
             "linspace(0.0, 1.0, 5)[1..3]; table([[\"x\", [1, 2, 3, 4]]]).slice(1, 3)",
             "linspace(1.0, 1.0, 3).len + PI + (2.0 + 3.0 * I).re",
-            "random_numbers(3).len + random_choice([1, 2]); let map = #{ a: 1, b: 2 }; map.a",
+            "random_numbers(3).len + random_choice([1, 2]); let map = #{ a: 1, b: 2 }; map.a; map.keys(); map.values()",
+            "let m = identity(2); m.inverse(); m.solve(series([1, 2])); m.column(0); m.to_string(); 3.to_float()",
+            "parse_float(\"3\"); round(3.2); format(3.14159, 3); for (x, i) in [1, 2] { x + i; }",
+            "let x = series(0..4); let s = x * x; let k = PI / 2.0; (exp(-I * k * x) * s).sum()",
+            "switch 1 { 1 => 2, _ => 3 }; try { throw \"text\"; } catch (e) { e; }",
         ] {
             assert!(engine.eval(script).is_ok(), "{script}");
         }

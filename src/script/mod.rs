@@ -39,6 +39,7 @@ pub mod search;
 mod terms;
 
 // Errors in words.
+mod complaints;
 pub mod diagnostics;
 mod failure;
 mod habits;
@@ -49,6 +50,7 @@ pub mod golden;
 pub mod lex;
 mod lint;
 mod recover;
+mod syntax;
 mod traps;
 mod types;
 

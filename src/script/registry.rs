@@ -361,6 +361,12 @@ fn alike(name: &str) -> String {
     name.chars().map(one).collect()
 }
 
+/// A hint for the name of a module in another one's place.
+fn of_module(engine: &Engine, name: &str) -> Option<String> {
+    let is_one = modules(engine).iter().any(|module| module == name);
+    is_one.then(|| format!("`{name}` is a module: its functions are called as `{name}::function(..)`"))
+}
+
 /// A hint for a name that is no variable; `variables` are those there are, `assigned` says that it was to become one.
 pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assigned: bool) -> Option<String> {
     if variables.contains(&name) {
@@ -372,12 +378,11 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
     if let Some(twin) = variables.iter().find(|v| alike(v) == alike(name)) {
         return Some(format!("`{twin}` looks the same, but is another letter: did you mean it?"));
     }
-    let modules = modules(engine);
-    if modules.iter().any(|module| module == name) {
-        return Some(format!("`{name}` is a module: its functions are called as `{name}::function(..)`"));
+    if let Some(module) = of_module(engine, name) {
+        return Some(module);
     }
     let functions = plain_names(engine);
-    if functions.contains(name) {
+    if functions.contains(name) || name.contains("::") && names(engine).iter().any(|path| path == name) {
         return Some(format!("`{name}` is a function: `{name}(..)` calls it"));
     }
     let names: Vec<&str> = variables.iter().copied().chain(functions.iter().map(String::as_str)).collect();
@@ -385,7 +390,8 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
     match (assigned, near) {
         (true, Some(near)) => Some(format!("`let {name} = ..` makes a variable; or did you mean `{near}`?")),
         (true, None) => Some(format!("`let {name} = ..` makes a variable")),
-        (false, near) => near.map(|near| format!("did you mean `{near}`?")),
+        (false, Some(near)) => Some(format!("did you mean `{near}`?")),
+        (false, None) => Some(format!("`let {name} = ..` makes a variable, before it is used")),
     }
 }
 
@@ -430,7 +436,9 @@ pub(super) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone)
     let in_module = own.filter_map(|path| Some((last(path)?, path))).collect::<Vec<_>>();
     let found = nearest(&last(name)?, in_module.iter().map(|(word, _)| word.as_str()));
     let path = in_module.iter().find(|(word, _)| Some(word.as_str()) == found).map(|(_, path)| *path);
-    path.or_else(|| names.clone().find(|path| last(path) == last(name))).or_else(|| nearest(name, names))
+    // Names of another module differ in its name alone: with a module that is there, they are not meant.
+    let elsewhere = || names.clone().find(|path| last(path) == last(name));
+    path.or_else(elsewhere).or_else(|| nearest(name, names).filter(|_| in_module.is_empty()))
 }
 
 /// The ways to call what has this name, of what `keep` keeps.
@@ -446,8 +454,21 @@ fn ways(all: &[RegisteredFunction], name: &str, keep: &dyn Fn(&RegisteredFunctio
 pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<String> {
     let all = entries(engine, true);
     if !name.contains(|c: char| c.is_alphanumeric() || c == '_') && name != "^" {
-        if kinds.contains(&"string") {
-            return Some("a text joins others by `+`; `parse_float(text)` is its number".into());
+        const OPERANDS: [(&str, &str); 5] = [
+            ("string", "a text joins others by `+`; `parse_float(text)` is its number"),
+            ("()", "`()` is nothing: a block or a function whose last statement ends with `;` gives it"),
+            ("array", "arrays have no arithmetic; `series([1, 2])` has"),
+            ("function", "`f.call(x)` calls a function that is a value"),
+            ("bool", "true and false are no numbers; `if a { 1 } else { 0 }` is one"),
+        ];
+        if let Some((_, hint)) = OPERANDS.iter().find(|(kind, _)| kinds.contains(kind)) {
+            return Some((*hint).into());
+        }
+        if name == "!" {
+            return Some("`!` turns true into false; `x == 0` compares a number".into());
+        }
+        if name == "*" && kinds[0] == "Operator" && matches!(kinds[1..], ["Series" | "Matrix"]) {
+            return Some("`block(h, x)` makes a BlockVector of numbers, on which `h` acts".into());
         }
         let own = kinds.iter().filter(|kind| kind.starts_with(|c: char| c.is_ascii_uppercase()));
         let lists: BTreeSet<String> = own.map(|kind| format!("`help(\"{kind}\")`")).collect();
@@ -458,6 +479,25 @@ pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<Str
     match kinds.first() {
         Some(kind) if known && kind.starts_with("range") && !name.contains("::") => {
             Some("a range is gone through by `for i in 0..n`; `series(0..n)` holds its numbers".into())
+        }
+        Some(&kind @ ("array" | "string")) if known && !name.contains("::") => {
+            let takes = |kind: &str| {
+                !ways(&all, name, &|e| {
+                    let first = e.parameters.first();
+                    e.of_type() == Some(kind) || first.is_some_and(|p| p.kind == kind || p.kind.is_empty())
+                })
+                .is_empty()
+            };
+            match kind {
+                _ if takes(kind) => None,
+                "array" if takes("Series") => {
+                    Some(format!("of the numbers of an array make a Series: `series(x).{name}()`"))
+                }
+                "string" if takes("float") => {
+                    Some(format!("`parse_float(text)` is the number of a text: `{name}(parse_float(text))`"))
+                }
+                _ => None,
+            }
         }
         Some(&kind) if !known && !name.contains("::") => {
             // A method of this value is meant rather than one of others.
@@ -498,6 +538,9 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     }
     if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {
         return Some(format!("`{name}` is `{now}` now"));
+    }
+    if let Some(module) = of_module(engine, &name) {
+        return Some(module);
     }
     let names = names(engine);
     let Some(near) = near(&name, names.iter().map(String::as_str)) else {

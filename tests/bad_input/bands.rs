@@ -12,7 +12,8 @@ fn bands_that_cannot_be() {
              let open = model(lattice::chain(4).boundary(\"open\")); open.nearest(-1.0);\n\
              let metal = model(lattice::square(1, 1), 2); metal.hop([1, 0], diagonal(series([1.0, -1.0])));\n\
              metal.onsite(diagonal(series([0.137, -0.1])));\n\
-             let far = model(lattice::custom([[1.0]], #{ sites: [[0.0], [2e4]], bonds: [[[0], 0, 1]] })); far.nearest(-1.0);\n\
+             let far = model(lattice::custom([[1.0]], #{ sites: [[0.0], [2e4]], bonds: [[[0], 0, 1]] })); \
+             far.nearest(-1.0);\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });",
         )
         .unwrap();
@@ -21,7 +22,8 @@ fn bands_that_cannot_be() {
         &[
             ("open.bloch(0.1)", "open in every direction", "periodic"),
             (
-                "let m = model(lattice::cubic(1, 1, 1)); for a in 0..3 { let s = [0, 0, 0]; s[a] = 3000000; m.hop(s, 1.0); } m.bloch([0.1, 0, 0])",
+                "let m = model(lattice::cubic(1, 1, 1)); for a in 0..3 { let s = [0, 0, 0]; s[a] = 3000000; m.hop(s, \
+                 1.0); } m.bloch([0.1, 0, 0])",
                 "too often to be counted",
                 "by cells",
             ),
@@ -125,7 +127,8 @@ fn bands_that_cannot_be() {
             ("kpm::ldos_map(h, [0], [0.0 / 0.0])", "an energy that is not a number", "division"),
             ("bloch::optical_conductivity(g, #{ frequencies: [0.1], grid: [4] })", "a grid [4] in 2", ""),
             (
-                "let p = model(lattice::chain(1)); p.nearest(-1.0); p.pairing(0.1); bloch::optical_conductivity(p, #{ frequencies: [0.1] })",
+                "let p = model(lattice::chain(1)); p.nearest(-1.0); p.pairing(0.1); bloch::optical_conductivity(p, #{ \
+                 frequencies: [0.1] })",
                 "of a superconductor",
                 "electrons alone",
             ),
@@ -148,7 +151,8 @@ fn bands_that_cannot_be() {
             ("eigs(I * h, #{ near: 0.0 })", "Hermitian", ""),
             ("eigs(h, #{ near: 0.0, method: \"lu\" })", "no method `lu`", "shift-invert"),
             (
-                "eigs(tight_binding(lattice::chain(300), #{ precision: \"single\" }), #{ near: 0.1, method: \"shift-invert\" })",
+                "eigs(tight_binding(lattice::chain(300), #{ precision: \"single\" }), #{ near: 0.1, method: \
+                 \"shift-invert\" })",
                 "in double precision",
                 "products only",
             ),
@@ -175,7 +179,8 @@ fn samples_and_leads_that_cannot_be() {
              turned.flux(0.1, 0, 1);\n\
              let dots = model(lattice::square(3, 3).boundary(\"open\")); dots.nearest(-1.0);\n\
              dots.remove(|r| r[0] == 2.0 && r[1] == 2.0);\n\
-             let dimer = model(lattice::custom([[2.0]], #{ cells: [1], sites: [[0.0], [1.0]], bonds: [[[0], 0, 1]] }));\n\
+             let dimer = model(lattice::custom([[2.0]], #{ cells: [1], sites: [[0.0], [1.0]], bonds: [[[0], 0, 1]] \
+             }));\n\
              dimer.nearest(-0.5); dimer.hop([-1], 0, 1, -1.0);\n\
              let dimer_end = transport::lead(dimer, #{ side: 1 });\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });\n\
@@ -270,7 +275,8 @@ fn samples_and_leads_that_cannot_be() {
             ),
             ("transport::lead(c, #{ side: 1, along: -1 })", "option `along` is -1", "at least 0"),
             (
-                "transport::lead(model(lattice::square(1, 2).boundary([\"periodic\", \"open\"])), #{ side: 1, along: 1 })",
+                "transport::lead(model(lattice::square(1, 2).boundary([\"periodic\", \"open\"])), #{ side: 1, along: 1 \
+                 })",
                 "along direction 1, which is open",
                 "periodic",
             ),

@@ -13,7 +13,8 @@ fn blocks_and_sweeps() {
          let bond = opsum(); bond.add(1.0, \"Sz\", 0, \"Sz\", 1); let skew = opsum(); \
          skew.add(I, \"S+\", 0, \"S-\", 1); skew.add(-1.0 * I, \"S-\", 0, \"S+\", 1); \
          let up = opsum(); up.add(1.0, \"S+\", 0); let far = opsum(); far.add(1.0, \"Sz\", 9); \
-         let two = opsum(); two.add(1.0, \"Sz\", 0, \"Sz\", 2); let gs = dmrg::finite(h, c, #{ sector: z, states: 8, sweeps: 1, progress: false });",
+         let two = opsum(); two.add(1.0, \"Sz\", 0, \"Sz\", 2); let gs = dmrg::finite(h, c, #{ sector: z, states: 8, \
+         sweeps: 1, progress: false });",
     );
     fail(
         &mut engine,
@@ -60,7 +61,7 @@ fn blocks_and_sweeps() {
             ("models::heisenberg(c, #{ lattice: lattice::square(6, 1) })", "joins a site to itself", "open"),
             (
                 "models::heisenberg(sites(\"S=1/2\", 1), #{ periodic: true })",
-                "a chain of 1 sites",
+                "a chain of one site",
                 "two sites",
             ),
             ("dmrg::finite(h, c, #{ sector: z, start: [\"Up\"] })", "1 local states", "one for each site"),
@@ -85,7 +86,8 @@ fn blocks_and_sweeps() {
             ("gs.correlations(\"Sz\", \"Sz\", #{ sites: 3 })", "array of site numbers", "from 0 to 5"),
             ("l.rotate(density_matrix(both, v, \"right\").truncate())", "belongs to another block", "left"),
             (
-                "let e = superblock(edge_block(\"S=1/2\", bond), edge_block(\"S=1/2\", bond).mirror()); dmrg::state(e, davidson(e).vectors, #{})",
+                "let e = superblock(edge_block(\"S=1/2\", bond), edge_block(\"S=1/2\", bond).mirror()); dmrg::state(e, \
+                 davidson(e).vectors, #{})",
                 "infinite chain",
                 "left_edge",
             ),

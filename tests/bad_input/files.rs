@@ -283,7 +283,8 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
                 "s.currents",
             ),
             (
-                "plot(lattice::chain(1), #{ currents: table(#{ from: [0], to: [7], current: [1.0] }), file: \"a.svg\" })",
+                "plot(lattice::chain(1), #{ currents: table(#{ from: [0], to: [7], current: [1.0] }), file: \"a.svg\" \
+                 })",
                 "a current at site 7 of 1",
                 "of one sample",
             ),
@@ -396,9 +397,11 @@ fn runs_that_do_not_belong_together() {
     prepare(
         &mut engine,
         "let t = |x, y| table([[\"x\", x], [\"y\", y]]);
-        let a = t.call([0, 1], [1, 2]); let b = t.call([0.5, 1.5], [1, 2]); let c = table([[\"x\", [0, 1]], [\"z\", [1, 2]]]);
+        let a = t.call([0, 1], [1, 2]); let b = t.call([0.5, 1.5], [1, 2]); let c = table([[\"x\", [0, 1]], [\"z\", \
+        [1, 2]]]);
         let h = tight_binding(lattice::chain(8));
-        let mu = |n, seed| kpm::moments(h, #{ moments: n, vectors: 1, seed: seed, window: window(-2.1, 2.1), progress: false });
+        let mu = |n, seed| kpm::moments(h, #{ moments: n, vectors: 1, seed: seed, window: window(-2.1, 2.1), progress: \
+        false });
         let texts = |k, s| table([[\"x\", [0]], [\"y\", [k]], [\"s\", [s]]]);",
     );
     fail(

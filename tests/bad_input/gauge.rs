@@ -228,23 +228,29 @@ fn sign_functions_that_cannot_be() {
             ("minmax_inverse_sqrt(0.1, #{ error: 1e-3, degree: 4 })", "both", "one follows"),
             ("minmax_inverse_sqrt(1e-4, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
             ("overlap::zolotarev_inverse_sqrt(1e-7, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
-            ("overlap::sign(q, #{ polynomial: overlap::zolotarev_inverse_sqrt(0.01) })", "not a value of type Zolotarev", "minmax"),
+            ("overlap::sign(q, #{ polynomial: overlap::zolotarev_inverse_sqrt(0.01) })", "not a value of type \
+            Zolotarev", "minmax"),
             (
-                "overlap::sign(q, #{ polynomial: minmax_inverse_sqrt(0.01), rational: overlap::zolotarev_inverse_sqrt(0.01) })",
+                "overlap::sign(q, #{ polynomial: minmax_inverse_sqrt(0.01), rational: \
+                 overlap::zolotarev_inverse_sqrt(0.01) })",
                 "the options `rational` and `polynomial` exclude each other",
                 "leave one of them out",
             ),
             ("overlap::sign(q, #{ upper: 1.0 / 0.0 })", "option `upper` is inf", "finite"),
             ("overlap::sign(u)", "a sign function of a Links", "wilson::kernel"),
             ("overlap::operator(lat)", "the argument `on` takes Links or an Operator", "gauge::"),
-            ("overlap::propagator(d, 1.0)", "the argument `site` takes a whole number or an array, not `1.0`", "site: int or array"),
+            ("overlap::propagator(d, 1.0)", "the argument `site` takes a whole number or an array, not `1.0`", "site: \
+            int or array"),
             ("overlap::propagator(d, \"origin\")", "a whole number or an array, not `origin`", "site: int or array"),
-            ("overlap::pion_correlator(d, #{ site: [0, 0, 0, 4] })", "no site of a lattice of 2 x 2 x 2 x 4", "each begins at 0"),
+            ("overlap::pion_correlator(d, #{ site: [0, 0, 0, 4] })", "no site of a lattice of 2 x 2 x 2 x 4", "each \
+            begins at 0"),
             ("overlap::pion_correlator(d, #{ sit: 3 })", "unknown option `sit`", "`site`"),
             ("overlap::index(d, #{ threshold: 0.5 })", "a threshold of 0.5", "below 0.1"),
-            ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; overlap::sign(q, #{ upper: 0.995 * top })",
+            ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; overlap::sign(q, #{ upper: 0.995 * \
+            top })",
                 "an upper limit of", "spectral_window"),
-            ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; let eps = 1.015 * low.values[3] / top;
+            ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; let eps = 1.015 * low.values[3] / \
+            top;
               overlap::sign(q, #{ low_modes: low, polynomial: minmax_inverse_sqrt(eps, #{ error: 1e-6 }) })",
                 "begins above the spectrum", "eps is at most"),
             (
@@ -330,7 +336,8 @@ fn modes_of_another_gauge_field() {
         let smaller = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
         let little = massive.call(wilson::kernel(smaller, #{}));
         let same = overlap::operator(sign, #{ mass: 0.1 }); let psi = wilson::reference_spinor(lat, 2);
-        assert(overlap::solve(same, psi, #{ zero_modes: zero, tol: 1e-4, progress: false }).converged, \"its own modes\");",
+        assert(overlap::solve(same, psi, #{ zero_modes: zero, tol: 1e-4, progress: false }).converged, \"its own \
+        modes\");",
     );
     fail(
         &mut engine,

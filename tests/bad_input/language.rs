@@ -49,7 +49,7 @@ fn functions_that_call_themselves_forever() {
                 "no variable `\u{b5}`",
                 "`μ` looks the same, but is another letter",
             ),
-            ("let x² = 1.0;", "Unexpected '²'", "a power is `x ** 2`"),
+            ("let x² = 1.0;", "unexpected '²'", "a power is `x ** 2`"),
             ("let twofold = |x| 2 * x; twofold(3)", "no function `twofold(int)`", "`twofold.call(..)`"),
             (
                 "meanfield::self_consistent(series([0.5]), || 1, #{ progress: false })",
@@ -147,4 +147,143 @@ fn methods_whose_function_uses_their_value() {
     let report = engine(None).eval(script).expect_err("the value is held");
     assert!(report.message.contains("uses the value whose method calls it"), "{}", report.message);
     assert!(report.hint.is_some_and(|hint| hint.contains("let v = u")));
+}
+
+/// What is open at the end of a script is pointed at, wherever the parser stopped.
+#[test]
+fn scripts_that_are_not_finished() {
+    fail(
+        &mut engine(None),
+        &[
+            ("if true {\n  print(1);\n", "this `{` is not closed", "`}` closes the block"),
+            ("for i in 0..3 {\n  if i > 1 {\n    print(i);\n}\n", "this `{` is not closed", "`}` closes"),
+            ("fn f(x) {\n  x + 1;\nprint(f(2));", "this `{` is not closed", "`}` closes"),
+            ("let a = [1, 2,", "this `[` is not closed", "`]` closes it"),
+            ("let m = #{ a: 1,\n  b: 2", "this `#{` is not closed", "`}` closes it"),
+            ("print(\"a\"", "this `(` is not closed", "`)` closes it"),
+            ("kpm::dos(", "this `(` is not closed", "`)` closes it"),
+            ("let s = \"abc;", "this text is not closed", "back-ticks"),
+            ("let s = `abc ${1", "this text is not closed", "`}` each value"),
+            ("let x = 3 +", "the script ends behind `+`", "needs more"),
+            ("print((1 + 2);", "`)` is missing", "the `(` of line 1 is not closed before this"),
+            ("let a = [1, 2\nlet b = 3;", "`]` is missing", "the `[` of line 1"),
+            ("let a = [1, 2));", "`]` is missing", "by `]`, not by `)`"),
+            ("let a = 1\nlet b = 2;", "`;` is missing before `let`", "line 1 ends a statement"),
+            ("let x = 3);", "a `)` too many", "nothing is open"),
+            ("let a = 2;\n}", "a `}` too many", "nothing is open"),
+        ],
+    );
+}
+
+/// What newcomers write, with the habits of other languages.
+#[test]
+fn habits_of_other_languages() {
+    fail(
+        &mut engine(None),
+        &[
+            ("let x = 3 +;", "unexpected ';'", "a value is missing before `;`"),
+            ("let 3x = 4;", "name of a variable", "begins with a letter"),
+            ("let loop = 4;", "name of a variable", "a word of the language"),
+            ("let (a, b) = [1, 2];", "name of a variable", "a `let` of its own"),
+            ("let a, b = 1, 2;", "`;` is missing before `,`", "in an array"),
+            ("let x: int = 3;", "`;` is missing before `:`", "has no type"),
+            ("fn f(a, b = 2) { a }", "`,` is missing before `=`", "names only"),
+            ("f(1, key = 2)", "`,` is missing before `=`", "options stand in a map"),
+            ("f(1 2)", "`,` is missing before `2`", "`,` stands between"),
+            ("#{ a = 1 }", "to follow the property 'a'", "`#{ a: 1"),
+            ("#{ a: 1; b: 2 }", "to end this object map", "`,` stands between the entries"),
+            ("let x = 2; if x = 3 { 1 }", "typo of '=='", "`==` compares"),
+            ("if 3 { 1 }", "a boolean expression, not a number", "`x != 0`"),
+            ("for i in 3 { print(i) }", "an iterable value", "0..3"),
+            ("for i, x in [1] { print(x) }", "expecting 'in'", "`for (x, i) in a"),
+            ("let x = 1 ? 2 : 3;", "operator: '?'", "`if a { b } else { c }`"),
+            ("if true { 1 } else 2", "expecting '{'", "in braces"),
+            ("else { 3 }", "unexpected 'else'", "follows the `}`"),
+            ("class A { }", "is missing before `A`", "a map holds values by name"),
+            ("try { 1 } except { 2 }", "expecting 'catch'", "catch (e)"),
+            ("match 3 { 1 => 2 }", "'match' is a reserved", "switch"),
+            ("null == 3", "'null' is a reserved", "`()`"),
+            ("let with = 3;", "'with' is a reserved", "take another name"),
+            ("const A = 3; A = 4;", "constant A", "`let A = ..`"),
+            ("break", "inside a loop", "`return`"),
+            ("if true { fn f() { } }", "at global level", "`let f = |x|"),
+            ("let x = \"a\\q\";", "escape sequence", "`\\\\` is a backslash"),
+            ("kpm::", "name of a variable", "as in `kpm::dos(h)`"),
+            ("kpm::dos", "no variable `kpm::dos`", "`kpm::dos(..)` calls it"),
+            ("y + 1", "no variable `y`", "`let y = ..`"),
+            ("fn f(a) { a } f()", "no function `f()`", "the script defines `f(a)`"),
+            ("series([1, 2]).fft()", "no function `fft(Series)`", "Fourier sums"),
+            ("series([1, 2]).xyzzy()", "no function `xyzzy(Series)`", "`help(\"Series\")` lists"),
+            ("xyzzy()", "no function `xyzzy()`", "`lookfor xyzzy`"),
+            ("[1, 2] * 2", "no function `*(array, int)`", "`series([1, 2])` has"),
+            ("print(1) + 1", "no function `+((), int)`", "`()` is nothing"),
+            ("true + 1", "no function `+(bool, int)`", "are no numbers"),
+            ("let f = |x| x; f + 1", "no function `+(function, int)`", "f.call(x)"),
+            ("sum([1, 2])", "no function `sum(array)`", "`series(x).sum()`"),
+            ("sqrt(\"4\")", "no function `sqrt(string)`", "`parse_float(text)`"),
+            ("round(3.14159, 2)", "no function `round(float, int)`", "`format(x, 3)`"),
+            ("identity(3).inv()", "no function `inv(Matrix)`", "`m.inverse()`"),
+            ("enumerate([1])", "no function `enumerate(array)`", "`for (x, i) in a"),
+            ("help(\"kpm\")", "no function `help(string)`", "umklapp doc"),
+            ("quit()", "no function `quit()`", "`exit()`"),
+            ("dmrg(1, 2)", "no function `dmrg(int, int)`", "`dmrg` is a module"),
+            ("models::tfim(3)", "no function `models::tfim(int)`", "`help(\"models\")`"),
+            ("tight_binding(lattice::chain(4)).eigenvalues()", "`eigenvalues(Operator)`", "`davidson(h)`"),
+            ("opsum().ground_state()", "`ground_state(OpSum)`", "`dmrg::finite(h, chain)`"),
+            (
+                "product_state(sites(\"S=1/2\", 1), [\"Up\"], #{}).entropy(1)",
+                "no function `entropy(DmrgState, int)`",
+                "without brackets: `.entropy`",
+            ),
+            ("input(\"n\")", "no function `input(string)`", "`--set n=8`"),
+            ("open(\"a.txt\")", "no function `open(string)`", "`load("),
+            ("let d = {}; d[\"a\"] = 1;", "() has no elements [string]", "an empty map is `#{}`"),
+            ("let d = #{ a: 1 }; d[0]", "a value of type string belongs here, not int", "`m[\"x\"]`"),
+            ("series([1, 2])[1.0]", "Series has no elements [float]", "`s[0]` is an element"),
+            ("[1, 2][1.0]", "integer index, not a float", "are numbered"),
+            ("\"abc\"[5]", "string index 5", "numbered from 0"),
+            ("let x = 5; x.y = 3;", "int has no property `y` that can be set", "`#{}`"),
+            ("1 / 0", "division by zero", "`1.0 / 0.0`"),
+            ("5 % 0", "division by zero", "`1.0 / 0.0`"),
+            ("9223372036854775807 + 1", "overflow", "9.2e18"),
+            ("parse_float(\"x\")", "error parsing", "is written like"),
+            ("let n = 3; for i in n { print(i); }", "`for` goes through", "0..3"),
+            ("if [1].len { 1 }", "a value of type bool belongs here, not int", "`x != 0`"),
+            ("fn f() { this + 1 } f()", "'this' not bound", "`x.f()`"),
+        ],
+    );
+}
+
+/// Sizes that do not fit, in words of one and of many.
+#[test]
+fn numbers_of_numbers() {
+    fail(
+        &mut engine(None),
+        &[
+            ("matrix([[1, 2], [3]])", "row 1 has 1 element, row 0 has 2", "one length"),
+            ("matrix([[1], [3, 4]])", "row 1 has 2 elements, row 0 has 1", "one length"),
+            ("identity(2) * identity(3)", "not 2 x 2 and 3 x 3", "as many columns as the second has rows"),
+            ("identity(2) + identity(3)", "not 2 x 2 and 3 x 3", "element by element"),
+            ("identity(1) * series([1, 2, 3])", "acts on 1 element, not on 3", "each column"),
+            ("series([1, 2]) + series([1])", "equal lengths, not 2 and 1", "element by element"),
+            ("identity(2).solve(series([1]))", "a 1 x 1 right-hand side", "as many rows"),
+            ("matrix([[1, 2]]).det()", "a square matrix, this one is 1 x 2", "as many rows as columns"),
+            ("matrix([[1, 2], [2, 4]]).inverse()", "is singular", "depend on one another"),
+            ("matrix([[0.0 / 0.0]]).eigh()", "an element that is not finite", "division by zero"),
+            ("series([1])[3]", "outside a series of 1 element", "from 0 to 0"),
+            ("series([1, 2])[1..4]", "the slice 1..4", "from 0 to 2"),
+            ("series([1]).std()", "needs two elements", "no spread"),
+            ("series([1]).integrate(series([1, 2]))", "integrate: 1 value at 2 points", "at each point"),
+            ("plot(series([1, 2]), series([1]))", "plot: 1 value at 2 points", "at each point"),
+            ("table(#{ x: [1, 2], y: [1] })", "`y` has 1 row, column `x` has 2", "one length"),
+            ("table(#{ x: [1] }).slice(0, 4)", "outside a table of 1 row", "from 0 to 1"),
+            ("table(#{ x: [1] })[1]", "outside a table of 1 row", "numbered from 0"),
+            ("table(#{ x: [1] }).y", "no column `y`; the columns are x", "one of these"),
+            ("table(#{ x: [1] }).save(\"a.xyz\")", "extension `.xyz`", "the end of the name"),
+            ("lattice::square(0, 3)", "one cell in each direction, not 0", "one cell is the least"),
+            ("tight_binding(lattice::chain(4)) * identity(4)", "`*(Operator, Matrix)`", "`block(h, x)`"),
+            ("let h = opsum(); h.add(0.0 / 0.0, \"Sz\", 0)", "is not a finite number", "division by zero"),
+            ("let a = series([1]); a[0] = \"x\";", "is a number, not a text", "without quotes"),
+        ],
+    );
 }

@@ -7,7 +7,8 @@ fn sectors_of_total_spin() {
     let mut engine = engine(None);
     prepare(
         &mut engine,
-        "let c = sites(\"S=1/2\", 6); let h = models::heisenberg(c); let e = sites(\"Electron\", 4); let z = #{ S: 0 }; \
+        "let c = sites(\"S=1/2\", 6); let h = models::heisenberg(c); let e = sites(\"Electron\", 4); let z = #{ S: 0 \
+         }; \
          let hubbard = models::hubbard(e, #{ U: 4.0 }); let how = #{ progress: false }; \
          let gs = dmrg::finite(h, c, #{ sector: z, progress: false }); let m = dmrg::mpo(h, c, z); \
          let l = dmrg::left_edge(m).extend().extend().grow(); let r = dmrg::right_edge(m).extend().extend().grow(); \

@@ -76,7 +76,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ),
             ("lattice::square(4, 4).boundary(\"periodik\", \"open\")", "no boundary `periodik`", "periodic"),
             ("davidson(h, #{ count: 0 })", "option `count` is 0", "at least 1"),
-            ("sqrt(\"a\")", "no function `sqrt(string)`", "can be called as"),
+            ("sqrt(\"a\")", "no function `sqrt(string)`", "`parse_float(text)`"),
             ("kpm::dos(h, 7)", "options are given as a map, not as 7", "#{ key"),
             (
                 "kpm::dos(7)",

@@ -7,7 +7,8 @@ fn sectors_that_cannot_be() {
     let mut engine = engine(None);
     prepare(
         &mut engine,
-        "let c = sites(\"S=1/2\", 6); let f = sites(\"Fermion\", 4); let h = models::heisenberg(c, #{ periodic: true }); \
+        "let c = sites(\"S=1/2\", 6); let f = sites(\"Fermion\", 4); let h = models::heisenberg(c, #{ periodic: true \
+         }); \
          let open = models::heisenberg(c); let one = opsum(); one.add(1.0, \"Sz\", 0); \
          let t = |k| #{ Sz: 0, symmetries: [exact::translation(c, k)] }; \
          let basis = exact::basis(c, t.call(0)); let plain = exact::basis(c, #{ Sz: 0 }); \
@@ -53,7 +54,8 @@ fn sectors_that_cannot_be() {
                 "1 for each",
             ),
             (
-                "exact::basis(c, #{ symmetries: [exact::permutation([0, 1, 2, 3, 4, 5], 0, #{ states: [\"Up\", \"Up\"] })] })",
+                "exact::basis(c, #{ symmetries: [exact::permutation([0, 1, 2, 3, 4, 5], 0, #{ states: [\"Up\", \"Up\"] \
+                 })] })",
                 "two states of a site to the same",
                 "every state once",
             ),
@@ -63,7 +65,8 @@ fn sectors_that_cannot_be() {
                 "",
             ),
             (
-                "exact::basis(f, #{ symmetries: [exact::permutation([0, 1, 2, 3], 0, #{ states: [\"Occ\", \"Emp\"] })] })",
+                "exact::basis(f, #{ symmetries: [exact::permutation([0, 1, 2, 3], 0, #{ states: [\"Occ\", \"Emp\"] })] \
+                 })",
                 "even numbers of fermions to odd ones",
                 "particles and holes",
             ),

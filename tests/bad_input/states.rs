@@ -7,11 +7,15 @@ fn states_as_vectors_and_in_time() {
     let mut engine = engine(None);
     prepare(
         &mut engine,
-        "let c = sites(\"S=1/2\", 4); let h = models::heisenberg(c); let psi = product_state(c, [\"Up\", \"Dn\", \"Up\", \"Dn\"], #{ Sz: 0 }); \
-         let up = opsum(); up.add(1.0, \"S+\", 0); let mixed = opsum(); mixed.add(1.0, \"S+\", 0); mixed.add(1.0, \"Sz\", 1); \
+        "let c = sites(\"S=1/2\", 4); let h = models::heisenberg(c); let psi = product_state(c, [\"Up\", \"Dn\", \
+         \"Up\", \"Dn\"], #{ Sz: 0 }); \
+         let up = opsum(); up.add(1.0, \"S+\", 0); let mixed = opsum(); mixed.add(1.0, \"S+\", 0); mixed.add(1.0, \
+         \"Sz\", 1); \
          let far = opsum(); far.add(1.0, \"Sz\", 0, \"Sz\", 2); let beyond = opsum(); beyond.add(1.0, \"Sz\", 9); \
-         let all_up = product_state(c, [\"Up\", \"Up\", \"Up\", \"Up\"], #{ Sz: 2 }); let none = dmrg::apply(up, all_up); \
-         let small = product_state(sites(\"S=1/2\", 2), [\"Up\", \"Dn\"], #{ Sz: 0 }); let free = product_state(c, [\"Up\", \"Up\", \"Up\", \"Up\"], #{}); \
+         let all_up = product_state(c, [\"Up\", \"Up\", \"Up\", \"Up\"], #{ Sz: 2 }); let none = dmrg::apply(up, \
+         all_up); \
+         let small = product_state(sites(\"S=1/2\", 2), [\"Up\", \"Dn\"], #{ Sz: 0 }); let free = product_state(c, \
+         [\"Up\", \"Up\", \"Up\", \"Up\"], #{}); \
          let one = product_state(sites(\"S=1/2\", 1), [\"Up\"], #{}); let field = opsum(); field.add(1.0, \"Sx\", 0);",
     );
     fail(
@@ -51,8 +55,8 @@ fn states_as_vectors_and_in_time() {
                 "t: float or Complex",
             ),
             ("dmrg::evolve(psi, h, 1.0, #{ step: 0.0 })", "option `step` is 0", "it must be above 0"),
-            ("dmrg::evolve(psi, h, 1e9)", "in steps of 0.05", "too many"),
-            ("dmrg::evolve(psi, h, 0.0 / 0.0)", "over the time", ""),
+            ("dmrg::evolve(psi, h, 1e9)", "the time 1000000000.0 in steps of 0.05", "too many"),
+            ("dmrg::evolve(psi, h, 0.0 / 0.0)", "over the time NaN", "a finite number"),
             ("dmrg::evolve(psi, h, 1.0, #{ method: \"rk4\" })", "no method `rk4`", "tdvp1"),
             ("dmrg::evolve(psi, |t| 2.0 * t, 1.0)", "at time 0.0 is a f64", "h0 + h1"),
             ("dmrg::evolve(psi, |t| h * (1.0 - t), 1.0 - 0.5 * I)", "a function of time over", "imaginary"),
@@ -131,7 +135,8 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::evolve(none, h, 1.0)", "zero state", "`norm`"),
             ("dmrg::evolve(psi, h, 1.0, #{ checkpoint: \"no/such/x.dmrg\" })", "cannot be written", "folder"),
             (
-                "solve::exponential(sparse([0, 1], [1, 1], [1.0, 0.0]), unit_block(sparse([0, 1], [1, 1], [1.0, 0.0]), [1]), 1.0)",
+                "solve::exponential(sparse([0, 1], [1, 1], [1.0, 0.0]), unit_block(sparse([0, 1], [1, 1], [1.0, 0.0]), \
+                 [1]), 1.0)",
                 "Hermitian operator, and this one is not",
                 "h.dagger()",
             ),
@@ -168,9 +173,9 @@ fn states_as_vectors_and_in_time() {
                 "it must be at least 2",
             ),
             (
-                "exact::thermal(h, c, #{ beta: 1.0, steps: 0 })",
-                "option `steps` is 0",
-                "it must be at least 1",
+                "exact::thermal(h, c, #{ beta: 1.0, steps: 1 })",
+                "option `steps` is 1",
+                "it must be at least 2",
             ),
             ("exact::thermal(h, c, #{ beta: [-1.0] })", "inverse temperatures", "not negative"),
         ],

@@ -7,10 +7,13 @@ fn infinite_chains() {
     let mut engine = engine(None);
     prepare(
         &mut engine,
-        "let c = sites(\"S=1/2\", 2); let one = sites(\"S=1/2\", 1); let h = models::heisenberg(sites(\"S=1/2\", 8)).cell(2); \
-         let z = #{ Sz: 0 }; let skew = opsum(); skew.add(1.0, \"S+\", 0, \"S-\", 1); let f = opsum(); f.add(1.0, \"Cdag\", 0); \
+        "let c = sites(\"S=1/2\", 2); let one = sites(\"S=1/2\", 1); let h = models::heisenberg(sites(\"S=1/2\", \
+         8)).cell(2); \
+         let z = #{ Sz: 0 }; let skew = opsum(); skew.add(1.0, \"S+\", 0, \"S-\", 1); let f = opsum(); f.add(1.0, \
+         \"Cdag\", 0); \
          let psi = dmrg::uniform_product(c, [\"Up\", \"Dn\"], z); let down = opsum(); \
-         let field = models::ising(sites(\"S=1/2\", 6)).cell(1); let far = opsum(); far.add(1.0, \"Sz\", 0, \"Sz\", 100000); \
+         let field = models::ising(sites(\"S=1/2\", 6)).cell(1); let far = opsum(); far.add(1.0, \"Sz\", 0, \"Sz\", \
+         100000); \
          let dimer = opsum(); dimer.add(1.0, \"Sz\", 0, \"Sz\", 1); \
          dimer.add(2.0, \"Sz\", 1, \"Sz\", 2); dimer.add(1.0, \"Sz\", 2, \"Sz\", 3); \
          let flips = opsum(); flips.add_decaying(1.0, 0.5, \"S+\", 0, \"S-\"); \
@@ -137,7 +140,8 @@ fn infinite_chains() {
                 "it must be at least 1",
             ),
             (
-                "dmrg::uniform_excitations(dmrg::uniform(models::ising(sites(\"S=1/2\", 6), #{ h: 0.5 }).cell(1), one, #{ states: 4 }), models::ising(sites(\"S=1/2\", 6), #{ h: 2.0 }).cell(1))",
+                "dmrg::uniform_excitations(dmrg::uniform(models::ising(sites(\"S=1/2\", 6), #{ h: 0.5 }).cell(1), one, \
+                 #{ states: 4 }), models::ising(sites(\"S=1/2\", 6), #{ h: 2.0 }).cell(1))",
                 "no ground state of this Hamiltonian",
                 "take the h",
             ),

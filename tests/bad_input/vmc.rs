@@ -12,7 +12,8 @@ fn crystals_and_orbitals() {
     folder.file("numbers.data", b"1 2\n3 4\n");
     let mut engine = engine(Some(folder.to_path_buf()));
     let set_up = "let si = crystal::silicon(1); let gas = crystal::electron_gas(2, 1.0); \
-                  let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); spline.save(\"k.npz\"); \
+                  let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); \
+                  spline.save(\"k.npz\"); \
                   let cube = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]];";
     prepare(&mut engine, set_up);
     std::fs::rename(folder.join("k.npz"), folder.join("k.NPZ")).unwrap();
@@ -79,12 +80,14 @@ fn crystals_and_orbitals() {
             ),
             ("orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"f\" }])", "kind `f`", "\"d\""),
             (
-                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [-1.0], coefficients: [1.0] }])",
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [-1.0], coefficients: [1.0] \
+                 }])",
                 "exponents [-1.0]",
                 "positive",
             ),
             (
-                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], sto: 3, zeta: 1.0 }], #{ combinations: [[1.0, 1.0]] })",
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], sto: 3, zeta: 1.0 }], #{ combinations: [[1.0, 1.0]] \
+                 })",
                 "for 1 functions",
                 "one row for each",
             ),
@@ -139,7 +142,8 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "vanishes",
             ),
             (
-                "walkers(slater_jastrow(orbitals::exponentials([[[0, 0, 0], 1.0], [[0, 0, 0], 1.0]]), #{ up: 2 }), #{})",
+                "walkers(slater_jastrow(orbitals::exponentials([[[0, 0, 0], 1.0], [[0, 0, 0], 1.0]]), #{ up: 2 }), \
+                 #{})",
                 "singular",
                 "two orbitals the same",
             ),
@@ -193,7 +197,8 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("psi.jastrow = jastrow::polynomial(#{})", "needs a cutoff", "cutoff"),
             ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
             (
-                "vmc::run(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ checkpoint: \"no/such/w.json\" })",
+                "vmc::run(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), electrons(vmc::trap(1.0), #{ \
+                 interaction: \"none\" }), #{ checkpoint: \"no/such/w.json\" })",
                 "cannot be written",
                 "folder",
             ),
@@ -210,7 +215,8 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             ("vmc::lattice_pairs(identity(2), #{})", "option `pairs` is needed", "how many"),
             (
-                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / 0.0] }])",
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / \
+                 0.0] }])",
                 "a coefficient NaN",
                 "finite",
             ),
@@ -240,32 +246,40 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "three coordinates",
             ),
             (
-                "walkers(slater_jastrow(orbitals::oscillator(1, #{ dimension: 2 }), #{ up: 1 }), #{ count: 1, centres: [[0.0]] })",
+                "walkers(slater_jastrow(orbitals::oscillator(1, #{ dimension: 2 }), #{ up: 1 }), #{ count: 1, centres: \
+                 [[0.0]] })",
                 "a point of a coordinate where electrons are in a plane",
                 "two coordinates",
             ),
             (
-                "slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{}) * jastrow::polynomial(#{ cutoff: 4.0 }) })",
+                "slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: \
+                 jastrow::pade(#{}) * jastrow::polynomial(#{ cutoff: 4.0 }) })",
                 "both have the slope of the cusp",
                 "`slope` of their own",
             ),
             (
-                "slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ slope: 0.0 / 0.0 }) })",
+                "slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: \
+                 jastrow::pade(#{ slope: 0.0 / 0.0 }) })",
                 "option `slope` is not a number",
                 "",
             ),
             (
-                "local_energy(walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 1 }), #{ count: 1 }), electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{}))",
+                "local_energy(walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 1 }), #{ count: 1 }), \
+                 electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{}))",
                 "orbitals of 1 and a potential of 3 dimensions",
                 "same system",
             ),
             (
-                "let gas = crystal::electron_gas(2, 1.0); local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), electrons(vmc::trap(1.0), #{}))",
+                "let gas = crystal::electron_gas(2, 1.0); \
+                 local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), \
+                 electrons(vmc::trap(1.0), #{}))",
                 "periodic cell and a Hamiltonian in open space",
                 "same system",
             ),
             (
-                "let gas = crystal::electron_gas(2, 1.0); local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), electrons(crystal::electron_gas(2, 3.0), #{}))",
+                "let gas = crystal::electron_gas(2, 1.0); \
+                 local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), \
+                 electrons(crystal::electron_gas(2, 3.0), #{}))",
                 "of different cells",
                 "same system",
             ),
@@ -295,6 +309,7 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "electrons",
             ),
             ("vmc::run(psi, ham, #{ walkers: 0 })", "option `walkers` is 0", "it must be at least 1"),
+            ("vmc::optimise(psi, ham, #{ steps: 1 })", "option `steps` is 1", "it must be at least 2"),
             ("vmc::optimise(psi, ham, #{ warmup: -1 })", "option `warmup` is -1", "it must be at least 0"),
             (
                 "vmc::optimise(psi, ham, #{ iterations: -1 })",
@@ -320,7 +335,8 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "the lowest and then the highest",
             ),
             (
-                "vmc::unsampled(walkers(four, #{ count: 1, seed: 1 }), models::hubbard_chain(4, #{}), 0.0 / 0.0, 1.0, 4)",
+                "vmc::unsampled(walkers(four, #{ count: 1, seed: 1 }), models::hubbard_chain(4, #{}), 0.0 / 0.0, 1.0, \
+                 4)",
                 "samples with energies from NaN to 1",
                 "the lowest and then the highest",
             ),

@@ -27,7 +27,8 @@ fn golden_tests_pass_fail_and_are_blessed() {
     );
     assert_eq!(
         place.read("tests/fails.out"),
-        "before\nerror: assertion failed: as it must\n --> fails.rhai:3:1\n  |\n3 | assert(false, \"as it must\");\n  | ^^^^^^\n"
+        "before\nerror: assertion failed: as it must\n --> fails.rhai:3:1\n  |\n3 | assert(false, \"as it must\");\n  \
+         | ^^^^^^\n"
     );
     assert!(!place.0.join("x.csv").exists(), "files of tests go elsewhere");
     assert_eq!(place.run(&["test"]).code, 0);
@@ -35,13 +36,16 @@ fn golden_tests_pass_fail_and_are_blessed() {
     place.0.file("tests/sum.out", "0.30000000000001\ndone\n");
     place.run(&["test", "tests/sum.rhai"]).exactly(
         0,
-        "ok       tests/sum.rhai\n1 passed, 0 failed\nclosest to its tolerance: tests/sum.rhai line 1, 0.30000000000000004 for 0.30000000000001, 0.00 of what is allowed\n",
+        "ok       tests/sum.rhai\n1 passed, 0 failed\nclosest to its tolerance: tests/sum.rhai line 1, \
+         0.30000000000000004 for 0.30000000000001, 0.00 of what is allowed\n",
         "",
     );
     place.0.file("tests/sum.out", "0.3001\ndone\n");
     place.run(&["test", "tests/sum.rhai"]).exactly(
         1,
-        "FAILED   tests/sum.rhai\n    the output is not that of `tests/sum.out`\n    line 1: 0.30000000000000004 instead of 0.3001, 3.3e5 times the tolerance\n    - 1 0.3001\n    + 1 0.30000000000000004\n      2 done\n0 passed, 1 failed\n",
+        "FAILED   tests/sum.rhai\n    the output is not that of `tests/sum.out`\n    line 1: 0.30000000000000004 \
+         instead of 0.3001, 3.3e5 times the tolerance\n    - 1 0.3001\n    + 1 0.30000000000000004\n      2 done\n0 \
+         passed, 1 failed\n",
         "",
     );
     place.0.file("tests/sum.rhai", "// golden: rtol=1e-2\nprint(0.1 + 0.2);\nprint(\"done\");\n");

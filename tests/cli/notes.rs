@@ -12,7 +12,8 @@ fn excitations_above_a_superposition_are_told() {
         h.add(0.5, \"Cdag\", 0, \"Cdag\", 1);
         h.add(0.5, \"C\", 1, \"C\", 0);
         h.add(mu, \"N\", 0);
-        let gs = dmrg::uniform(h, sites(\"Fermion\", 1), #{ sector: #{ NfParity: 0 }, states: 8, seed: 1, progress: false });
+        let gs = dmrg::uniform(h, sites(\"Fermion\", 1), #{ sector: #{ NfParity: 0 }, states: 8, seed: 1, progress: \
+        false });
         dmrg::uniform_excitations(gs, h, #{ charge: #{ NfParity: 1 }, progress: false });";
     for (mu, told) in [("-3.0", 1), ("6.0", 0)] {
         let script = format!("let mu = {mu};\n{script}");
@@ -20,6 +21,24 @@ fn excitations_above_a_superposition_are_told() {
         assert_eq!(said.code, 0, "{}", said.err);
         let notes = said.err.matches("note: the state is a superposition of several ground states").count();
         assert_eq!(notes, told, "mu = {mu}: {}", said.err);
+    }
+}
+
+/// A Krylov space that does not hold what a temperature needs: the energies were wrong by many of their errors.
+#[test]
+fn too_few_lanczos_steps_of_a_temperature_are_told() {
+    let script = "let chain = sites(\"S=1/2\", 10);\nlet h = models::heisenberg(chain);
+        exact::thermal(h, chain, #{ beta: [0.0, 3.0], steps: STEPS, seed: 1, progress: false });";
+    for (steps, told) in [("2", 1), ("4", 1), ("40", 0)] {
+        let script = script.replace("STEPS", steps);
+        let said = Place(Folder::new("krylov").with("a.rhai", &script)).run(&["run", "a.rhai"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(
+            said.err.matches("note: beta 3.0: too few Lanczos steps").count(),
+            told,
+            "{steps}: {}",
+            said.err
+        );
     }
 }
 
@@ -41,7 +60,9 @@ fn too_few_states_of_a_temperature_are_told() {
 
 #[test]
 fn where_functions_are_not_known_is_told_once() {
-    let green = "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, 2.02) };
+    let green =
+        "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, \
+    2.02) };
         kpm::green(h, 0, 0, o);\nkpm::green(h, 0, 0, o + #{ moments: 64 });";
     let moments =
         "64 moments are too few for the Green's function at energy 2.03: its series needs 240 there\n";

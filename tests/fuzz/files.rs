@@ -39,37 +39,44 @@ pub fn kinds() -> Vec<Kind> {
         false,
     );
     add("s.npz", "series([1.0, I, 2.5]).save(\"s.npz\");".into(), "load(\"s.npz\").to_array()", false);
-    let moments = "kpm::moments(tight_binding(lattice::chain(16)), #{ moments: 16, vectors: 2, seed: 1, progress: false })";
+    let moments = "kpm::moments(tight_binding(lattice::chain(16)), #{ moments: 16, vectors: 2, seed: 1, progress: \
+    false })";
     add(
         "mu.npz",
         format!("{moments}.save(\"mu.npz\");"),
-        "let mu = load(\"mu.npz\"); let all = [mu.dim, mu.vectors, `${mu.window}`]; all.push(mu.values.to_array()); all.push(mu.select(0, 1).values.to_array()); all",
+        "let mu = load(\"mu.npz\"); let all = [mu.dim, mu.vectors, `${mu.window}`]; all.push(mu.values.to_array()); \
+         all.push(mu.select(0, 1).values.to_array()); all",
         false,
     );
     add(
         "v.npz",
         "random_block(tight_binding(lattice::chain(8)), 2, #{ seed: 1 }).save(\"v.npz\");".into(),
-        "let v = load(\"v.npz\"); let all = []; for i in 0..8 { for j in 0..2 { all.push(v.column(j).to_series()[i]); } } all",
+        "let v = load(\"v.npz\"); let all = []; for i in 0..8 { for j in 0..2 { all.push(v.column(j).to_series()[i]); \
+         } } all",
         false,
     );
     add(
         "e.npz",
         "davidson(tight_binding(lattice::chain(8)), #{ count: 2, seed: 1, progress: false }).save(\"e.npz\");".into(),
-        "let e = load(\"e.npz\"); [e.values.to_array(), e.residuals.to_array(), e.vectors.column(0).to_series().to_array()]",
+        "let e = load(\"e.npz\"); [e.values.to_array(), e.residuals.to_array(), \
+         e.vectors.column(0).to_series().to_array()]",
         false,
     );
-    let waves = "orbitals::plane_waves(crystal::electron_gas(2, 1.0)).splines(#{ grid: 4, precision: \"single\", progress: false })";
+    let waves = "orbitals::plane_waves(crystal::electron_gas(2, 1.0)).splines(#{ grid: 4, precision: \"single\", \
+    progress: false })";
     add(
         "o.npz",
         format!("{waves}.save(\"o.npz\");"),
-        "let o = load(\"o.npz\"); [o.count, `${o}`, o.values([0.1, 0.2, 0.3]).to_array(), o.values([1.0, 0.7, 0.1]).to_array()]",
+        "let o = load(\"o.npz\"); [o.count, `${o}`, o.values([0.1, 0.2, 0.3]).to_array(), o.values([1.0, 0.7, \
+         0.1]).to_array()]",
         false,
     );
     let psi = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });";
     add(
         "w.json",
         format!("{psi} save_walkers(walkers(psi, #{{ count: 3, seed: 1 }}), \"w.json\", #{{ n: 3 }});"),
-        "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 }); let s = load(\"w.json\", #{ wavefunction: psi });
+        "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 }); let s = load(\"w.json\", #{ wavefunction: psi \
+         });
          [s.about, local_energy(s.walk, electrons(vmc::trap(1.0), #{ interaction: \"none\" })).to_array()]",
         false,
     );
@@ -86,7 +93,8 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "h.mtx",
         "tight_binding(lattice::square(3, 3), #{ disorder: 0.5, seed: 1 }).save(\"h.mtx\");".into(),
-        "let m = load(\"h.mtx\").to_matrix(); let all = [m.rows]; for i in 0..m.rows { all.push(m.row(i).to_array()); } all",
+        "let m = load(\"h.mtx\").to_matrix(); let all = [m.rows]; for i in 0..m.rows { all.push(m.row(i).to_array()); \
+         } all",
         false,
     );
     add(
@@ -103,7 +111,8 @@ pub fn kinds() -> Vec<Kind> {
     );
     add(
         "other.mtx",
-        "write_text(\"other.mtx\", \"%%MatrixMarket matrix coordinate real symmetric\\n3 3 3\\n1 1 1.0\\n2 1 -0.5\\n3 3 2\\n\");".into(),
+        "write_text(\"other.mtx\", \"%%MatrixMarket matrix coordinate real symmetric\\n3 3 3\\n1 1 1.0\\n2 1 -0.5\\n3 \
+         3 2\\n\");".into(),
         "`${load(\"other.mtx\").to_matrix()}`",
         true,
     );

@@ -121,7 +121,8 @@ fn pictures_and_tables_are_shown_in_several_formats() {
 
     // Progress is one display, which is changed.
     let work = client.execute(
-        "let h = tight_binding(lattice::square(200, 200));\nlet mu = kpm::moments(h, #{ moments: 2000, vectors: 8, seed: 1 });",
+        "let h = tight_binding(lattice::square(200, 200));\nlet mu = kpm::moments(h, #{ moments: 2000, vectors: 8, \
+         seed: 1 });",
     );
     assert_eq!(work.reply["status"], "ok", "{}", work.reply);
     let begun = work.of("display_data");

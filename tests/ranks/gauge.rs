@@ -61,7 +61,8 @@ const FIELDS: &str = "
     }
     let unit = gauge::unit(LATTICE);
     tell(unit);
-    assert(gauge::plaquette(unit) == 1.0 && gauge::topological_charge(unit) == 0.0 && gauge::polyakov_loop(unit) == 1.0, \"cold\");
+    assert(gauge::plaquette(unit) == 1.0 && gauge::topological_charge(unit) == 0.0 && gauge::polyakov_loop(unit) == \
+    1.0, \"cold\");
     let turned = gauge::random_gauge(unit, #{ seed: 2 });
     assert_close(gauge::plaquette(turned), 1.0, 1e-14);
     assert_close(gauge::wilson_loop(turned, SIDE, SIDE, #{ plane: [0, 3] }), 1.0, 1e-13);

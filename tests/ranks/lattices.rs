@@ -10,7 +10,8 @@ const LATTICES: [(&str, &str); 10] = [
     ("cubic", "tight_binding(lattice::cubic(6, 5, 7), #{ hopping: -1.0, disorder: 1.0, seed: 2 })"),
     (
         "open",
-        "tight_binding(lattice::square(9, 8).boundary([\"open\", \"periodic\"]), #{ hopping: -1.0, disorder: 2.0, seed: 4 })",
+        "tight_binding(lattice::square(9, 8).boundary([\"open\", \"periodic\"]), #{ hopping: -1.0, disorder: 2.0, \
+         seed: 4 })",
     ),
     ("single", "tight_binding(lattice::honeycomb(5, 6), #{ hopping: -2.7, precision: \"single\" })"),
     (
@@ -28,13 +29,16 @@ const LATTICES: [(&str, &str); 10] = [
     ),
     (
         "apart",
-        "(|| { let m = model(lattice::chain(7), 3); m.nearest(matrix([[1.0, 0.5, 0.0], [0.25 * I, 1.0, 0.0], [0.0, 0.5, -1.0]]));
-          m.onsite(|r| matrix([[r[0] * 0.1, 0.2, 0.0], [0.2, 0.1, r[0] * 0.05], [0.0, r[0] * 0.05, 0.3]])); m.build() }).call()",
+        "(|| { let m = model(lattice::chain(7), 3); m.nearest(matrix([[1.0, 0.5, 0.0], [0.25 * I, 1.0, 0.0], [0.0, \
+         0.5, -1.0]]));
+          m.onsite(|r| matrix([[r[0] * 0.1, 0.2, 0.0], [0.2, 0.1, r[0] * 0.05], [0.0, r[0] * 0.05, 0.3]])); m.build() \
+          }).call()",
     ),
     (
         "boxed",
         "(|| { tight_binding(lattice::square(6, 8), #{ hopping: 1.0 });
-          let m = model(lattice::square(6, 8)); m.nearest(-1.0); m.flux(0.25); m.build(#{ format: \"sell\" }) }).call()",
+          let m = model(lattice::square(6, 8)); m.nearest(-1.0); m.flux(0.25); m.build(#{ format: \"sell\" }) \
+          }).call()",
     ),
     ("two", "tight_binding(lattice::chain(2), #{ hopping: -1.0 })"),
     (

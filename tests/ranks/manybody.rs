@@ -41,7 +41,8 @@ fn sectors_are_those_of_one_process() {
 fn walkers_do_not_depend_on_ranks() {
     let place = Place(Folder::new("walkers").with(
         "a.rhai",
-        "let psi = slater_jastrow(orbitals::oscillator(3, #{ dimension: 3 }), #{ up: 3, down: 2, jastrow: jastrow::pade(#{ b: 0.4 }) });
+        "let psi = slater_jastrow(orbitals::oscillator(3, #{ dimension: 3 }), #{ up: 3, down: 2, jastrow: \
+         jastrow::pade(#{ b: 0.4 }) });
          let walk = walkers(psi, #{ count: 5, seed: 1 });
          for k in 0..3 {
              print(metropolis(walk, #{ step: 0.5, sweeps: 20 }));
@@ -81,7 +82,8 @@ let pair = sites("Electron", 2);
 found(models::hubbard(pair, #{ U: 4.0 }), pair, #{ sector: #{ Nup: 1, Ndn: 1 }, seed: 1 });
 let four = sites("Electron", 4);
 found(models::hubbard(four, #{ U: 4.0 }), four, #{ sector: #{ Nup: 2, Ndn: 1 }, states: 16, seed: 1 });
-let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2, #{ step: 0.1, states: 12, progress: false });
+let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2,
+    #{ step: 0.1, states: 12, progress: false });
 for z in late.expect("Sz") { print(z); }
 "#;
 

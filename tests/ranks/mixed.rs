@@ -39,7 +39,8 @@ fn what_is_not_shared_out_lives_on_one_rank() {
          let v = unit_block(h, [0]);
          print(kpm::evolve(h, v, 0.7, #{ progress: false }).norm());
          print(ritz(h, #{ count: 2, seed: 1, progress: false }).values[0]);
-         let found = dmrg::finite(models::heisenberg(c), c, #{ sector: #{ Sz: 0 }, states: 16, seed: 1, progress: false });
+         let found = dmrg::finite(models::heisenberg(c), c, #{ sector: #{ Sz: 0 }, states: 16, seed: 1, progress: \
+         false });
          print(found.energy);
          let f = lattice::hypercubic(2, 2, 2, 4);
          let u = gauge::heatbath(f, #{ beta: 5.7, sweeps: 1, seed: 1 });

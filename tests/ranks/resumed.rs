@@ -9,14 +9,16 @@ const RUNS: [(&str, &str); 8] = [
     (
         "moments",
         "let h = tight_binding(lattice::square(12, 9), #{ hopping: -1.0, disorder: 1.0, seed: 2 });
-         let mu = kpm::moments(h, #{ moments: 24, vectors: 3 * args.stage, seed: 5, window: window(-5.0, 5.0), checkpoint: \"run.npz\", progress: false });
+         let mu = kpm::moments(h, #{ moments: 24, vectors: 3 * args.stage, seed: 5, window: window(-5.0, 5.0), \
+         checkpoint: \"run.npz\", progress: false });
          print(mu.vectors);
          for x in mu.values { print(x); }",
     ),
     (
         "double moments",
         "let h = tight_binding(lattice::square(12, 9), #{ hopping: -1.0, disorder: 1.0, seed: 2 });
-         let mu = kpm::conductivity_moments(h, #{ moments: 8, vectors: 2 * args.stage, seed: 5, direction: \"xx\", window: window(-5.0, 5.0), checkpoint: \"run.npz\", progress: false });
+         let mu = kpm::conductivity_moments(h, #{ moments: 8, vectors: 2 * args.stage, seed: 5, direction: \"xx\", \
+         window: window(-5.0, 5.0), checkpoint: \"run.npz\", progress: false });
          print(mu.vectors);
          for x in kpm::conductivity(mu, #{ energies: [-1.0, 0.0, 0.5] }).conductivity { print(x); }",
     ),
@@ -25,7 +27,8 @@ const RUNS: [(&str, &str); 8] = [
         "let chain = sites(\"S=1/2\", 12);
          let enough = |sweep, energy| { if sweep > args.stage && args.stage < 4 { throw \"enough\"; } };
          try {
-             let g = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0 }, states: 24, sweeps: 6, seed: 1, observe: enough, checkpoint: \"run.dmrg\", progress: false });
+             let g = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0 }, states: 24, sweeps: 6, \
+             seed: 1, observe: enough, checkpoint: \"run.dmrg\", progress: false });
              print(`${g.energy} ${g.sweeps.rows} ${g.expect(\"Sz\")[3]}`);
          } catch (e) { print(e); }",
     ),
@@ -34,7 +37,8 @@ const RUNS: [(&str, &str); 8] = [
         "let h = models::heisenberg(sites(\"S=1/2\", 6), #{ Delta: 1.5 }).cell(2);
          let enough = |step, energy, far| { if step > 20 * args.stage + 6 && args.stage < 4 { throw \"enough\"; } };
          try {
-             let gs = dmrg::uniform(h, sites(\"S=1/2\", 2), #{ sector: #{ Sz: 0 }, states: 16, scouts: 4, steps: 90, tol: 1e-15, seed: 1, observe: enough,
+             let gs = dmrg::uniform(h, sites(\"S=1/2\", 2), #{ sector: #{ Sz: 0 }, states: 16, scouts: 4, steps: 90, \
+             tol: 1e-15, seed: 1, observe: enough,
                  checkpoint: \"run.dmrg\", progress: false });
              print(`${gs.energy} ${gs.steps.rows}`);
          } catch (e) { print(e); }",
@@ -51,15 +55,18 @@ const RUNS: [(&str, &str); 8] = [
              h * (1.0 + 0.1 * t)
          };
          try {
-             let late = dmrg::evolve(psi, driven, 1.0, #{ step: 0.02, states: 16, checkpoint: \"run.dmrg\", progress: false });
+             let late = dmrg::evolve(psi, driven, 1.0, #{ step: 0.02, states: 16, checkpoint: \"run.dmrg\", progress: \
+             false });
              for z in late.expect(\"Sz\") { print(z); }
              print(late.about.steps);
          } catch (e) { print(e); }",
     ),
     (
         "walkers",
-        "let psi = slater_jastrow(orbitals::oscillator(3, #{ dimension: 3, alpha: 0.8 }), #{ up: 3, down: 1, jastrow: jastrow::pade(#{ b: 0.5 }) });
-         let run = vmc::run(psi, electrons(vmc::trap(1.0), #{}), #{ walkers: 5, warmup: 20, stride: 2, step: 0.7, steps: 10 * args.stage, seed: 8, checkpoint: \"run.json\", progress: false });
+        "let psi = slater_jastrow(orbitals::oscillator(3, #{ dimension: 3, alpha: 0.8 }), #{ up: 3, down: 1, jastrow: \
+         jastrow::pade(#{ b: 0.5 }) });
+         let run = vmc::run(psi, electrons(vmc::trap(1.0), #{}), #{ walkers: 5, warmup: 20, stride: 2, step: 0.7, \
+         steps: 10 * args.stage, seed: 8, checkpoint: \"run.json\", progress: false });
          for x in run.series.energy { print(x); }
          print(run.walk.positions(4).norm());",
     ),
@@ -74,7 +81,8 @@ const RUNS: [(&str, &str); 8] = [
     ),
     (
         "field",
-        "let u = if args.stage == 1 { gauge::random(lattice::hypercubic(4, 2, 2, 6), #{ seed: 5 }) } else { load(\"run.lime\") };
+        "let u = if args.stage == 1 { gauge::random(lattice::hypercubic(4, 2, 2, 6), #{ seed: 5 }) } else { \
+         load(\"run.lime\") };
          u = gauge::heatbath(u, #{ beta: 5.7, seed: 6, progress: false });
          u.save(\"run.lime\");
          print(u.sweeps);

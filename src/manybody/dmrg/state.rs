@@ -169,7 +169,8 @@ impl<T: Element> MatrixProductState<T> {
                 }
             }
             if parts.is_empty() {
-                return Err(Error::numeric("the state has norm zero"));
+                return Err(Error::numeric("the state has norm zero")
+                    .hint("a sum or a product that is zero is no state"));
             }
             let behind = Space::new(next);
             let (mut matrices, rest): (Vec<Mat<T>>, Vec<Mat<T>>) = parts.into_values().unzip();
@@ -180,7 +181,9 @@ impl<T: Element> MatrixProductState<T> {
         }
         let norm = carry.iter().map(|r| square(r.as_ref())).sum::<f64>().sqrt();
         if !(norm > 0.0) {
-            return Err(Error::numeric("the state has norm zero"));
+            return Err(
+                Error::numeric("the state has norm zero").hint("a sum or a product that is zero is no state")
+            );
         }
         // The phase of the last factor belongs to the state.
         if let ([last], Some(tensor)) = (&carry[..], self.tensors.last_mut()) {

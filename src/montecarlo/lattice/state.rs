@@ -112,7 +112,8 @@ impl<S: Amplitude> LatticeState<S> {
             Reference::Pairs { .. } => vec![sites * sites],
         };
         if data.iter().zip(&sizes).any(|(x, n)| x.len() != *n) {
-            return Err(Error::input("the orbitals of a lattice wave function do not fit its electrons"));
+            return Err(Error::input("the orbitals of a lattice wave function do not fit its electrons")
+                .hint("there is a column for each electron, with a row for each site"));
         }
         if matches!(reference, Reference::Pairs { .. }) && up != down {
             return Err(Error::input(format!("pairs of {up} electrons of spin up and {down} of spin down"))
@@ -198,7 +199,8 @@ impl<S: Amplitude> LatticeState<S> {
         match (values, self.parameters().len()) {
             (&[g], 1) => self.clone().with_gutzwiller(g),
             ([], 0) => Ok(self.clone()),
-            (_, n) => Err(Error::input(format!("{} parameters for a wave function of {n}", values.len()))),
+            (_, n) => Err(Error::input(format!("{} parameters for a wave function of {n}", values.len()))
+                .hint("give one value for each")),
         }
     }
 
@@ -290,10 +292,12 @@ impl<S: Amplitude> LatticeState<S> {
                 down.len(),
                 self.up,
                 self.down
-            )));
+            ))
+            .hint("give a site for each electron, those of spin up first"));
         }
         if self.gutzwiller == 0.0 && occupied.doubly_occupied() > 0 {
-            return Err(Error::numeric("the Gutzwiller projector vanishes on a doubly occupied site"));
+            return Err(Error::numeric("the Gutzwiller projector vanishes on a doubly occupied site")
+                .hint("choose sites with one electron at most"));
         }
         let spins: &[usize] = if matches!(self.reference, Reference::Sea { .. }) { &[0, 1] } else { &[0] };
         for &spin in spins {

@@ -102,7 +102,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
                 .hint("each has as many orbitals for spin up as the others, and for spin down"));
             }
             if !product.coefficient.finite() {
-                return Err(Error::input("the coefficient of a determinant is not a finite number"));
+                return Err(Error::input("the coefficient of a determinant is not a finite number")
+                    .hint("look for a division by zero"));
             }
             let mut place = |down: bool, list: &[usize]| -> Result<Option<usize>> {
                 if list.is_empty() {
@@ -347,7 +348,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
         let terms: Vec<S> = terms.collect();
         let sum = terms.iter().fold(S::default(), |a, b| a + *b);
         if sum.modulus() < 1e-300 || !sum.finite() {
-            return Err(Error::numeric("the sum of determinants vanishes"));
+            return Err(Error::numeric("the sum of determinants vanishes")
+                .hint("the electrons stand where the wave function is zero; choose other places"));
         }
         Ok(terms.into_iter().map(|t| t / sum).collect())
     }

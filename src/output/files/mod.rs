@@ -152,7 +152,7 @@ fn extension(path: &Path, also: Option<&str>) -> Result<String> {
         _ if matches!(extension.as_str(), "svg" | "png") => error.hint("pictures are made by `plot`"),
         _ if extension == "mat" => error
             .hint("Python's scipy converts it: `np.savez(\"x.npz\", a=scipy.io.loadmat(\"x.mat\")[\"a\"])`"),
-        _ => error,
+        _ => error.hint("the end of the name says how the file is written: `a.csv` is a text"),
     })
 }
 

@@ -17,6 +17,7 @@ mod ticks;
 use std::path::Path;
 
 use crate::error::{Error, Result, nearest};
+use crate::number::format::counted;
 use crate::number::{Column, Matrix, Series, Table};
 
 pub use label::letters;
@@ -249,7 +250,8 @@ impl Plot {
     pub fn from_xy(x: &Series, y: &Series) -> Result<Plot> {
         if x.len() != y.len() {
             let (n, m) = (x.len(), y.len());
-            return Err(Error::input(format!("plot: {m} values at {n} points; the lengths must agree")));
+            return Err(Error::input(format!("plot: {} at {}", counted(m, "value"), counted(n, "point")))
+                .hint("there is one value at each point"));
         }
         let x = x.as_real("the abscissa of a plot")?;
         Ok(Plot::new(Content::Curves(real_curves("value", x, y))))

@@ -6,6 +6,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::chebyshev::as_complex;
+use super::values::type_of;
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::gauge::{self, EvenOddMethod};
@@ -120,8 +121,9 @@ mod solve_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn exponential(h: Operator, v: Vector, z: Dynamic, o: Options) -> Fallible<Vector> {
-        let z =
-            as_complex(&z).ok_or_else(|| Error::input(format!("z is a number, not a {}", z.type_name())))?;
+        let z = as_complex(&z).ok_or_else(|| {
+            Error::input(format!("z is a number, not {}", type_of(&z))).hint("like 0.5 or -I * 0.5")
+        })?;
         let done = method::exponential(&h, &v.block, z, o.float("tol")?, &o.task()?)?;
         Ok(Vector::new(h.device(), done.vector))
     }

@@ -36,8 +36,10 @@ pub(crate) fn keeps_its_digits(value: &Dynamic) -> Result<()> {
 /// A number for an element of `of`, such as "a Series".
 pub(crate) fn element_of(value: &Dynamic, of: &str) -> Result<Number> {
     keeps_its_digits(value)?;
-    as_number(value)
-        .ok_or_else(|| Error::input(format!("an element of {of} is a number, not {}", type_of(value))))
+    as_number(value).ok_or_else(|| {
+        Error::input(format!("an element of {of} is a number, not {}", type_of(value)))
+            .hint("numbers stand without quotes, like 0.25")
+    })
 }
 
 /// A number as a script value: float or Complex.

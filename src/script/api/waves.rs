@@ -23,7 +23,8 @@ fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
         .iter()
         .map(|k| match k.read_lock::<Array>() {
             Some(k) => k.iter().map(|x| real(x, "a momentum")).collect(),
-            None => Err(Error::input("momenta are given as an array of arrays, like [[0.0, 0.0, 0.0]]")),
+            None => Err(Error::input("momenta are given as an array of arrays, like [[0.0, 0.0, 0.0]]")
+                .hint("there is an array of components for each momentum")),
         })
         .collect()
 }
