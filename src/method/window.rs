@@ -74,6 +74,14 @@ impl Window {
         if (1e-3..1e9).contains(&size) { format!("{energy:.6}") } else { format!("{energy:.6e}") }
     }
 
+    /// Whether the spectrum of the operator that it is of is one level but for rounding. Then the width says nothing.
+    pub fn is_of_one_level(&self, h: &Operator) -> bool {
+        match h.limits() {
+            Some((low, high)) => high - low <= 2.0 * LEVEL * low.abs().max(high.abs()),
+            None => self.half_width <= 2.0 * LEVEL * self.center.abs(),
+        }
+    }
+
     pub fn lower(&self) -> f64 {
         self.center - self.half_width
     }
@@ -131,9 +139,12 @@ impl fmt::Display for Window {
     }
 }
 
+/// Levels that are nearer, in units of their energy, are one.
+const LEVEL: f64 = 1e-12;
+
 /// A half-width that divisions can resolve beside the centre; that of the operator zero is a number of no meaning.
 fn wide_enough(half_width: f64, center: f64) -> f64 {
-    match half_width.max(1e-12 * center.abs()) {
+    match half_width.max(LEVEL * center.abs()) {
         0.0 => 1e-12,
         half_width => half_width,
     }
