@@ -337,7 +337,8 @@ mod tests {
         let leads = vec![lead(false), lead(true)];
         let open = Lattice::chain(3).unwrap().boundary(&[Wrap::Open]).unwrap();
         let sample = TransportSample::new(&chain(open), leads).unwrap();
-        let at = |energy| sample.transmission((0, Particle::Any), (1, Particle::Any), energy, &Task::default());
+        let at =
+            |energy| sample.transmission((0, Particle::Any), (1, Particle::Any), energy, &Task::default());
         assert!(at(2.0).unwrap_err().to_string().contains("no limit"));
         let (first, second) = (sample.lead(0).unwrap().0, sample.lead(1).unwrap().0);
         assert_eq!(first.waves()[0].remembered(), 1 + 2 * NEARER.len());
