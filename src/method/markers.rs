@@ -193,6 +193,9 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
     Ok((values, if doubled.is_some() { 0.5 * entropy } else { entropy }))
 }
 
+/// Levels that are nearer, in units of the largest, are one multiplet.
+const MULTIPLET: f64 = 1e-12;
+
 /// The mean ratio of neighbouring spacings, the smaller to the larger, and its standard error (Oganesyan, Huse, PRB
 /// 75 (2007) 155111): 0.386 for independent levels, 0.531 for real and 0.600 for complex random matrices. Degenerate
 /// levels have a spacing of zero; two such spacings in a row have no ratio.
@@ -210,7 +213,10 @@ pub fn level_ratio(levels: &[f64]) -> Result<(f64, f64)> {
     }
     let mut sorted = levels.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let spacings: Vec<f64> = sorted.windows(2).map(|w| w[1] - w[0]).collect();
+    // What is left between the levels of a multiplet is rounding, and its ratios mean nothing.
+    let largest = sorted[0].abs().max(sorted[sorted.len() - 1].abs());
+    let spacing = |w: &[f64]| Some(w[1] - w[0]).filter(|s| *s > MULTIPLET * largest).unwrap_or(0.0);
+    let spacings: Vec<f64> = sorted.windows(2).map(spacing).collect();
     let ratio = |w: &[f64]| Some(w[0].min(w[1]) / w[0].max(w[1])).filter(|r| r.is_finite());
     let ratios: Vec<f64> = spacings.windows(2).filter_map(ratio).collect();
     if ratios.is_empty() {

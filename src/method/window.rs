@@ -74,6 +74,14 @@ impl Window {
         if (1e-3..1e9).contains(&size) { format!("{energy:.6}") } else { format!("{energy:.6e}") }
     }
 
+    /// Whether the spectrum of the operator that it is of is one level but for rounding. Then the width says nothing.
+    pub fn is_of_one_level(&self, h: &Operator) -> bool {
+        match h.limits() {
+            Some((low, high)) => high - low <= 2.0 * level_of(h) * low.abs().max(high.abs()),
+            None => self.half_width <= 2.0 * level_of(h) * self.center.abs(),
+        }
+    }
+
     pub fn lower(&self) -> f64 {
         self.center - self.half_width
     }
@@ -94,7 +102,7 @@ impl Window {
 
     /// The same window, wider by a fraction on both sides.
     pub fn widened(&self, fraction: f64) -> Window {
-        Window { half_width: wide_enough(self.half_width * (1.0 + fraction), self.center), ..*self }
+        Window { half_width: wide_enough(self.half_width * (1.0 + fraction), self.center, LEVEL), ..*self }
     }
 
     /// Limits by Gershgorin's theorem: never too narrow, often too wide.
@@ -112,7 +120,7 @@ impl Window {
                 .hint("a hopping or an on-site energy is infinite, or a division by zero"));
         }
         let center = (lower + upper) / 2.0;
-        Ok(Window { center, half_width: wide_enough((upper - lower) / 2.0, center) })
+        Ok(Window { center, half_width: wide_enough((upper - lower) / 2.0, center, level_of(h)) })
     }
 
     /// Limits by Lanczos' method: the extreme Ritz values, each moved out by its residual and `margin` of the width.
@@ -121,7 +129,7 @@ impl Window {
         let (low, high) = lanczos_limits(h, steps, seed, task)?.safe;
         let half_width = (high - low) / 2.0 * (1.0 + margin);
         let center = (low + high) / 2.0;
-        Ok(Window { center, half_width: wide_enough(half_width, center) })
+        Ok(Window { center, half_width: wide_enough(half_width, center, level_of(h)) })
     }
 }
 
@@ -131,9 +139,17 @@ impl fmt::Display for Window {
     }
 }
 
+/// Levels that are nearer, in units of their energy, are one.
+const LEVEL: f64 = 1e-12;
+
+/// The same in the precision of an operator.
+fn level_of(h: &Operator) -> f64 {
+    h.dtype().tolerance(LEVEL)
+}
+
 /// A half-width that divisions can resolve beside the centre; that of the operator zero is a number of no meaning.
-fn wide_enough(half_width: f64, center: f64) -> f64 {
-    match half_width.max(1e-12 * center.abs()) {
+fn wide_enough(half_width: f64, center: f64, level: f64) -> f64 {
+    match half_width.max(level * center.abs()) {
         0.0 => 1e-12,
         half_width => half_width,
     }

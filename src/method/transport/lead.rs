@@ -198,6 +198,13 @@ impl Lead {
         &self.waves
     }
 
+    /// Seeks no waves that the other lead knows, where their cells are the same.
+    pub fn share(&mut self, other: &Lead) {
+        for waves in &mut self.waves {
+            other.waves.iter().for_each(|others| waves.share(others));
+        }
+    }
+
     /// The kinds of its waves: electrons and holes, where no pairing joins them, values of what is conserved, or one.
     pub fn kinds(&self) -> &[ChannelKind] {
         &self.kinds

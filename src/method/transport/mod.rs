@@ -189,7 +189,16 @@ impl TransportSample {
     /// # Errors
     /// No leads, leads with other orbitals, leads that do not fit, no memory.
     pub fn new(model: &Model, leads: Vec<impl Into<Contact>>) -> Result<TransportSample> {
-        let leads: Vec<Contact> = leads.into_iter().map(Into::into).collect();
+        let mut leads: Vec<Contact> = leads.into_iter().map(Into::into).collect();
+        for k in 0..leads.len() {
+            let (before, rest) = leads.split_at_mut(k);
+            let Contact::Lead(own) = &mut rest[0] else { continue };
+            for other in before {
+                if let Contact::Lead(other) = other {
+                    own.share(other);
+                }
+            }
+        }
         if leads.is_empty() {
             return Err(Error::input("a sample without leads").hint("it takes one lead at least"));
         }

@@ -8,6 +8,7 @@ use super::lead::{ChannelKind, Lead};
 use super::reflection::{Reflection, SlabWaves};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
+use crate::task::{self, parallel};
 
 /// A lead at one energy, on the rows that it is attached to and `extra` ones behind them. For incoming amplitudes c,
 /// `(E - H - matrix) x = source c` has the solution x, and `out x + back c` goes out.
@@ -255,13 +256,18 @@ impl Lead {
     /// # Errors
     /// Where it does not; interruption.
     pub fn check_alone(&self, energy: f64) -> Result<()> {
+        // The energies that the limit takes, to the last bit.
+        let near = NEARER.into_iter().flat_map(|x| [x, -x]).map(|x| (energy + x * self.unit()) / self.unit());
+        let near: Vec<f64> = near.collect();
         for waves in self.waves() {
-            for side in [1.0, -1.0] {
-                let mut found: Vec<Reflection> = Vec::new();
-                for above in NEARER {
-                    let seen = waves.reflection(energy / self.unit() + side * above)?;
-                    found.push(seen.filter(|r| r.off < VAGUE).ok_or_else(|| unresolved(energy))?);
-                }
+            let stop = task::current();
+            let seen = parallel::try_map(near.len(), |k| {
+                stop.check()?;
+                let seen = waves.reflection(near[k])?;
+                seen.filter(|r| r.off < VAGUE).ok_or_else(|| unresolved(energy))
+            })?;
+            for side in 0..2 {
+                let found: Vec<&Reflection> = seen.iter().skip(side).step_by(2).map(|r| &**r).collect();
                 let change = |k: usize| largest((&found[k + 1].u - &found[k].u).as_ref());
                 let off = |k: usize| found[k].off.max(found[k + 1].off) + NOISE;
                 if (1..found.len() - 1).any(|k| change(k) > GROWTH * change(k - 1) + 10.0 * off(k)) {
@@ -308,4 +314,34 @@ pub fn unresolved(energy: f64) -> Error {
          are not defined"
     ))
         .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::matrix::Wrap;
+    use crate::lattice::{Lattice, Model, OrbitalBlock};
+    use crate::method::transport::{Particle, TransportSample};
+    use crate::task::Task;
+
+    fn chain(lattice: Lattice) -> Model {
+        let mut model = Model::new(lattice, 1).unwrap();
+        model.nearest(&OrbitalBlock::scalar(1, C64::new(-1.0, 0.0))).unwrap();
+        model
+    }
+
+    #[test]
+    fn the_limit_at_an_edge_takes_what_its_check_has_found() {
+        let cell = chain(Lattice::chain(1).unwrap());
+        let lead = |outward| Lead::new(&cell, None, None, outward, &[]).unwrap();
+        let leads = vec![lead(false), lead(true)];
+        let open = Lattice::chain(3).unwrap().boundary(&[Wrap::Open]).unwrap();
+        let sample = TransportSample::new(&chain(open), leads).unwrap();
+        let at =
+            |energy| sample.transmission((0, Particle::Any), (1, Particle::Any), energy, &Task::default());
+        assert!(at(2.0).unwrap_err().to_string().contains("no limit"));
+        let (first, second) = (sample.lead(0).unwrap().0, sample.lead(1).unwrap().0);
+        assert_eq!(first.waves()[0].remembered(), 1 + 2 * NEARER.len());
+        assert_eq!(second.waves()[0].remembered(), 1 + 2 * NEARER.len());
+    }
 }

@@ -7,6 +7,9 @@
 //! are `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16
 //! (2014) 063065, whose modes are the eigenvectors of what `LeadSlab::behind` (`newton.rs`) calls `ahead`.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
 
@@ -28,9 +31,19 @@ pub struct SlabWaves {
     pub b: Mat<C64>,
     /// `h - i (a a^dagger + b b^dagger)`: the cell that sends nothing back at its joints.
     open: Mat<C64>,
+    /// What was found at the last energies. The limit at the edge of a band asks for what its check has asked for, and
+    /// leads that are alike ask for the same.
+    known: Arc<Mutex<VecDeque<KnownReflection>>>,
 }
 
+/// The bits of an energy, and what was found there.
+type KnownReflection = (u64, Option<Arc<Reflection>>);
+
+/// Energies that are remembered: what an edge takes, and one more.
+const REMEMBERED: usize = 12;
+
 /// The waves that a lead sends back, and how far that may be off.
+#[derive(Debug)]
 pub struct Reflection {
     pub u: Mat<C64>,
     pub off: f64,
@@ -81,7 +94,7 @@ impl SlabWaves {
         let h_size = largest(h.as_ref());
         let joined = &a * a.adjoint() + &b * b.adjoint();
         let open = Mat::from_fn(n, n, |j, k| h[(j, k)] - C64::I * joined[(j, k)]);
-        Some(SlabWaves { rows, h_size, a, b, open })
+        Some(SlabWaves { rows, h_size, a, b, open, known: Arc::default() })
     }
 
     /// `z - h` of a cell that sends nothing back at its joints.
@@ -154,11 +167,36 @@ impl SlabWaves {
         self.cell(z)?.end(passed)
     }
 
+    /// Remembers from now on what the other one does, and the other way round, if both are the same.
+    pub fn share(&mut self, other: &SlabWaves) {
+        if (self.h_size, &self.a, &self.b, &self.open) == (other.h_size, &other.a, &other.b, &other.open) {
+            self.known = other.known.clone();
+        }
+    }
+
     /// The reflection at a real energy, in the limit from above. None where it is not resolved.
     ///
     /// # Errors
     /// Interruption.
-    pub fn reflection(&self, energy: f64) -> Result<Option<Reflection>> {
+    pub fn reflection(&self, energy: f64) -> Result<Option<Arc<Reflection>>> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = known().iter().find(|(bits, _)| *bits == energy.to_bits()) {
+            return Ok(found.clone());
+        }
+        let found = self.sought(energy)?.map(Arc::new);
+        let mut known = known();
+        known.truncate(REMEMBERED - 1);
+        known.push_front((energy.to_bits(), found.clone()));
+        Ok(found)
+    }
+
+    /// How many energies it remembers.
+    #[cfg(test)]
+    pub fn remembered(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn sought(&self, energy: f64) -> Result<Option<Reflection>> {
         let mut best: Option<Reflection> = None;
         // And whether they are ways to a start of Newton's steps.
         let ways: [(bool, &dyn Fn() -> Option<Reflection>); 6] = [
@@ -312,6 +350,19 @@ mod tests {
         assert!(TransmissionFactors::new(&passing.outward, PASSED).to.ncols() < 12);
         let lasting = TransmissionFactors::new(&passing.inward, PASSED);
         assert!(largest((lasting.to * lasting.from - passing.inward).as_ref()) < 1e-15);
+    }
+
+    #[test]
+    fn reflections_are_sought_once() {
+        let (mut left, right, other) = (strip(6, 0.0), strip(6, 0.0), strip(6, 0.1));
+        left.share(&right);
+        let found = right.reflection(0.3).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&found, &left.clone().reflection(0.3).unwrap().unwrap()));
+        assert!(found.u != right.reflection(0.4).unwrap().unwrap().u);
+        left.share(&other);
+        assert!(Arc::ptr_eq(&found, &left.reflection(0.3).unwrap().unwrap()));
+        (0..2 * REMEMBERED).for_each(|k| drop(right.reflection(0.01 * k as f64).unwrap()));
+        assert_eq!(right.remembered(), REMEMBERED);
     }
 
     #[test]

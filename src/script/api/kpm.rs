@@ -344,6 +344,17 @@ mod kpm_functions {
 
 #[export_module(root = "crate::script::native")]
 mod passes {
+    /// Whether the spectrum of an operator, whose window this is, is one level but for rounding.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [0, 1], [0.7, 0.7]);
+    /// assert(internal::is_one_level(h, spectral_window(h)), "twice 0.7");
+    /// ```
+    pub fn is_one_level(h: Operator, window: Window) -> bool {
+        window.is_of_one_level(&h)
+    }
+
     /// Vector by vector, (1 - weight) of moments and weight of others:
     /// what differs between momenta is no error of random vectors.
     ///
