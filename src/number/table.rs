@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn columns_have_one_length_and_own_names() {
         let message = example().with_column("error", vec![1.0]).unwrap_err().to_string();
-        assert!(message.starts_with("column `error` has 1 rows, column `energy` has 50"));
+        assert!(message.starts_with("column `error` has 1 row, column `energy` has 50"));
         assert!(example().with_column("energy", vec![0.0; 50]).is_err());
         let wrong = example().column("desnity").unwrap_err();
         assert_eq!(wrong.hint_text(), Some("did you mean `density`?"));
