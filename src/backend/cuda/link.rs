@@ -94,7 +94,8 @@ pub(super) struct CudaLink {
     /// Bytes of a row.
     row: usize,
     passage: Passage,
-    /// The rows that a kernel sends, and all of them, where copy engines send some and a launch could make several steps.
+    /// The rows that a kernel sends; and all of them, where copy engines send some and a launch could make several
+    /// steps.
     sent: LeavingRows,
     all: Option<LeavingRows>,
     ways: Option<LinkTargets>,
