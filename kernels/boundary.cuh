@@ -18,9 +18,7 @@ struct Boundary {
 
     // Threads of a block wait until all neighbours have written the rows of a pass.
     __device__ __forceinline__ void await(uint32_t pass) const {
-        for (uint32_t n = threadIdx.x; n < neighbours; n += blockDim.x) {
-            while ((int32_t)(told(landing + host::offers::LINE * n) - pass) < 0) __nanosleep(100);
-        }
+        for (uint32_t n = threadIdx.x; n < neighbours; n += blockDim.x) await_pass(landing, n, pass);
         __syncthreads();
     }
 };

@@ -154,6 +154,11 @@ __device__ __forceinline__ uint32_t told(const char* number) {
     return pass;
 }
 
+// Waits until the number that neighbour n tells has come to a pass; these numbers stand at the beginning of a landing.
+__device__ __forceinline__ void await_pass(const char* landing, uint32_t n, uint32_t pass) {
+    while ((int32_t)(told(landing + host::offers::LINE * n) - pass) < 0) __nanosleep(100);
+}
+
 // Threads of a block, where a kernel says nothing else.
 constexpr int THREADS = host::cuda::THREADS;
 

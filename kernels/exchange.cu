@@ -113,7 +113,7 @@ __device__ void push_rows(uint32_t neighbours, uint32_t told, uint32_t each, con
 extern "C" __global__ void __launch_bounds__(host::assembly::WAITING) await_parts(uint32_t parts, uint32_t own,
                                                                                    const char* landing, uint32_t pass) {
     for (uint32_t n = threadIdx.x; n < parts; n += host::assembly::WAITING) {
-        while (n != own && (int32_t)(told(landing + 128 * n) - pass) < 0) __nanosleep(100);
+        if (n != own) await_pass(landing, n, pass);
     }
 }
 

@@ -199,9 +199,7 @@ __device__ __forceinline__ double add_faces(const FacesArgument& a, const Unit& 
 // so that nobody waits in a circle.
 template <class F, int N>
 __device__ __forceinline__ void add_faces(const FacesArgument& a) {
-    for (uint32_t n = threadIdx.x; n < a.faces; n += BLOCK) {
-        while ((int32_t)(told(a.landing + host::offers::LINE * n) - a.pass) < 0) __nanosleep(100);
-    }
+    for (uint32_t n = threadIdx.x; n < a.faces; n += BLOCK) await_pass(a.landing, n, a.pass);
     __syncthreads();
     const uint32_t column = blockIdx.y * a.width + threadIdx.x % a.width, high = BLOCK / a.width;
     double sum = 0.0;

@@ -42,6 +42,9 @@ type KnownReflection = (u64, Option<Arc<Reflection>>);
 /// Energies that are remembered: what an edge takes, and one more.
 const REMEMBERED: usize = 12;
 
+/// Most bytes of what is remembered: of wide leads fewer energies are.
+const MOST_BYTES: usize = 256 << 20;
+
 /// The waves that a lead sends back, and how far that may be off.
 #[derive(Debug)]
 pub struct Reflection {
@@ -184,8 +187,9 @@ impl SlabWaves {
             return Ok(found.clone());
         }
         let found = self.sought(energy)?.map(Arc::new);
+        let bytes = size_of::<C64>() * found.as_ref().map_or(0, |r| r.u.nrows() * r.u.ncols());
         let mut known = known();
-        known.truncate(REMEMBERED - 1);
+        known.truncate((MOST_BYTES / bytes.max(1)).clamp(1, REMEMBERED) - 1);
         known.push_front((energy.to_bits(), found.clone()));
         Ok(found)
     }
