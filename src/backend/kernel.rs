@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::exchange::{Link, PendingProducts, VectorShape};
+use super::exchange::{Link, PassExtras, PendingProducts, VectorShape};
 use super::matrix::classes::Classes;
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::{Face, WilsonSpec};
@@ -238,6 +238,19 @@ pub trait Kernel: Send + Sync {
         _steps: usize,
     ) -> Option<Result<Vec<Dots>>> {
         None
+    }
+
+    /// One fused pass on rows of which neighbours have some, with what it computes besides, in a launch that takes the
+    /// exchange in. None where the kernel cannot.
+    fn pass_linked(
+        &self,
+        _link: &mut dyn Link,
+        _c: Update,
+        _v: &BlockVector,
+        _w: &mut BlockVector,
+        _besides: PassExtras,
+    ) -> Result<Option<Option<PendingProducts>>> {
+        Ok(None)
     }
 
     /// For an operator on a box of a lattice that ends at these faces: this end of an exchange by which sites at the

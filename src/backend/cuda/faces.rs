@@ -23,7 +23,7 @@ const MOST_FACES: usize = 8;
 /// Threads of a block.
 const BLOCK: usize = 128;
 
-/// The argument of the kernels, as `kernels/faces.cu` explains it.
+/// The argument of the kernels, as `kernels/faces.cuh` explains it.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct FacesArgument {
@@ -49,6 +49,23 @@ struct FacesArgument {
     _pad: u32,
 }
 
+/// How half-spinors pass the faces while a product is made, as `kernels/wilson_linked.cu` explains it.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(super) struct FacesCrossing {
+    leaving: FacesArgument,
+    came: [u64; MOST_FACES],
+    sign: [f64; MOST_FACES],
+    across: [u32; MOST_FACES],
+    number: [u32; MOST_FACES],
+    numbers: [u64; MOST_FACES],
+    left: u64,
+    turns: u32,
+    apart: u32,
+    halved: u32,
+    _pad: u32,
+}
+
 /// A GPU's end of the exchange.
 pub(super) struct FacesLink {
     card: Arc<Card>,
@@ -62,6 +79,17 @@ pub(super) struct FacesLink {
     /// Ending of the kernels' names: precision and reals a link.
     form: String,
     ledger: Ledger,
+    /// Where a product takes the exchange in: blocks that have written what leaves, and blocks that have asked for their
+    /// turn.
+    counters: CardBuffer,
+}
+
+/// How blocks of a product are shared out: threads of each, sides of the chip, blocks of a side, and how many of these
+/// need nothing from beyond the faces and come before those that do.
+pub(super) struct CrossingShare {
+    pub threads: usize,
+    pub sides: usize,
+    pub free: usize,
 }
 
 /// Numbers of the kernels for the sites of a product.
@@ -119,6 +147,8 @@ pub(super) fn link(
         argument.halved |= u32::from(halved(spec, face)) << k;
     }
     let precision = if spec.single { "f32" } else { "f64" };
+    let counters = card.allocate(16)?;
+    card.clear(&counters)?;
     Ok(Box::new(FacesLink {
         passage: Passage::new(card, leaves, &comes)?,
         card: card.clone(),
@@ -128,10 +158,60 @@ pub(super) fn link(
         argument,
         form: format!("{precision}_{}", spec.compression.reals()),
         ledger: Ledger::default(),
+        counters,
     }))
 }
 
+/// Of the first blocks of a product every fourth makes what leaves, if as many others need nothing from beyond.
+const MOST_APART: u32 = 2;
+
 impl FacesLink {
+    /// Begins a pass whose product takes the exchange in, of the vector at `v`: what its kernel needs, and blocks of
+    /// each side of the chip that make what leaves.
+    pub fn cross(&mut self, v: &BlockVector, share: CrossingShare) -> Result<(FacesCrossing, usize)> {
+        let v = self.address(v)?;
+        self.passage.pass = self.passage.pass.wrapping_add(1);
+        let pass = self.passage.pass;
+        let mut crossing = FacesCrossing {
+            leaving: FacesArgument { v, landing: self.passage.landing(), pass, ..self.argument },
+            left: self.counters.address,
+            ..FacesCrossing::zeroed()
+        };
+        for (slot, &place) in self.passage.landings(pass % 2 == 1)?.iter().enumerate() {
+            crossing.leaving.spinors[slot ^ 1] = place;
+        }
+        crossing.numbers[..self.passage.numbers()?.len()].copy_from_slice(self.passage.numbers()?);
+        let FacesArgument { before, cut, sign, halved, faces, .. } = self.argument;
+        for k in 0..faces as usize {
+            let at = 2 * cut[k / 2] as usize + k % 2;
+            crossing.came[at] = self.passage.came() + self.shape.bytes(HALF * before[k] as usize) as u64;
+            crossing.sign[at] = sign[k];
+            crossing.across[at] = before[k + 1] - before[k];
+            crossing.number[at] = k as u32;
+            crossing.halved |= (halved >> k & 1) << at;
+        }
+        let turns = self.units().div_ceil(share.threads * share.sides);
+        crossing.turns = turns as u32;
+        let fits = |apart: &u32| turns << apart <= turns + share.free;
+        crossing.apart = (0..=MOST_APART).rev().find(fits).unwrap_or(0);
+        Ok((crossing, turns))
+    }
+
+    /// Directions that are cut.
+    pub fn cut(&self) -> &[u32] {
+        &self.argument.cut[..self.argument.faces as usize / 2]
+    }
+
+    /// Where blocks ask for their turn, if those of the product do not.
+    pub fn turns(&self) -> u64 {
+        self.counters.address + 8
+    }
+
+    /// Threads that make what leaves, or add what comes, in one column: two a site, in whole warps of each kind.
+    fn units(&self) -> usize {
+        2 * self.argument.before[self.argument.faces as usize].next_multiple_of(32) as usize
+    }
+
     fn address(&self, v: &BlockVector) -> Result<u64> {
         if VectorShape::of(v) != self.shape {
             return Err(Error::internal("a vector of another kind than the exchange is for"));
@@ -141,11 +221,9 @@ impl FacesLink {
 
     /// Blocks in each direction of a launch: those that share the sites, and columns that a block does not take.
     fn blocks(&self) -> (u32, u32) {
-        let FacesArgument { columns, width, before, faces, .. } = self.argument;
-        // Two threads a site, in whole warps of each kind.
-        let units = 2 * before[faces as usize].next_multiple_of(32);
+        let FacesArgument { columns, width, .. } = self.argument;
         let most = self.card.processors * RESIDENT;
-        (units.div_ceil(BLOCK as u32 / width).clamp(1, most), columns.div_ceil(width).max(1))
+        ((self.units() as u32).div_ceil(BLOCK as u32 / width).clamp(1, most), columns.div_ceil(width).max(1))
     }
 }
 

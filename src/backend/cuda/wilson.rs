@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Card, CardBuffer};
+use super::faces::{CrossingShare, FacesLink};
 use super::ledger::Ledger;
 use super::{RESIDENT, THREADS, algebra, arguments, buffer, faces, sides, unique};
-use crate::backend::exchange::{Link, PendingProducts, VectorShape};
+use crate::backend::exchange::{Link, PassExtras, PendingProducts, VectorShape};
 use crate::backend::matrix::wilson::{COMPONENTS, Compression, Face, SiteParity, WilsonSpec, site_factors};
 use crate::backend::{
     BlockVector, Dots, Grid, Kernel, KernelInfo, KernelShape, Rows, Update, check_update, conformal,
@@ -17,7 +18,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::number::DType;
 
-/// Sites that lie together; see `kernels/wilson.cu`.
+/// Sites that lie together; see `kernels/wilson.cuh`.
 const GROUP: usize = 32;
 
 /// Vectors that one pass may add.
@@ -62,7 +63,7 @@ impl Divisor {
     }
 }
 
-/// The argument of the kernels, as `kernels/wilson.cu` explains it.
+/// The argument of the kernels, as `kernels/hops.cuh` explains it.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct WilsonArgument {
@@ -91,11 +92,11 @@ struct WilsonArgument {
     slab: u32,
     slice: u32,
     times: u32,
+    first: u32,
     by_slab: Divisor,
     by_times: Divisor,
     by_pair: Divisor,
     sides: [u32; 8],
-    _pad: u32,
     turns: u64,
 }
 
@@ -232,19 +233,19 @@ impl CudaWilson {
         })
     }
 
-    fn pass(
+    /// What the kernel takes for a pass, but for the order of sites.
+    fn argument(
         &self,
         c: Update,
         v: &BlockVector,
         w: &mut BlockVector,
         plus: &[(f64, &BlockVector)],
-    ) -> Result<()> {
+    ) -> Result<WilsonArgument> {
         check_update(self, v, w, false)?;
         let own = [(c.beta, v)];
         let start = self.start(c);
         let own = if start.is_some() { &own[..0] } else { &own[..] };
         let dims = self.spec.dims().map(|n| n as u32);
-        let tiling = self.tiling(v.columns);
         let [by_x, by_y, by_z, _] = dims.map(Divisor::by);
         let mut argument = WilsonArgument {
             links: self.links.address,
@@ -268,6 +269,18 @@ impl CudaWilson {
             (argument.factor[k], argument.plus[k]) = (*factor, buffer(x)?.address);
         }
         argument.w = unique(&self.card, w)?.address;
+        Ok(argument)
+    }
+
+    fn pass(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        let mut argument = self.argument(c, v, w, plus)?;
+        let tiling = self.tiling(v.columns);
         self.order(&tiling, v.columns, &mut argument);
         if tiling.blocks * tiling.threads < 1 << 31 {
             argument.by_columns = Divisor::by(v.columns as u32);
@@ -280,6 +293,46 @@ impl CudaWilson {
         }
         // SAFETY: the kernel's argument; all vectors have the operator's rows, and `w` is none of the others.
         unsafe { self.card.launch(&tiling.kernel, (blocks, 1), tiling.threads as u32, &arguments![argument]) }
+    }
+
+    /// A pass that takes the exchange of half-spinors in.
+    fn pass_crossing(
+        &self,
+        link: &mut FacesLink,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        let mut argument = self.argument(c, v, w, plus)?;
+        let tiling = self.tiling(v.columns);
+        self.order(&tiling, v.columns, &mut argument);
+        let mut share = CrossingShare { threads: tiling.threads, sides: 1, free: 0 };
+        if argument.turns == 0 {
+            argument.turns = link.turns();
+        } else {
+            share.sides = 2;
+        }
+        // Cut in time alone: the slices at the faces are walked last, of each slab.
+        if link.cut() == [3] && argument.times > 1 {
+            argument.first = if argument.backwards > 0 { argument.times - 1 } else { 1 };
+            share.free = argument.slab as usize * (argument.times as usize - 2);
+        }
+        let (sides, side) = (share.sides, argument.side as usize);
+        let (crossing, turns) = link.cross(v, share)?;
+        let blocks = (sides * (side + turns)) as u32;
+        let name = format!("{}_linked", tiling.kernel);
+        // SAFETY: as for a pass; and what leaves and comes has the sites of the faces.
+        unsafe {
+            self.card.launch(&name, (blocks, 1), tiling.threads as u32, &arguments![argument, crossing])
+        }
+    }
+
+    /// Whether there is a kernel for such vectors that takes the exchange in. A program that shares its GPU by CUDA's
+    /// MPS has none: a product that waits for another GPU could hold what that waits for.
+    fn crosses(&self, columns: usize) -> bool {
+        let tiling = self.tiling(columns);
+        tiling.packed && tiling.whole && tiling.blocks > 0 && !self.card.served
     }
 }
 
@@ -311,6 +364,26 @@ impl Kernel for CudaWilson {
     fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<PendingProducts> {
         self.pass(c, v, w, &[])?;
         algebra::products_later(&self.card, &self.ledger, v, w)
+    }
+
+    fn pass_linked(
+        &self,
+        link: &mut dyn Link,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: PassExtras,
+    ) -> Result<Option<Option<PendingProducts>>> {
+        let Some(link) = link.as_any().downcast_mut::<FacesLink>() else { return Ok(None) };
+        let plus = if let PassExtras::Plus(plus) = besides { plus } else { &[] };
+        let own = usize::from(self.start(c).is_none());
+        if !self.crosses(v.columns) || own + plus.len() > MOST_ADDED {
+            return Ok(None);
+        }
+        check_update(self, v, w, false)?;
+        self.pass_crossing(link, c, v, w, plus)?;
+        let products = || algebra::products_later(&self.card, &self.ledger, v, w);
+        besides.dots().then(products).transpose().map(Some)
     }
 
     fn link_faces(&self, faces: &[Face], shape: VectorShape) -> Result<Option<Box<dyn Link>>> {

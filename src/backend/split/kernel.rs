@@ -161,6 +161,11 @@ impl End {
             }
             End::Link(link) => {
                 let (v, mut w, besides) = operands;
+                if let (Some(own), Some(v), Some(w)) = (&part.own, v, w.as_deref_mut())
+                    && let Some(products) = own.pass_linked(&mut **link, c, v, w, besides)?
+                {
+                    return Ok((products, None));
+                }
                 link.send(v)?;
                 let first = part.inside(c, v, w.as_deref_mut(), besides)?;
                 Ok((first, link.add(c.alpha, w, v.filter(|_| besides.dots()))?))

@@ -1,0 +1,115 @@
+// Products of the Wilson-Dirac operator on boxes of two and more GPUs, exchange and all, in one launch. Some blocks, by
+// turns with the others, make what leaves through the faces and write it to the neighbours; the last of them tells
+// these. Sites at faces come last where the lattice is cut in time: they wait for what comes from beyond, and are whole
+// at once. No block waits before all that leaves is on its way, so that boxes do not wait for each other in a circle.
+//
+// Floor: that of the product, 24 + 12 reals for a site of a face to leave, and 12 for what comes.
+#include "faces.cuh"
+#include "hops.cuh"
+
+constexpr int BLOCK = host::wilson::BLOCK;
+
+// How half-spinors pass the faces while a product is made: what leaves, and by direction, the lower face first, what has
+// come, its factor, how many come for a component, and the place of the neighbour's number.
+struct FacesCrossing {
+    FacesArgument leaving;
+    const void* came[MOST_FACES];
+    double sign[MOST_FACES];
+    uint32_t across[MOST_FACES];
+    uint32_t number[MOST_FACES];
+    // What tells each neighbour the pass.
+    void* numbers[MOST_FACES];
+    // Blocks that have written what leaves.
+    uint32_t* left;
+    // Blocks of each side of the chip that make what leaves: of the first ones every 2^apart-th.
+    uint32_t turns, apart;
+    // Bit `face`, in the order of what comes.
+    uint32_t halved;
+};
+HOST_LAYOUT_faces_FacesCrossing(FacesCrossing);
+
+// What comes from beyond the faces.
+struct Arrivals {
+    const FacesCrossing& from;
+    const uint32_t (&dims)[4];
+    static constexpr bool LINKED = true;
+
+    __device__ __forceinline__ bool is_cut(int mu) const { return from.came[2 * mu] != nullptr; }
+
+    // Whether something comes for a site.
+    __device__ __forceinline__ bool come_for(const Site& here) const {
+        bool any = false;
+#pragma unroll
+        for (int mu = 0; mu < 4; ++mu) any |= is_cut(mu) && (here.x[mu] == 0 || here.x[mu] + 1 == dims[mu]);
+        return any;
+    }
+
+    // Component `half` of what comes for a site's hop; returns its factor.
+    template <class F, int MU, bool BACKWARD>
+    __device__ __forceinline__ F take(uint32_t site, uint32_t half, C<F> (&h)[3]) const {
+        constexpr uint32_t FACE = 2 * MU + !BACKWARD;
+        await_pass(from.leaving.landing, from.number[FACE], from.leaving.pass);
+        uint32_t stride = 1;
+#pragma unroll
+        for (int d = 0; d < MU; ++d) stride *= dims[d];
+        const uint32_t at = (site / (stride * dims[MU]) * stride + site % stride) >> (from.halved >> FACE & 1);
+        // Written while this kernel runs: not by way of the cache for what never changes.
+        const auto* all = reinterpret_cast<const typename Reals<F>::Two*>(from.came[FACE]) + at;
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            const auto z = all[(uint64_t)(3 * half + c) * from.across[FACE]];
+            h[c] = {z.x, z.y};
+        }
+        return (F)from.sign[FACE];
+    }
+};
+
+// The part of what leaves that is a block's, of so many; the last one tells the neighbours.
+template <class F, int N>
+__device__ __forceinline__ void leave(const FacesCrossing& f, uint32_t block, uint32_t blocks) {
+    const FacesArgument& a = f.leaving;
+    const uint32_t i = block * blockDim.x + threadIdx.x;
+    if (i < units(a)) {
+        const Unit unit(a, i);
+        if (unit.there) leave_face<F, N>(a, unit, 0);
+    }
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    if (atomicAdd(f.left, 1u) + 1 < blocks) return;
+    *f.left = 0;
+    __threadfence_system();
+    for (uint32_t n = 0; n < a.faces; ++n)
+        asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(f.numbers[n]), "r"(a.pass) : "memory");
+}
+
+template <class F, int N, bool HALVES>
+__device__ __forceinline__ void linked(const WilsonArgument& a, const FacesCrossing& f) {
+    const uint32_t many = a.side + f.turns;
+    const Turn turn = next_turn(a, many);
+    const uint32_t leaving = turn.i >> f.apart;
+    if (leaving < f.turns && leaving << f.apart == turn.i) {
+        const uint32_t sides = gridDim.x / many;
+        leave<F, N>(f, leaving * sides + turn.side, f.turns * sides);
+        return;
+    }
+    const uint32_t block = turn_of(a, turn.side, turn.i - min(leaving + 1, f.turns));
+    const Arrivals come{f, a.dims};
+    if (HALVES)
+        wilson_halves<F, N>(a, come, block);
+    else
+        wilson<F, N, true>(a, come, block);
+}
+
+#define LINKED(NAME, F, N, HALVES, BLOCKS)                                                                         \
+    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)                                                    \
+        NAME(const __grid_constant__ WilsonArgument a, const __grid_constant__ FacesCrossing f) {                  \
+        linked<F, N, HALVES>(a, f);                                                                                \
+    }
+
+LINKED(wilson_f32_18_packed_linked, float, 18, false, 4)
+LINKED(wilson_f32_12_packed_linked, float, 12, false, 4)
+LINKED(wilson_f32_8_packed_linked, float, 8, false, 6)
+LINKED(wilson_f64_18_halves_linked, double, 18, true, 3)
+LINKED(wilson_f64_12_halves_linked, double, 12, true, 4)
+LINKED(wilson_f64_8_packed_linked, double, 8, false, 3)
