@@ -82,6 +82,10 @@ pub trait Lists: Algebra {
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
     }
+    /// [`Lists::dots_with`] of several lists, one after the other: the numbers are waited for once where a backend can.
+    fn dots_with_each(&self, lists: &[(&[&BlockVector], &BlockVector)]) -> Result<Vec<C64>> {
+        Ok(lists.iter().map(|(x, y)| self.dots_with(x, y)).collect::<Result<Vec<_>>>()?.concat())
+    }
     /// `<x_i|y_j>` of single columns, row-major: the product `X^H Y` of lists.
     fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
         grams_side_by_side(self, x, y)

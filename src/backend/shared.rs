@@ -85,6 +85,20 @@ impl<S: SharedRows> Lists for S {
         self.sum(&all, &|device, all| device.dots_with(&all[1..], all[0]))
     }
 
+    fn dots_with_each(&self, lists: &[(&[&BlockVector], &BlockVector)]) -> Result<Vec<C64>> {
+        let all: Vec<&BlockVector> =
+            lists.iter().flat_map(|(x, y)| std::iter::once(*y).chain(x.iter().copied())).collect();
+        self.sum(&all, &|device, all| {
+            let mut rest = all;
+            let split = lists.iter().map(|(x, _)| {
+                let (now, later) = rest.split_at(1 + x.len());
+                rest = later;
+                (&now[1..], now[0])
+            });
+            device.dots_with_each(&split.collect::<Vec<_>>())
+        })
+    }
+
     fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
         if x.is_empty() || y.is_empty() {
             return Ok(Vec::new());

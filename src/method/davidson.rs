@@ -10,11 +10,11 @@
 use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::method::fixed::{first, fixed, joint, width};
-use crate::method::olsen::{KnownDiagonal, basis_states, olsen};
+use crate::method::olsen::{KnownDiagonal, Olsen, basis_states};
 use crate::method::subspace::{SearchSubspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
-use crate::number::C64;
 use crate::number::philox::Stream;
+use crate::number::{C64, root};
 use crate::operator::{Operator, not_finite};
 use crate::task::{Steps, Task};
 
@@ -330,7 +330,18 @@ impl DavidsonSearch<'_, '_> {
             let found = count.min(theta.len());
             let targets: Vec<usize> = (0..block.min(theta.len())).collect();
             let (r, x) = space.residuals(&s, &targets, &theta)?;
-            let mut norms = device.norms(&r)?;
+            // The correction of a single residual is begun before it is known whether it is wanted: the host waits for
+            // its products and the norm together.
+            let mut begun = None;
+            let mut norms = match &self.diagonal {
+                Some(d) if block == 1 && space.is_single() => {
+                    let olsen = Olsen::new(h, d, &self.shift(d, &theta[..1], clear), &r, &x)?;
+                    let (square, products) = olsen.products(h, &r, &x)?;
+                    begun = Some((olsen, products, clear));
+                    vec![root(square)]
+                }
+                _ => device.norms(&r)?,
+            };
             if norms.iter().any(|n| !n.is_finite()) {
                 return Err(not_finite());
             }
@@ -389,7 +400,12 @@ impl DavidsonSearch<'_, '_> {
             clear |= theta.len() > block && (0..found).all(|j| norms[j] <= CLEAR * (theta[block] - theta[j]));
             // Correct only what has not converged; the guard vectors take part while the wanted ones do.
             let open: Vec<usize> = targets.iter().copied().filter(|&j| norms[j] > tolerance).collect();
-            let t = self.corrections(r, &x, &theta[..targets.len()], clear, above.is_some())?;
+            let t = match begun {
+                Some((olsen, products, was)) if was == clear || self.trusted => {
+                    olsen.correction(h, products)?
+                }
+                _ => self.corrections(r, &x, &theta[..targets.len()], clear, above.is_some())?,
+            };
             let chosen = if open.len() == targets.len() { t } else { device.chosen(&t, &open)? };
             if space.dim() + open.len() > max_basis {
                 let columns: Vec<usize> = (0..keep.min(theta.len())).collect();
@@ -426,12 +442,18 @@ impl DavidsonSearch<'_, '_> {
             return f(&own, &energies);
         }
         let Some(d) = &self.diagonal else { return Ok(r) };
+        Olsen::new(self.h, d, &self.shift(d, theta, clear), &r, x)?.corrections(self.h, x)
+    }
+
+    /// The shifts of the preconditioner for Ritz values; `clear`: once the wanted pairs are separated.
+    fn shift(&self, d: &KnownDiagonal, theta: &[f64], clear: bool) -> Vec<f64> {
+        if self.trusted {
+            return theta.to_vec();
+        }
         // Clearly below every diagonal entry: at an entry of the same size the sign of the denominator would be
         // rounding's, and the correction no longer definite.
         let margin = if clear { 0.0 } else { BELOW * d.spread };
-        let below = theta[0].min(d.lowest) - margin.max(d.floor());
-        let shift = if self.trusted { theta.to_vec() } else { vec![below; theta.len()] };
-        olsen(self.h, &d.entries, d.floor(), &shift, &r, x)
+        vec![theta[0].min(d.lowest) - margin.max(d.floor()); theta.len()]
     }
 }
 

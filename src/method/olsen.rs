@@ -67,30 +67,55 @@ pub(super) fn basis_states(h: &Operator, states: &[usize]) -> Result<BlockVector
     h.device().upload(h.dtype(), h.rows(), states.len(), &data)
 }
 
-/// Olsen's correction K r - (<x|K r>/<x|K x>) K x with K = (theta - D)^-1 (Olsen, Jorgensen, Simons, Chem. Phys.
-/// Lett. 169 (1990) 463). It is orthogonal to x, so that it does not stagnate where K is nearly the inverse of H.
-pub(super) fn olsen(
-    h: &Operator,
-    diagonal: &BlockVector,
-    floor: f64,
-    theta: &[f64],
-    r: &BlockVector,
-    x: &BlockVector,
-) -> Result<BlockVector> {
-    let device = h.device();
-    let mut kr = device.zeros(r.dtype(), r.rows(), r.columns())?;
-    let mut kx = device.zeros(r.dtype(), r.rows(), r.columns())?;
-    device.precondition(diagonal, theta, floor, r, &mut kr)?;
-    device.precondition(diagonal, theta, floor, x, &mut kx)?;
-    let (xr, xx) = if x.columns() == 1 {
-        // in one pass over x
-        let both = device.dots_with(&[&kr, &kx], x)?;
-        (vec![both[0].conj()], vec![both[1].conj()])
-    } else {
-        (device.dots(x, &kr)?, device.dots(x, &kx)?)
-    };
-    let back: Vec<C64> =
-        xr.iter().zip(&xx).map(|(a, b)| if b.norm() > 1e-12 { -a / b } else { C64::default() }).collect();
-    device.axpby(&back, &kx, &[C64::ONE], &mut kr)?;
-    Ok(kr)
+/// What Olsen's correction K r - (<x|K r>/<x|K x>) K x is made of, with K = (theta - D)^-1 (Olsen, Jorgensen, Simons,
+/// Chem. Phys. Lett. 169 (1990) 463). It is orthogonal to x, so that it does not stagnate where K is nearly the inverse
+/// of H.
+pub(super) struct Olsen {
+    kr: BlockVector,
+    kx: BlockVector,
+}
+
+impl Olsen {
+    /// Of residuals `r` of the vectors `x`.
+    pub(super) fn new(
+        h: &Operator,
+        diagonal: &KnownDiagonal,
+        theta: &[f64],
+        r: &BlockVector,
+        x: &BlockVector,
+    ) -> Result<Olsen> {
+        let device = h.device();
+        let with = |v: &BlockVector| -> Result<BlockVector> {
+            let mut kv = device.room(v.dtype(), v.rows(), v.columns())?;
+            device.precondition(&diagonal.entries, theta, diagonal.floor(), v, &mut kv)?;
+            Ok(kv)
+        };
+        Ok(Olsen { kr: with(r)?, kx: with(x)? })
+    }
+
+    /// The squared norm of a single residual, and what [`Olsen::correction`] asks for: all that the host waits for, at
+    /// once.
+    pub(super) fn products(
+        &self,
+        h: &Operator,
+        r: &BlockVector,
+        x: &BlockVector,
+    ) -> Result<(f64, [Vec<C64>; 2])> {
+        let all = h.device().dots_with_each(&[(&[r], r), (&[&self.kr, &self.kx], x)])?;
+        Ok((all[0].re, [vec![all[1].conj()], vec![all[2].conj()]]))
+    }
+
+    /// The correction from <x|K r> and <x|K x>.
+    pub(super) fn correction(mut self, h: &Operator, [xr, xx]: [Vec<C64>; 2]) -> Result<BlockVector> {
+        let share = |(a, b): (&C64, &C64)| if b.norm() > 1e-12 { -a / b } else { C64::default() };
+        let back: Vec<C64> = xr.iter().zip(&xx).map(share).collect();
+        h.device().axpby(&back, &self.kx, &[C64::ONE], &mut self.kr)?;
+        Ok(self.kr)
+    }
+
+    /// The correction of any number of residuals of the vectors `x`.
+    pub(super) fn corrections(self, h: &Operator, x: &BlockVector) -> Result<BlockVector> {
+        let products = [h.device().dots(x, &self.kr)?, h.device().dots(x, &self.kx)?];
+        self.correction(h, products)
+    }
 }

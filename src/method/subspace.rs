@@ -9,6 +9,11 @@ use crate::operator::{Operator, not_finite};
 /// Columns from which on products with a block fill registers: narrower blocks are joined.
 const WIDE: usize = 32;
 
+/// Share of a vector's square that is left beyond the basis from which on one pass suffices.
+const ENOUGH: f64 = 0.1;
+/// Passes after which a vector that each of them takes most of is nothing but rounding.
+const MOST_PASSES: usize = 4;
+
 /// The basis. Columns are ordered as the blocks were added. Blocks of one column each are processed together, in few
 /// passes over memory, as sweeps of DMRG need it.
 pub(super) struct SearchSubspace {
@@ -49,7 +54,7 @@ impl SearchSubspace {
     }
 
     /// Whether all blocks are single columns, so that one pass serves them together.
-    fn is_single(&self) -> bool {
+    pub fn is_single(&self) -> bool {
         self.avoid.iter().chain(&self.basis).all(|v| v.columns() == 1)
     }
 
@@ -148,30 +153,32 @@ impl SearchSubspace {
     }
 
     /// The same for a single column, in two passes over the basis: its norm comes with the overlaps, and the sum that
-    /// takes these away scales it.
+    /// takes these away scales it to what is left by Pythagoras' theorem.
     fn orthonormal_column(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
         let device = self.device();
         let against: Vec<&BlockVector> = self.avoid.iter().chain(&self.basis).collect();
         let floor = t.dtype().tolerance(1e-20);
-        let mut left = 0.0;
-        for _ in 0..2 {
+        for pass in 0..MOST_PASSES {
             let with_itself: Vec<&BlockVector> = against.iter().copied().chain([&t]).collect();
             let mut overlaps = device.dots_with(&with_itself, &t)?;
+            // After a pass, the square of what it left of a vector of norm one.
             let square = overlaps.pop().map_or(0.0, |z| z.re);
-            let factor = inverse_norm(square)?;
-            let back: Vec<C64> = overlaps.iter().map(|z| -z * factor).collect();
-            device.mix(&against, &back, factor, &mut t)?;
-            left = device.dots(&t, &t)?[0].re;
-            if left <= floor {
+            let norm = inverse_norm(square)?;
+            if norm == 0.0 || (pass > 0 && square <= floor) {
                 return Ok(None);
             }
-            // A second pass is needed only where the first one removed much of the vector (Kahan and Parlett).
-            if left > 0.25 {
-                break;
+            let left = 1.0 - overlaps.iter().map(|z| z.norm_sqr()).sum::<f64>() * norm * norm;
+            // Another pass is needed only where this one removes much of the vector (Kahan and Parlett): what is left
+            // has the errors of what was there.
+            let enough = left > ENOUGH;
+            let factor = if enough { norm * inverse_norm(left)? } else { norm };
+            let back: Vec<C64> = overlaps.iter().map(|z| -z * factor).collect();
+            device.mix(&against, &back, factor, &mut t)?;
+            if enough {
+                return Ok(Some(t));
             }
         }
-        device.mix(&[], &[], inverse_norm(left)?, &mut t)?;
-        Ok(Some(t))
+        Ok(None)
     }
 
     /// The image of the block that was added last: what a Krylov space grows by.
@@ -217,8 +224,13 @@ impl SearchSubspace {
 
     /// `V s` or `W s` for the given columns of coefficients.
     fn mix(&self, blocks: &[BlockVector], s: &[C64], columns: &[usize]) -> Result<BlockVector> {
-        let first = &blocks[0];
-        let mut out = self.device().zeros(first.dtype(), first.rows(), columns.len())?;
+        let (device, first) = (self.device(), &blocks[0]);
+        if columns.len() == 1 && self.is_single() {
+            let mut out = device.room(first.dtype(), first.rows(), 1)?;
+            device.mix(&blocks.iter().collect::<Vec<_>>(), &self.coefficients(s, columns), 0.0, &mut out)?;
+            return Ok(out);
+        }
+        let mut out = device.zeros(first.dtype(), first.rows(), columns.len())?;
         self.add(&blocks.iter().collect::<Vec<_>>(), &self.coefficients(s, columns), &mut out)?;
         Ok(out)
     }
@@ -249,9 +261,10 @@ impl SearchSubspace {
             r
         };
         // Components along the avoided vectors are not part of the problem.
-        for avoid in &self.avoid {
-            let back: Vec<C64> = self.device().gram(avoid, &r)?.iter().map(|z| -z).collect();
-            self.device().combine(avoid, &back, 1.0, &mut r)?;
+        if !self.avoid.is_empty() {
+            let avoid: Vec<&BlockVector> = self.avoid.iter().collect();
+            let back: Vec<C64> = self.overlaps(&avoid, &r)?.iter().map(|z| -z).collect();
+            self.add(&avoid, &back, &mut r)?;
         }
         Ok((r, x))
     }

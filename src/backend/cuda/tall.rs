@@ -108,26 +108,50 @@ impl ListArgument {
     }
 }
 
+/// Queues the scalar products of at most [`LISTED`] single columns with one, written to an address that the GPU reaches.
+fn queue_dots_list(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector, out: u64) -> Result<()> {
+    let list = ListArgument::of(gpu, x, y)?;
+    let (rows, columns) = (y.rows.local as u64, x.len() as u32);
+    let kernel = format!("dots_list_{}", suffix(y.dtype));
+    let groups = columns.div_ceil(TOGETHER);
+    let most = (gpu.card.resident(&kernel, THREADS)? / groups).max(1);
+    let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
+    let parts = if y.dtype.is_complex() { 2 } else { 1 };
+    let sums = gpu.card.allocate(8 * (groups * TOGETHER * blocks) as usize * parts)?;
+    let py = gpu.buffer(y)?.address;
+    let arguments = arguments![rows, columns, list, py, sums.address, out];
+    // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns have parts,
+    // `out` one a column and part.
+    unsafe { gpu.card.launch(&kernel, (blocks, groups), THREADS, &arguments) }
+}
+
 impl Lists for Cuda {
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
-        let mut all = Vec::with_capacity(x.len());
-        for x in x.chunks(LISTED) {
-            let list = ListArgument::of(self, x, y)?;
-            let (rows, columns) = (y.rows.local as u64, x.len() as u32);
-            let kernel = format!("dots_list_{}", suffix(y.dtype));
-            let groups = columns.div_ceil(TOGETHER);
-            let most = (self.card.resident(&kernel, THREADS)? / groups).max(1);
-            let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
-            let parts = if y.dtype.is_complex() { 2 } else { 1 };
-            let sums = self.card.allocate(8 * (groups * TOGETHER * blocks) as usize * parts)?;
-            let py = self.buffer(y)?.address;
-            let numbers = self.card.answer(parts * x.len(), |out| {
-                let arguments = arguments![rows, columns, list, py, sums.address, out];
-                // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns
-                // have parts, `out` one a column and part.
-                unsafe { self.card.launch(&kernel, (blocks, groups), THREADS, &arguments) }
-            })?;
-            all.extend(numbers.chunks(parts).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))));
+        self.dots_with_each(&[(x, y)])
+    }
+
+    fn dots_with_each(&self, lists: &[(&[&BlockVector], &BlockVector)]) -> Result<Vec<C64>> {
+        let parts = |y: &BlockVector| if y.dtype.is_complex() { 2 } else { 1 };
+        let count = lists.iter().map(|(x, y)| parts(y) * x.len()).sum();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let numbers = self.card.answer(count, |out| {
+            let mut to = out;
+            for (x, y) in lists {
+                for x in x.chunks(LISTED) {
+                    queue_dots_list(self, x, y, to)?;
+                    to += (8 * parts(y) * x.len()) as u64;
+                }
+            }
+            Ok(())
+        })?;
+        let mut rest = &numbers[..];
+        let mut all = Vec::new();
+        for (x, y) in lists {
+            let (now, later) = rest.split_at(parts(y) * x.len());
+            all.extend(now.chunks(parts(y)).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))));
+            rest = later;
         }
         Ok(all)
     }
