@@ -162,8 +162,8 @@ pub(super) fn link(
     }))
 }
 
-/// Of the first blocks of a product every fourth makes what leaves, if as many others need nothing from beyond.
-const MOST_APART: u32 = 2;
+/// Of the first blocks of a product every eighth makes what leaves, if as many others need nothing from beyond.
+const MOST_APART: u32 = 3;
 
 impl FacesLink {
     /// Begins a pass whose product takes the exchange in, of the vector at `v`: what its kernel needs, and blocks of
