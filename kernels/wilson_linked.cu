@@ -1,6 +1,6 @@
 // Products of the Wilson-Dirac operator on boxes of two and more GPUs, exchange and all, in one launch. Some blocks, by
 // turns with the others, make what leaves through the faces and write it to the neighbours; the last of them tells
-// these. Sites at faces come last where the lattice is cut in time: they wait for what comes from beyond, and are whole
+// these. Sites at faces come later where the lattice is cut in time: they wait for what comes from beyond, and are whole
 // at once. No block waits before all that leaves is on its way, so that boxes do not wait for each other in a circle.
 //
 // Floor: that of the product, 24 + 12 reals for a site of a face to leave, and 12 for what comes.

@@ -204,6 +204,11 @@ pub fn boxes(device: &Device) {
     }
 }
 
+/// Whether a box on an NVIDIA GPU has a product that takes the exchange in: sites come in whole groups of 32.
+fn crosses(part: &WilsonBox, columns: usize) -> bool {
+    columns == 1 && sizes(part).iter().product::<usize>().is_multiple_of(64)
+}
+
 /// Boxes on two GPUs by turns, so that what is behind a face is on the other one.
 fn check_linked(devices: [&Device; 2], spec: &WilsonSpec, grid: [usize; 4], columns: usize) {
     let what = format!(
@@ -260,46 +265,57 @@ fn check_linked(devices: [&Device; 2], spec: &WilsonSpec, grid: [usize; 4], colu
         let (mut found, mut sums) = (w.clone(), Dots::default());
         whole.update(c, &v, &mut found, dotted.then_some(&mut sums)).expect("a product");
         let expected = devices[0].download(&found).expect("numbers");
-        for (link, v) in links.iter_mut().zip(&vectors) {
-            link.send(Some(v)).expect("half-spinors");
-        }
-        let mut together = Dots { vv: vec![0.0; columns], wv: vec![0.0; columns], partial: false };
-        let mut later = Vec::new();
-        let results: Vec<BlockVector> = all
-            .clone()
-            .map(|k| {
-                let mut w = boxes.piece(device_of(k), k, &w_host, columns);
-                if dotted {
-                    later.push(kernels[k].update_later(c, &vectors[k], &mut w).expect("a pass"));
+        // Neighbours may do either: a product that takes the exchange in, or what leaves, the product and what has come
+        // one after the other. Of several boxes on a GPU the first would wait for one behind another.
+        let crossing = all.clone().map(|k| boxes.parts.len() == 2 && crosses(&boxes.parts[k], columns));
+        let crossing: Vec<bool> = crossing.collect();
+        for ways in [[false, false], [true, true], [true, false], [false, true]] {
+            let crosses = |k: usize| ways[k % 2] && crossing[k];
+            if ways.contains(&true) && !crossing.contains(&true) {
+                continue;
+            }
+            let besides = if dotted { PassExtras::Dots } else { PassExtras::Nothing };
+            let mut together = Dots { vv: vec![0.0; columns], wv: vec![0.0; columns], partial: false };
+            let mut later = Vec::new();
+            for k in all.clone().filter(|&k| !crosses(k)) {
+                links[k].send(Some(&vectors[k])).expect("half-spinors");
+            }
+            let mut results: Vec<BlockVector> =
+                all.clone().map(|k| boxes.piece(device_of(k), k, &w_host, columns)).collect();
+            for (k, w) in results.iter_mut().enumerate() {
+                if crosses(k) {
+                    let done =
+                        kernels[k].pass_linked(&mut *links[k], c, &vectors[k], w, besides).expect("a pass");
+                    later.extend(done.expect("a product that takes the exchange in"));
+                } else if dotted {
+                    later.push(kernels[k].update_later(c, &vectors[k], w).expect("a pass"));
                 } else {
-                    kernels[k].update(c, &vectors[k], &mut w, None).expect("a pass");
-                }
-                w
-            })
-            .collect();
-        let mut added = Vec::new();
-        for (k, mut w) in results.into_iter().enumerate() {
-            later.extend(links[k].add(c.alpha, Some(&mut w), dotted.then_some(&vectors[k])).expect("sums"));
-            added.push(w);
-        }
-        for (k, w) in added.into_iter().enumerate() {
-            let numbers = device_of(k).download(&w).expect("numbers");
-            for (at, row) in boxes.rows_of(k).into_iter().enumerate() {
-                for column in 0..columns {
-                    let (a, b) = (numbers[at * columns + column], expected[row * columns + column]);
-                    assert!((a - b).norm() < eps * 20.0, "{what}: row {row} is {a}, not {b}");
+                    kernels[k].update(c, &vectors[k], w, None).expect("a pass");
                 }
             }
-        }
-        for dots in later {
-            let dots = dots().expect("products");
-            together.vv.iter_mut().zip(dots.vv).for_each(|(sum, x)| *sum += x);
-            together.wv.iter_mut().zip(dots.wv).for_each(|(sum, x)| *sum += x);
-        }
-        let size = eps * (1.0 + expected.len() as f64);
-        for k in (0..columns).filter(|_| dotted) {
-            let far = (together.vv[k] - sums.vv[k]).abs() + (together.wv[k] - sums.wv[k]).abs();
-            assert!(far < size, "{what}: dots differ by {far}");
+            for k in all.clone().filter(|&k| !crosses(k)) {
+                let v = dotted.then_some(&vectors[k]);
+                later.extend(links[k].add(c.alpha, Some(&mut results[k]), v).expect("sums"));
+            }
+            for (k, w) in results.into_iter().enumerate() {
+                let numbers = device_of(k).download(&w).expect("numbers");
+                for (at, row) in boxes.rows_of(k).into_iter().enumerate() {
+                    for column in 0..columns {
+                        let (a, b) = (numbers[at * columns + column], expected[row * columns + column]);
+                        assert!((a - b).norm() < eps * 20.0, "{what}, {ways:?}: row {row} is {a}, not {b}");
+                    }
+                }
+            }
+            for dots in later {
+                let dots = dots().expect("products");
+                together.vv.iter_mut().zip(dots.vv).for_each(|(sum, x)| *sum += x);
+                together.wv.iter_mut().zip(dots.wv).for_each(|(sum, x)| *sum += x);
+            }
+            let size = eps * (1.0 + expected.len() as f64);
+            for k in (0..columns).filter(|_| dotted) {
+                let far = (together.vv[k] - sums.vv[k]).abs() + (together.wv[k] - sums.wv[k]).abs();
+                assert!(far < size, "{what}, {ways:?}: dots differ by {far}");
+            }
         }
     }
 }
@@ -314,6 +330,15 @@ pub fn linked(devices: [&Device; 2]) {
         ([6, 3, 4, 5], [2, 1, 4, 1]),
         ([2, 2, 2, 4], [2, 1, 1, 4]),
         ([3, 6, 5, 2], [1, 2, 2, 1]),
+        // Two boxes of whole groups of sites: of one time, of two, of times that do not halve, cut elsewhere, and of
+        // sizes that differ.
+        ([4, 4, 4, 2], [1, 1, 1, 2]),
+        ([8, 4, 4, 4], [1, 1, 1, 2]),
+        ([4, 8, 2, 13], [1, 1, 1, 2]),
+        ([8, 4, 6, 4], [1, 1, 2, 1]),
+        ([4, 16, 4, 3], [1, 2, 1, 1]),
+        ([12, 4, 4, 8], [2, 1, 1, 1]),
+        ([16, 8, 8, 24], [1, 1, 1, 2]),
     ]
     .into_iter()
     .enumerate()

@@ -162,7 +162,8 @@ pub(super) fn link(
     }))
 }
 
-/// Of the first blocks of a product every eighth makes what leaves, if as many others need nothing from beyond.
+/// Of the first blocks of a product every eighth makes what leaves, or more of them, so that all has left when three
+/// quarters of those have begun that need nothing from beyond.
 const MOST_APART: u32 = 3;
 
 impl FacesLink {
@@ -192,7 +193,7 @@ impl FacesLink {
         }
         let turns = self.units().div_ceil(share.threads * share.sides);
         crossing.turns = turns as u32;
-        let fits = |apart: &u32| turns << apart <= turns + share.free;
+        let fits = |apart: &u32| *apart == 0 || 4 * (turns << apart) <= 3 * (turns + share.free);
         crossing.apart = (0..=MOST_APART).rev().find(fits).unwrap_or(0);
         Ok((crossing, turns))
     }

@@ -313,10 +313,12 @@ impl CudaWilson {
         } else {
             share.sides = 2;
         }
-        // Cut in time alone: the slices at the faces are walked last, of each slab.
+        // Cut in time alone: a slab is walked from its middle, so that the faces come in between, and the next product
+        // begins with what this one touched last.
         if link.cut() == [3] && argument.times > 1 {
-            argument.first = if argument.backwards > 0 { argument.times - 1 } else { 1 };
-            share.free = argument.slab as usize * (argument.times as usize - 2);
+            argument.first = argument.times / 2;
+            let before = (argument.first - 1).min(argument.times - 1 - argument.first);
+            share.free = (argument.slab * before) as usize;
         }
         let (sides, side) = (share.sides, argument.side as usize);
         let (crossing, turns) = link.cross(v, share)?;
