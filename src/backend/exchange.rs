@@ -380,12 +380,13 @@ pub trait Assembly: Send {
     /// Takes the others' offers; false if one of them cannot be reached.
     fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool>;
 
-    /// Queues bringing all rows together, of which `own` are this part's.
-    /// What comes back is to be read before the next but one.
-    fn all(&mut self, own: &BlockVector) -> Result<BlockVector>;
+    /// Queues sending this part's rows to all others.
+    fn send(&mut self, own: &BlockVector) -> Result<()>;
 
-    /// Lets the others go on that wait for rows which will not come.
-    fn give_up(&mut self);
+    /// Queues waiting for what the others send, and returns all rows, to be read before the next but one. A process
+    /// with several parts sends from all of them before: where the GPU of one waits for what is not queued, anything
+    /// that waits for this GPU with a lock of the driver keeps that from being queued for ever.
+    fn all(&mut self) -> Result<BlockVector>;
 }
 
 /// This part's rows of a superblock's pass, by the kernel that makes them of all rows of `v`;
@@ -403,6 +404,10 @@ pub(super) fn rows_of_all(
     }
     Ok(())
 }
+
+/// Held by a process while it queues passes in which a GPU waits for what it has yet to queue on another one; and while
+/// it loads a library, since loading waits for a GPU and holds locks of the driver that queueing needs.
+pub(super) static UNQUEUED: Mutex<()> = Mutex::new(());
 
 /// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are
 /// queued, and the host waits for nothing. Neighbours write to one another, if only that they are there.

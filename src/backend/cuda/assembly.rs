@@ -9,7 +9,7 @@ use cust::sys;
 
 use super::card::{Card, CardBuffer};
 use super::driver::{check, failure};
-use super::offers::{LINE, Landing, NEVER, NeighbourOffer, tell};
+use super::offers::{LINE, Landing, NeighbourOffer, tell};
 use super::pinned::Event;
 use super::{Cuda, DeviceBlock, arguments, buffer};
 use crate::backend::exchange::{Assembly, Ranges, VectorShape};
@@ -90,7 +90,7 @@ impl Assembly for CudaAssembly {
         Ok(self.others.len() + 1 == self.ranges.parts())
     }
 
-    fn all(&mut self, own: &BlockVector) -> Result<BlockVector> {
+    fn send(&mut self, own: &BlockVector) -> Result<()> {
         if VectorShape::of(own) != self.shape || own.rows.local != self.ranges.own().len() {
             return Err(Error::internal("a vector of another kind than the exchange is for"));
         }
@@ -99,7 +99,7 @@ impl Assembly for CudaAssembly {
         card.enter()?;
         self.pass = self.pass.wrapping_add(1);
         let (main, x) = (card.stream(), buffer(own)?.address);
-        let here = self.landing.address() + (self.head + (self.pass % 2) as usize * self.half) as u64;
+        let here = self.here();
         let (first, bytes) = (self.shape.bytes(self.ranges.own().start), self.shape.bytes(own.rows.local));
         let copy = |to: u64, stream: sys::CUstream| {
             if bytes == 0 {
@@ -118,7 +118,11 @@ impl Assembly for CudaAssembly {
             other.out.record(stream)?;
         }
         copy(here + first as u64, main)?;
-        self.others.iter().try_for_each(|other| other.out.hold(main))?;
+        self.others.iter().try_for_each(|other| other.out.hold(main))
+    }
+
+    fn all(&mut self) -> Result<BlockVector> {
+        let (card, here) = (&self.gpu.card, self.here());
         let (parts, own_part) = (self.ranges.parts() as u32, self.ranges.part() as u32);
         let (landing, pass) = (self.landing.address(), self.pass);
         let arguments = arguments![parts, own_part, landing, pass];
@@ -129,19 +133,12 @@ impl Assembly for CudaAssembly {
         let VectorShape { dtype, columns, .. } = self.shape;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(numbers))) })
     }
-
-    fn give_up(&mut self) {
-        // What fails here fails for the others, too: their GPUs are the same driver's.
-        let _ = self.tell_never();
-    }
 }
 
 impl CudaAssembly {
-    /// Lets the others go on that wait for rows which will not come.
-    fn tell_never(&self) -> Result<()> {
-        self.gpu.card.enter()?;
-        let never = self.pass.wrapping_add(NEVER);
-        self.others.iter().try_for_each(|other| tell(other.copies.as_inner(), other.number, never))
+    /// Where the rows of this pass come together.
+    fn here(&self) -> u64 {
+        self.landing.address() + (self.head + (self.pass % 2) as usize * self.half) as u64
     }
 }
 

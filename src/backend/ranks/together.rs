@@ -79,7 +79,10 @@ impl RankAssembly {
         block: &BlockVector,
         f: impl FnOnce(&BlockVector) -> Result<R>,
     ) -> Result<R> {
-        self.at(cut, VectorShape::of(block), |assembly| f(&assembly.all(block)?))
+        self.at(cut, VectorShape::of(block), |assembly| {
+            assembly.send(block)?;
+            f(&assembly.all()?)
+        })
     }
 
     /// What `f` makes of this rank's end of the exchange.

@@ -114,17 +114,8 @@ impl CardAssembly {
         if own.len() != ends.len() || jobs.len() != ends.len() {
             return Err(cut_differently());
         }
-        let mut brought = Vec::with_capacity(ends.len());
-        for at in 0..ends.len() {
-            match ends[at].all(&own[at].block) {
-                Ok(all) => brought.push(all),
-                Err(error) => {
-                    // Those before wait for the rows of all others.
-                    ends[at..].iter_mut().for_each(|end| end.give_up());
-                    return Err(error);
-                }
-            }
-        }
+        ends.iter_mut().zip(own).try_for_each(|(end, piece)| end.send(&piece.block))?;
+        let brought = ends.iter_mut().map(|end| end.all()).collect::<Result<Vec<_>>>()?;
         let jobs = brought.iter().zip(own).zip(&self.parts).zip(jobs).collect();
         let found = self
             .helpers
