@@ -1,7 +1,7 @@
-// Products of the Wilson-Dirac operator on boxes of two and more GPUs, exchange and all, in one launch. Some blocks, by
-// turns with the others, make what leaves through the faces and write it to the neighbours; the last of them tells
-// these. Sites at faces come later where the lattice is cut in time: they wait for what comes from beyond, and are whole
-// at once. No block waits before all that leaves is on its way, so that boxes do not wait for each other in a circle.
+// Products of the Wilson-Dirac operator on boxes of two and more GPUs that are cut in time, exchange and all, in one
+// launch. Some blocks, by turns with the others, make what leaves through the faces and write it to the neighbours; the
+// last of them tells these. Sites at the faces come later: they wait for what comes from beyond, and are whole at once.
+// No block waits before all that leaves is on its way, so that boxes do not wait for each other in a circle.
 //
 // Floor: that of the product, 24 + 12 reals for a site of a face to leave, and 12 for what comes.
 #include "faces.cuh"
@@ -9,22 +9,16 @@
 
 constexpr int BLOCK = host::wilson::BLOCK;
 
-// How half-spinors pass the faces while a product is made: what leaves, and by direction, the lower face first, what has
-// come, its factor, how many come for a component, and the place of the neighbour's number.
+// How half-spinors pass the faces of the first time and of the last while a product is made: what leaves, what comes,
+// and what tells each neighbour the pass.
 struct FacesCrossing {
     FacesArgument leaving;
-    const void* came[MOST_FACES];
-    double sign[MOST_FACES];
-    uint32_t across[MOST_FACES];
-    uint32_t number[MOST_FACES];
-    // What tells each neighbour the pass.
-    void* numbers[MOST_FACES];
+    const void* came[2];
+    void* numbers[2];
     // Blocks that have written what leaves.
     uint32_t* left;
     // Blocks of each side of the chip that make what leaves: of the first ones every 2^apart-th.
     uint32_t turns, apart;
-    // Bit `face`, in the order of what comes.
-    uint32_t halved;
 };
 HOST_LAYOUT_faces_FacesCrossing(FacesCrossing);
 
@@ -34,33 +28,27 @@ struct Arrivals {
     const uint32_t (&dims)[4];
     static constexpr bool LINKED = true;
 
-    __device__ __forceinline__ bool is_cut(int mu) const { return from.came[2 * mu] != nullptr; }
+    static __device__ __forceinline__ bool is_cut(int mu) { return mu == 3; }
 
     // Whether something comes for a site.
-    __device__ __forceinline__ bool come_for(const Site& here) const {
-        bool any = false;
-#pragma unroll
-        for (int mu = 0; mu < 4; ++mu) any |= is_cut(mu) && (here.x[mu] == 0 || here.x[mu] + 1 == dims[mu]);
-        return any;
-    }
+    __device__ __forceinline__ bool come_for(const Site& here) const { return here.x[3] == 0 || here.x[3] + 1 == dims[3]; }
 
     // Component `half` of what comes for a site's hop; returns its factor.
     template <class F, int MU, bool BACKWARD>
     __device__ __forceinline__ F take(uint32_t site, uint32_t half, C<F> (&h)[3]) const {
-        constexpr uint32_t FACE = 2 * MU + !BACKWARD;
-        await_pass(from.leaving.landing, from.number[FACE], from.leaving.pass);
-        uint32_t stride = 1;
-#pragma unroll
-        for (int d = 0; d < MU; ++d) stride *= dims[d];
-        const uint32_t at = (site / (stride * dims[MU]) * stride + site % stride) >> (from.halved >> FACE & 1);
+        constexpr uint32_t FACE = !BACKWARD;
+        const FacesArgument& a = from.leaving;
+        await_pass(a.landing, FACE, a.pass);
+        const uint32_t slice = dims[0] * dims[1] * dims[2], across = a.before[FACE + 1] - a.before[FACE];
+        const uint32_t at = (BACKWARD ? site : site - (dims[3] - 1) * slice) >> (a.halved >> FACE & 1);
         // Written while this kernel runs: not by way of the cache for what never changes.
         const auto* all = reinterpret_cast<const typename Reals<F>::Two*>(from.came[FACE]) + at;
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
-            const auto z = all[(uint64_t)(3 * half + c) * from.across[FACE]];
+            const auto z = all[(uint64_t)(3 * half + c) * across];
             h[c] = {z.x, z.y};
         }
-        return (F)from.sign[FACE];
+        return (F)a.sign[FACE];
     }
 };
 

@@ -204,9 +204,11 @@ pub fn boxes(device: &Device) {
     }
 }
 
-/// Whether a box on an NVIDIA GPU has a product that takes the exchange in: sites come in whole groups of 32.
+/// Whether a box on an NVIDIA GPU has a product that takes the exchange in: it is cut in time alone, and its sites come
+/// in whole groups of 32.
 fn crosses(part: &WilsonBox, columns: usize) -> bool {
-    columns == 1 && sizes(part).iter().product::<usize>().is_multiple_of(64)
+    let in_time = (0..4).all(|d| part.is_cut(d) == (d == 3));
+    in_time && columns == 1 && sizes(part).iter().product::<usize>().is_multiple_of(64)
 }
 
 /// Boxes on two GPUs by turns, so that what is behind a face is on the other one.

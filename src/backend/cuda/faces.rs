@@ -54,16 +54,11 @@ struct FacesArgument {
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub(super) struct FacesCrossing {
     leaving: FacesArgument,
-    came: [u64; MOST_FACES],
-    sign: [f64; MOST_FACES],
-    across: [u32; MOST_FACES],
-    number: [u32; MOST_FACES],
-    numbers: [u64; MOST_FACES],
+    came: [u64; 2],
+    numbers: [u64; 2],
     left: u64,
     turns: u32,
     apart: u32,
-    halved: u32,
-    _pad: u32,
 }
 
 /// A GPU's end of the exchange.
@@ -167,7 +162,7 @@ pub(super) fn link(
 const MOST_APART: u32 = 3;
 
 impl FacesLink {
-    /// Begins a pass whose product takes the exchange in, of the vector at `v`: what its kernel needs, and blocks of
+    /// Begins a pass of a box that is cut in time, whose product takes the exchange in: what its kernel needs, and blocks of
     /// each side of the chip that make what leaves.
     pub fn cross(&mut self, v: &BlockVector, share: CrossingShare) -> Result<(FacesCrossing, usize)> {
         let v = self.address(v)?;
@@ -181,15 +176,9 @@ impl FacesLink {
         for (slot, &place) in self.passage.landings(pass % 2 == 1)?.iter().enumerate() {
             crossing.leaving.spinors[slot ^ 1] = place;
         }
-        crossing.numbers[..self.passage.numbers()?.len()].copy_from_slice(self.passage.numbers()?);
-        let FacesArgument { before, cut, sign, halved, faces, .. } = self.argument;
-        for k in 0..faces as usize {
-            let at = 2 * cut[k / 2] as usize + k % 2;
-            crossing.came[at] = self.passage.came() + self.shape.bytes(HALF * before[k] as usize) as u64;
-            crossing.sign[at] = sign[k];
-            crossing.across[at] = before[k + 1] - before[k];
-            crossing.number[at] = k as u32;
-            crossing.halved |= (halved >> k & 1) << at;
+        for (k, &number) in self.passage.numbers()?.iter().enumerate().take(2) {
+            crossing.came[k] = self.came(k);
+            crossing.numbers[k] = number;
         }
         let turns = self.units().div_ceil(share.threads * share.sides);
         crossing.turns = turns as u32;
@@ -198,9 +187,14 @@ impl FacesLink {
         Ok((crossing, turns))
     }
 
-    /// Directions that are cut.
-    pub fn cut(&self) -> &[u32] {
-        &self.argument.cut[..self.argument.faces as usize / 2]
+    /// Whether the box is cut in time and in no other direction.
+    pub fn is_cut_in_time(&self) -> bool {
+        self.argument.faces == 2 && self.argument.cut[0] == 3
+    }
+
+    /// Where what has come through a face stands.
+    fn came(&self, face: usize) -> u64 {
+        self.passage.came() + self.shape.bytes(HALF * self.argument.before[face] as usize) as u64
     }
 
     /// Where blocks ask for their turn, if those of the product do not.
@@ -275,10 +269,8 @@ impl Link for FacesLink {
             pass: self.passage.pass,
             ..self.argument
         };
-        let came = self.passage.came();
         for k in 0..argument.faces as usize {
-            let before = self.shape.bytes(HALF * argument.before[k] as usize);
-            argument.spinors[k] = came + before as u64;
+            argument.spinors[k] = self.came(k);
         }
         let (blocks, columns) = (self.blocks(), self.shape.columns);
         let growth = DotGrowth::new(&self.card, v.is_some(), blocks.0, columns)?;

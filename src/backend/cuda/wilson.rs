@@ -313,9 +313,9 @@ impl CudaWilson {
         } else {
             share.sides = 2;
         }
-        // Cut in time alone: a slab is walked from its middle, so that the faces come in between, and the next product
-        // begins with what this one touched last.
-        if link.cut() == [3] && argument.times > 1 {
+        // A slab is walked from the middle of its times, so that the faces come in between, and the next product begins
+        // with what this one touched last.
+        if argument.times > 1 {
             argument.first = argument.times / 2;
             let before = (argument.first - 1).min(argument.times - 1 - argument.first);
             share.free = (argument.slab * before) as usize;
@@ -330,11 +330,12 @@ impl CudaWilson {
         }
     }
 
-    /// Whether there is a kernel for such vectors that takes the exchange in. A program that shares its GPU by CUDA's
-    /// MPS has none: a product that waits for another GPU could hold what that waits for.
-    fn crosses(&self, columns: usize) -> bool {
+    /// Whether there is a product of such vectors that takes the exchange in. Where the faces are not those of time,
+    /// blocks would wait for what comes before most others have begun. A program that shares its GPU by CUDA's MPS has
+    /// none: a product that waits for another GPU could hold what that waits for.
+    fn crosses(&self, link: &FacesLink, columns: usize) -> bool {
         let tiling = self.tiling(columns);
-        tiling.packed && tiling.whole && tiling.blocks > 0 && !self.card.served
+        link.is_cut_in_time() && tiling.packed && tiling.whole && tiling.blocks > 0 && !self.card.served
     }
 }
 
@@ -379,7 +380,7 @@ impl Kernel for CudaWilson {
         let Some(link) = link.as_any().downcast_mut::<FacesLink>() else { return Ok(None) };
         let plus = if let PassExtras::Plus(plus) = besides { plus } else { &[] };
         let own = usize::from(self.start(c).is_none());
-        if !self.crosses(v.columns) || own + plus.len() > MOST_ADDED {
+        if !self.crosses(link, v.columns) || own + plus.len() > MOST_ADDED {
             return Ok(None);
         }
         check_update(self, v, w, false)?;
