@@ -223,7 +223,9 @@ fn parts<T: Element>(devices: [&Device; 2], list: &RecordList<T>) {
         }
         let own = [0, 1].map(|k| upload(devices[k], ranges[k].own(), &x));
         for _ in 0..5 {
-            let together = [first.all(&own[0]).expect("all"), second.all(&own[1]).expect("all")];
+            first.send(&own[0]).expect("rows");
+            second.send(&own[1]).expect("rows");
+            let together = [first.all().expect("all"), second.all().expect("all")];
             (0..2).for_each(|k| part(k, &together[k]));
             for (device, all) in devices.iter().zip(&together) {
                 assert!(device.download(all).expect("numbers") == x, "{middle} of {columns} columns");
