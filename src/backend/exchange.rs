@@ -113,6 +113,9 @@ pub enum PassExtras<'a> {
     Plus(&'a [(f64, &'a BlockVector)]),
 }
 
+/// What a pass of one part works on: `v`, `w`, where it has rows of them, and what it computes besides.
+pub(super) type PassOperands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, PassExtras<'a>);
+
 impl PassExtras<'_> {
     pub fn dots(self) -> bool {
         matches!(self, PassExtras::Dots)
@@ -149,6 +152,23 @@ pub(super) fn inside(
         }
     }
     Ok(None)
+}
+
+/// A pass over a part's rows and what neighbours' rows add to them by a link: in one launch where the kernel can.
+pub(super) fn over_link(
+    link: &mut dyn Link,
+    (device, own): (&Device, Option<&dyn Kernel>),
+    c: Update,
+    (v, mut w, besides): PassOperands,
+) -> Result<PassProducts> {
+    if let (Some(own), Some(v), Some(w)) = (own, v, w.as_deref_mut())
+        && let Some(products) = own.pass_linked(link, c, v, w, besides)?
+    {
+        return Ok((products, None));
+    }
+    link.send(v)?;
+    let first = w.as_deref_mut().map_or(Ok(None), |w| inside(device, own, c, v, w, besides))?;
+    Ok((first, link.add(c.alpha, w, v.filter(|_| besides.dots()))?))
 }
 
 /// `w = factor w`.

@@ -74,8 +74,8 @@ pub(super) struct FacesLink {
     /// Ending of the kernels' names: precision and reals a link.
     form: String,
     ledger: Ledger,
-    /// Where a product takes the exchange in: blocks that have written what leaves, and blocks that have asked for their
-    /// turn.
+    /// Where a product takes the exchange in: blocks that have written what leaves, and blocks that have asked for
+    /// their turn.
     counters: CardBuffer,
 }
 
@@ -162,8 +162,8 @@ pub(super) fn link(
 const MOST_APART: u32 = 3;
 
 impl FacesLink {
-    /// Begins a pass of a box that is cut in time, whose product takes the exchange in: what its kernel needs, and blocks of
-    /// each side of the chip that make what leaves.
+    /// Begins a pass of a box that is cut in time, whose product takes the exchange in: what its kernel needs, and
+    /// blocks of each side of the chip that make what leaves.
     pub fn cross(&mut self, v: &BlockVector, share: CrossingShare) -> Result<(FacesCrossing, usize)> {
         let v = self.address(v)?;
         self.passage.pass = self.passage.pass.wrapping_add(1);

@@ -108,7 +108,8 @@ impl ListArgument {
     }
 }
 
-/// Queues the scalar products of at most [`LISTED`] single columns with one, written to an address that the GPU reaches.
+/// Queues the scalar products of at most [`LISTED`] single columns with one, written to an address that the GPU
+/// reaches.
 fn queue_dots_list(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector, out: u64) -> Result<()> {
     let list = ListArgument::of(gpu, x, y)?;
     let (rows, columns) = (y.rows.local as u64, x.len() as u32);

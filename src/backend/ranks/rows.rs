@@ -148,15 +148,8 @@ impl ByRows {
         match ends {
             RowExchange::Host(ends) => self.pass_by_messages(ends, c, shape, v, w, besides),
             RowExchange::Link(link) => {
-                let own = self.own.as_deref();
-                if let Some(own) = own
-                    && let Some(products) = own.pass_linked(&mut **link, c, v, w, besides)?
-                {
-                    return Ok((products, None));
-                }
-                link.send(Some(v))?;
-                let first = exchange::inside(&self.device, own, c, Some(v), w, besides)?;
-                Ok((first, link.add(c.alpha, Some(w), besides.dots().then_some(v))?))
+                let own = (&self.device, self.own.as_deref());
+                exchange::over_link(&mut **link, own, c, (Some(v), Some(w), besides))
             }
         }
     }

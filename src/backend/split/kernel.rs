@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{SplitBackend, WORTH_A_THREAD, between, cut_differently, cut_of, pieces, pieces_mut};
 use crate::backend::cut::{RowCut, share};
 use crate::backend::exchange::{
-    ExchangePort, Halo, KeptForPasses, Link, PassExtras, PassProducts, PendingProducts, Staging, UNQUEUED,
-    VectorShape, boundary, inside, summed, through_host,
+    ExchangePort, Halo, KeptForPasses, Link, PassExtras, PassOperands, PassProducts, PendingProducts,
+    Staging, UNQUEUED, VectorShape, boundary, inside, over_link, summed, through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::Face;
@@ -107,7 +107,7 @@ impl Worker {
         &mut self,
         part: &PartRows,
         c: Update,
-        (v, mut w, besides): Operands,
+        (v, mut w, besides): PassOperands,
         sent: bool,
     ) -> std::result::Result<PassProducts, Stop> {
         let mut products = (part.inside(c, v, w.as_deref_mut(), besides)?, None);
@@ -152,24 +152,14 @@ impl End {
         &mut self,
         part: &PartRows,
         c: Update,
-        operands: Operands,
+        operands: PassOperands,
     ) -> std::result::Result<PassProducts, Stop> {
         match self {
             End::Host(worker) => {
                 let sent = worker.begin(operands.0, false)?;
                 worker.end(part, c, operands, sent)
             }
-            End::Link(link) => {
-                let (v, mut w, besides) = operands;
-                if let (Some(own), Some(v), Some(w)) = (&part.own, v, w.as_deref_mut())
-                    && let Some(products) = own.pass_linked(&mut **link, c, v, w, besides)?
-                {
-                    return Ok((products, None));
-                }
-                link.send(v)?;
-                let first = part.inside(c, v, w.as_deref_mut(), besides)?;
-                Ok((first, link.add(c.alpha, w, v.filter(|_| besides.dots()))?))
-            }
+            End::Link(link) => Ok(over_link(&mut **link, (&part.device, part.own.as_deref()), c, operands)?),
         }
     }
 
@@ -187,9 +177,6 @@ impl End {
         }
     }
 }
-
-/// What a pass of one part works on: `v`, `w`, and what it computes besides.
-type Operands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, PassExtras<'a>);
 
 /// Vectors of one part, as a recurrence or a single pass lends them.
 enum LentVectors<'a> {
@@ -225,7 +212,7 @@ impl SplitPasses {
 
 impl LentVectors<'_> {
     /// What the next pass takes.
-    fn operands(&mut self, dots: bool) -> Operands<'_> {
+    fn operands(&mut self, dots: bool) -> PassOperands<'_> {
         let besides = if dots { PassExtras::Dots } else { PassExtras::Nothing };
         match self {
             LentVectors::Steps(v, w) => (Some(v), Some(w), besides),
