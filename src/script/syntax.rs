@@ -244,6 +244,7 @@ fn hint(error: &ParseErrorType, place: &Place) -> Option<String> {
             "}" => "a map is `#{ a: 1, b: 2 }`; a key that is no name stands in quotes".into(),
             "in" => "`for x in a { .. }`, and `for (x, i) in a { .. }` for elements and their numbers".into(),
             "{" => "blocks stand in braces: `if a { .. } else { .. }`, `for i in 0..3 { .. }`".into(),
+            ")" | "]" => "two values stand side by side: an operator or `,` is missing between them".into(),
             "catch" => "`try { .. } catch (e) { print(e.message); }`".into(),
             _ => return None,
         },
@@ -326,6 +327,9 @@ fn lexical(wrong: &LexError, place: &Place) -> Option<String> {
             if here.chars().all(|c| c.is_ascii_punctuation()) && !here.is_empty() =>
         {
             format!("`{here}` stands between two values")
+        }
+        LexError::UnterminatedString => {
+            "a quote ends it on the same line; a text of several lines stands in back-ticks".into()
         }
         LexError::MalformedNumber(_) => "numbers are written like 12, 1.5e-3, 0xff".into(),
         LexError::MalformedEscapeSequence(_) => "`\\\\` is a backslash, `\\n` the end of a line".into(),
