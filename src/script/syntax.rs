@@ -317,6 +317,12 @@ fn hint(error: &ParseErrorType, place: &Place) -> Option<String> {
 fn lexical(wrong: &LexError, place: &Place) -> Option<String> {
     let here = place.here();
     Some(match wrong {
+        LexError::UnexpectedInput(_) if here == "_" => {
+            "`_` is no name; in the session `ans` is the last value".into()
+        }
+        LexError::UnexpectedInput(_) if here == ":" && place.before().is_empty() => {
+            "`:` begins nothing; commands of the session begin with `%`, and `%help` lists them".into()
+        }
         LexError::UnexpectedInput(_) if matches!(here, "else" | "catch" | "until") => {
             format!("`{here}` follows the `}}` of a block that it belongs to")
         }

@@ -1,6 +1,5 @@
 //! Assertions, timing and the session's knobs.
 
-use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use rhai::plugin::*;
@@ -21,11 +20,6 @@ use crate::task;
 
 pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Error>("Error");
-    // `type_of` names them as help and messages do.
-    engine.register_type_with_name::<INT>("int");
-    engine.register_type_with_name::<FLOAT>("float");
-    engine.register_type_with_name::<RangeInclusive<INT>>("range");
-    engine.register_type_with_name_raw("Fn", "function");
     engine.register_global_module(exported_module!(check_functions).into());
 }
 
