@@ -188,6 +188,8 @@ fn help_is_at_hand() {
     t.expect("Options\n");
     t.line("help()", "  ?name, help(name)");
     t.expect("Modules\n");
+    t.line("help(for)", "for\n");
+    t.expect("counts 0, 1, 2");
     t.line("?%timeit", "  %timeit EXPR ");
     t.line("help(\"total spin\")", "  DmrgState.total_spin");
     t.line(":help", "error: syntax error: unexpected ':'\n");
