@@ -9,7 +9,7 @@ use super::Sites;
 use super::site::adjoint_name;
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::number::format::{complex, real};
+use crate::number::format::{complex, counted, real};
 
 /// Sums below this, relative to the moduli of what was added, count as zero.
 pub(super) const ROUNDING: f64 = 1e-13;
@@ -214,7 +214,8 @@ impl OpSum {
     pub fn fits_cell(&self, sites: usize) -> Result<()> {
         match self.cells.iter().find(|cell| **cell != sites) {
             Some(cell) => Err(Error::input(format!(
-                "the terms that cells of {cell} sites repeat, for a cell of {sites}"
+                "the terms that cells of {} repeat, for a cell of {sites}",
+                counted(*cell, "site")
             ))
             .hint("take the terms for as many sites as the cell has")),
             None => Ok(()),
