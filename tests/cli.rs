@@ -57,7 +57,10 @@ error: no function `sqr(int)`
     place.run(&["run", "missing.rhai"]).exactly(
         1,
         "",
-        "error: `missing.rhai` cannot be read: no such file or directory\n",
+        concat!(
+            "error: `missing.rhai` cannot be read: no such file or directory\n |\n",
+            " = hint: its name is relative to the folder where you are\n",
+        ),
     );
 }
 

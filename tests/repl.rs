@@ -157,6 +157,8 @@ fn values_are_shown_and_kept() {
     t.line("x += 5", "x = 7\n");
     t.line("let t = table(#{ a: [1, 2] })", "t = Table of 2 rows: a\n");
     t.line("\"text\"", "\"text\"\n");
+    t.line("fn half(x) { x / 2 }", "> ");
+    t.line("let both = [|x| x, Fn(\"half\")]", "both = [function, function half]\n");
     t.line("whos", "  ans ");
     t.expect("quiet  int     17\n");
     t.leave();
@@ -186,6 +188,16 @@ fn help_is_at_hand() {
     t.expect("Options\n");
     t.line("help()", "  ?name, help(name)");
     t.expect("Modules\n");
+    t.line("help(for)", "for\n");
+    t.expect("counts 0, 1, 2");
+    t.line("?%timeit", "  %timeit EXPR ");
+    t.line("help(\"total spin\")", "  DmrgState.total_spin");
+    t.line(":help", "error: syntax error: unexpected ':'\n");
+    t.expect("commands of the session begin with `%`");
+    t.line("history", "error: no variable `history`\n");
+    t.expect("`%help` lists them");
+    t.line("_", "error: syntax error: unexpected '_'\n");
+    t.expect("in the session `ans` is the last value");
     t.line("lookfor trapezoidal", "  Series.integrate");
     t.line("lookfor VUMPS", "  dmrg::uniform");
     t.line("lookfor iTEBD", "time evolution of infinite chains (iTEBD) is not implemented");

@@ -75,7 +75,7 @@ fn heated(u: &Su3, staple: &Su3, beta: f64, seed: u64, link: usize, sweep: usize
         let k = w.norm();
         let column = (sweep.wrapping_mul(3) + number + 1) as u32;
         let draws = HeatbathDraws { seed, link: link as u64, column: column.wrapping_mul(ATTEMPTS) };
-        let x0 = heat(2.0 * k * beta / 3.0, &draws);
+        let x0 = heat(2.0 * k * beta / su3::COLOURS, &draws);
         // A direction uniform on the sphere.
         let (r1, r2) = draws.pair(ATTEMPTS - 1);
         let length = (1.0 - x0 * x0).max(0.0).sqrt();

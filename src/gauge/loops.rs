@@ -83,7 +83,7 @@ fn closed(u: &Links, a: &LinkProducts, b: &LinkProducts) -> Result<f64> {
         [there.iter().zip(&other).map(|(p, q)| p.re * q.re + p.im * q.im).sum()]
     };
     let [total] = sums(u, each)?;
-    Ok(total / (3.0 * u.sites() as f64))
+    Ok(total / (su3::COLOURS * u.sites() as f64))
 }
 
 /// Refuses loops that have no size, or that are larger than the lattice.

@@ -30,7 +30,7 @@ pub fn plaquette(u: &Links) -> Result<f64> {
         [total]
     };
     let [total] = sums(u, planes)?;
-    Ok(total / (18.0 * u.sites() as f64))
+    Ok(total / (6.0 * su3::COLOURS * u.sites() as f64))
 }
 
 /// Tr/3 of the links once around the lattice in a direction, of the lines that end in this rank's box: the number of
@@ -59,7 +59,7 @@ fn lines(u: &Links, direction: usize) -> Result<Vec<(usize, C64)>> {
     let n = u.dims()[direction];
     let stride: usize = u.dims()[..direction].iter().product();
     let across = |x: usize| region.number(x) % stride + region.number(x) / (stride * n) * stride;
-    let value = |(product, &x): (Su3, &usize)| (across(x), su3::trace(&product) / 3.0);
+    let value = |(product, &x): (Su3, &usize)| (across(x), su3::trace(&product) / su3::COLOURS);
     Ok(ends.unwrap_or_default().into_iter().zip(&starts).map(value).collect())
 }
 
@@ -144,9 +144,7 @@ pub fn action_density(u: &Links) -> Result<f64> {
         let mut total = C64::default();
         for mu in 0..4 {
             for nu in mu + 1..4 {
-                let mut f = strength(u, x, mu, nu);
-                let third = su3::trace(&f) / 3.0;
-                [0, 4, 8].into_iter().for_each(|k| f[k] -= third);
+                let f = su3::traceless(strength(u, x, mu, nu));
                 total += su3::trace(&su3::mul(&f, &f));
             }
         }

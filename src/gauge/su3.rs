@@ -3,6 +3,9 @@
 pub use crate::backend::matrix::wilson::{Su3, with_rows};
 use crate::number::C64;
 
+/// Number of colours: the trace of the unit matrix.
+pub const COLOURS: f64 = 3.0;
+
 /// The unit matrix.
 pub const UNIT: Su3 =
     [C64::ONE, C64::ZERO, C64::ZERO, C64::ZERO, C64::ONE, C64::ZERO, C64::ZERO, C64::ZERO, C64::ONE];
@@ -52,22 +55,26 @@ pub fn scale(s: f64, a: &Su3) -> Su3 {
     std::array::from_fn(|k| a[k] * s)
 }
 
-/// The trace, 3 of the unit matrix.
 #[inline]
 pub fn trace(a: &Su3) -> C64 {
     a[0] + a[4] + a[8]
+}
+
+/// `a` less the part of the unit matrix in it.
+#[inline]
+pub fn traceless(mut a: Su3) -> Su3 {
+    let part = trace(&a) / COLOURS;
+    for k in [0, 4, 8] {
+        a[k] -= part;
+    }
+    a
 }
 
 /// The Hermitian and traceless part of -i a: Q with (a - a^+)/2 = i Q + trace.
 #[inline]
 pub fn hermitian_traceless(a: &Su3) -> Su3 {
     let d = dagger(a);
-    let mut q: Su3 = std::array::from_fn(|k| (a[k] - d[k]) * C64::new(0.0, -0.5));
-    let third = trace(&q) / 3.0;
-    for k in [0, 4, 8] {
-        q[k] -= third;
-    }
-    q
+    traceless(std::array::from_fn(|k| (a[k] - d[k]) * C64::new(0.0, -0.5)))
 }
 
 /// exp(i q) of a Hermitian matrix: q is halved until it is small, the series summed to rounding, the result squared.

@@ -33,6 +33,7 @@ impl FileLines {
                 _ => e.to_string().to_lowercase(),
             };
             Error::file(format!("cannot read `{}`: {why}", path.display()))
+                .hint("names of files are relative to the folder where the program was started")
         };
         let file = memory::open(path).map_err(failed)?;
         let sum = crc32fast::Hasher::new();
@@ -96,6 +97,7 @@ impl FileLines {
     /// An error about the line read last.
     pub fn wrong(&self, what: impl std::fmt::Display) -> Error {
         Error::file(format!("line {} of `{}` {what}", self.number, self.path.display()))
+            .hint("the file may be truncated, or of another kind than its name says")
     }
 
     /// A number from a word of the line read last.

@@ -36,7 +36,8 @@ pub fn from_triplets(
         }
     }
     if let Some(at) = values.iter().position(|z| !z.re.is_finite() || !z.im.is_finite()) {
-        return Err(Error::input(format!("entry ({}, {}) is not a finite number", rows[at], cols[at])));
+        return Err(Error::input(format!("entry ({}, {}) is not a finite number", rows[at], cols[at]))
+            .hint("look for a division by zero"));
     }
     let dtype = DType::of(single, values.iter().any(|z| z.im != 0.0));
     let compressed = TriMatI::<C64, usize>::from_triplets(shape, rows, cols, values).to_csr::<usize>();

@@ -127,7 +127,8 @@ impl Charges {
             reached.values_mut().enumerate().for_each(|(k, node)| *node = k as u32);
             total += reached.len() * dims[i];
             if total > MAX_NODES {
-                return Err(Error::memory(format!("the states of {sites} are too many to number")));
+                return Err(Error::memory(format!("the states of {sites} are too many to number"))
+                    .hint("take fewer sites, or a smaller sector"));
             }
             nodes.push(reached);
         }

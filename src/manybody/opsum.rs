@@ -9,7 +9,7 @@ use super::Sites;
 use super::site::adjoint_name;
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::number::format::{complex, real};
+use crate::number::format::{complex, counted, real};
 
 /// Sums below this, relative to the moduli of what was added, count as zero.
 pub(super) const ROUNDING: f64 = 1e-13;
@@ -78,6 +78,8 @@ pub struct OpSum {
     tails: Vec<ExponentialTail>,
     meant: Option<MeantSites>,
     order: Option<Vec<usize>>,
+    /// Numbers of sites of the cells that its terms were taken for, where they were.
+    cells: Vec<usize>,
 }
 
 /// The error for a Hamiltonian that is meant for another number of sites.
@@ -205,6 +207,21 @@ impl OpSum {
         self.meant.as_ref()
     }
 
+    /// Refuses a cell of another number of sites than its terms were taken for.
+    ///
+    /// # Errors
+    /// When they were taken for a cell of another length.
+    pub fn fits_cell(&self, sites: usize) -> Result<()> {
+        match self.cells.iter().find(|cell| **cell != sites) {
+            Some(cell) => Err(Error::input(format!(
+                "the terms that cells of {} repeat, for a cell of {sites}",
+                counted(*cell, "site")
+            ))
+            .hint("take the terms for as many sites as the cell has")),
+            None => Ok(()),
+        }
+    }
+
     /// Sets the order of its sites along a chain of blocks; the terms keep their numbers.
     ///
     /// # Errors
@@ -305,7 +322,7 @@ impl OpSum {
         let own = |t: &&OperatorTerm| !t.factors.is_empty() && first(&t.factors) < n;
         let terms = self.terms.iter().filter(own).cloned().collect();
         let tails = self.tails.iter().filter(|t| t.site < n).cloned().collect();
-        Ok(OpSum { terms, tails, meant: None, order: None })
+        Ok(OpSum { terms, tails, cells: vec![n], ..OpSum::default() })
     }
 
     /// Its terms, and of its decaying ones the first pairs.
@@ -318,7 +335,7 @@ impl OpSum {
 
     /// The terms of several cells of `n` sites in a row as those of one, where each cell repeats these.
     pub fn repeated(&self, n: usize, times: usize) -> OpSum {
-        let mut all = OpSum::default();
+        let mut all = OpSum { cells: vec![n.saturating_mul(times)], ..OpSum::default() };
         for cell in 0..times {
             let term = |t: &OperatorTerm| OperatorTerm {
                 coefficient: t.coefficient,
@@ -408,6 +425,8 @@ impl Add for OpSum {
             (a, b) => a.or(b),
         };
         self.order = self.order.or(other.order);
+        self.cells.extend(other.cells);
+        self.cells.dedup();
         self
     }
 }

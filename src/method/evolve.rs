@@ -10,6 +10,7 @@ use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::method::{Expansion, Window};
 use crate::number::C64;
+use crate::number::format::real_or_complex;
 use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
 
@@ -85,18 +86,18 @@ fn normalise(h: &Operator, of: &mut Evolved) -> Result<()> {
 /// # Errors
 /// A time after which the rounding of the energies has turned phases, or that takes too many steps.
 pub fn steps_over(t: C64, middle: f64, a: f64) -> Result<f64> {
-    let size = middle.abs() + a;
+    let (size, time) = (middle.abs() + a, real_or_complex(t, 6));
     let lost = t.re.abs() * size * f64::EPSILON;
     if !(lost <= LOST) {
         return Err(Error::input(format!(
-            "an evolution over the time {t} is too long: the rounding of energies of {size:.1e} changes phases by \
+            "an evolution over the time {time} is too long: the rounding of energies of {size:.1e} changes phases by \
              {lost:.0e}"
         ))
         .hint("take shorter times, or shift the operator to energies around zero; a shift changes all phases equally"));
     }
     let steps = (t.re.abs() * a / REAL).max(t.im.abs() * a / IMAGINARY).ceil().max(1.0);
     if !(steps <= MOST_STEPS) {
-        return Err(Error::input(format!("an evolution over the time {t} takes {steps:.0e} steps"))
+        return Err(Error::input(format!("an evolution over the time {time} takes {steps:.0e} steps"))
             .hint("take shorter times"));
     }
     Ok(steps)
@@ -115,7 +116,8 @@ pub fn evolve(
     task: &Task,
 ) -> Result<Evolved> {
     if !t.is_finite() {
-        return Err(Error::input(format!("an evolution over the time {t}")).hint("a time is a finite number"));
+        return Err(Error::input(format!("an evolution over the time {}", real_or_complex(t, 6)))
+            .hint("a time is a finite number"));
     }
     if psi.rows().global != h.dim() {
         return Err(Error::input(format!(

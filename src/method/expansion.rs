@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
+use crate::number::format::{real, real_or_complex};
 use crate::number::{C64, DType};
 use crate::operator::{Action, LinearOperator, Operator, TAKE_SIZES};
 use crate::task::Task;
@@ -92,7 +93,7 @@ fn checked(energy: f64, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<C64> {
     if value.is_finite() {
         return Ok(value);
     }
-    Err(Error::input(format!("the function is {value} at energy {energy:.6}"))
+    Err(Error::input(format!("the function is {} at energy {}", real_or_complex(value, 6), real(energy, 6)))
         .hint("it must be finite on the whole window"))
 }
 

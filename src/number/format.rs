@@ -55,6 +55,11 @@ pub fn complex(z: C64, digits: usize) -> String {
     both(z, |x| real(x, digits))
 }
 
+/// A number as a message names it: a complex one without an imaginary part is real.
+pub fn real_or_complex(z: C64, digits: usize) -> String {
+    if z.im == 0.0 { real(z.re, digits) } else { complex(z, digits) }
+}
+
 /// A complex number with both parts rounded to `digits` significant digits.
 pub fn significant_complex(z: C64, digits: usize) -> String {
     both(z, |x| significant(x, digits))

@@ -4,95 +4,60 @@ use std::f64::consts::{LN_2, LN_10};
 
 use super::{C64, Number, complex};
 
-/// An elementary function of one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum ElementaryFunction {
-    Sin,
-    Cos,
-    Tan,
-    Asin,
-    Acos,
-    Atan,
-    Sinh,
-    Cosh,
-    Tanh,
-    Asinh,
-    Acosh,
-    Atanh,
-    Exp,
-    Ln,
-    Log10,
-    Log2,
-    Sqrt,
-    Cbrt,
-    Abs,
-    Floor,
-    Ceiling,
-    Round,
-    Sign,
+/// The enum of all functions, in the order of the manual, with their names in scripts.
+macro_rules! elementary_functions {
+    ($($function:ident $name:literal),+) => {
+        /// An elementary function of one number.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum ElementaryFunction {
+            $($function),+
+        }
+
+        impl ElementaryFunction {
+            /// Every function, in the order of the manual.
+            pub const ALL: &[ElementaryFunction] = &[$(ElementaryFunction::$function),+];
+
+            /// The name in scripts.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ElementaryFunction::$function => $name),+
+                }
+            }
+        }
+    };
+}
+
+elementary_functions! {
+    Sin "sin",
+    Cos "cos",
+    Tan "tan",
+    Asin "asin",
+    Acos "acos",
+    Atan "atan",
+    Sinh "sinh",
+    Cosh "cosh",
+    Tanh "tanh",
+    Asinh "asinh",
+    Acosh "acosh",
+    Atanh "atanh",
+    Exp "exp",
+    Ln "ln",
+    Log10 "log10",
+    Log2 "log2",
+    Sqrt "sqrt",
+    Cbrt "cbrt",
+    Abs "abs",
+    Floor "floor",
+    Ceiling "ceiling",
+    Round "round",
+    Sign "sign"
 }
 
 impl ElementaryFunction {
-    /// Every function, in the order of the manual.
-    pub const ALL: [ElementaryFunction; 23] = [
-        ElementaryFunction::Sin,
-        ElementaryFunction::Cos,
-        ElementaryFunction::Tan,
-        ElementaryFunction::Asin,
-        ElementaryFunction::Acos,
-        ElementaryFunction::Atan,
-        ElementaryFunction::Sinh,
-        ElementaryFunction::Cosh,
-        ElementaryFunction::Tanh,
-        ElementaryFunction::Asinh,
-        ElementaryFunction::Acosh,
-        ElementaryFunction::Atanh,
-        ElementaryFunction::Exp,
-        ElementaryFunction::Ln,
-        ElementaryFunction::Log10,
-        ElementaryFunction::Log2,
-        ElementaryFunction::Sqrt,
-        ElementaryFunction::Cbrt,
-        ElementaryFunction::Abs,
-        ElementaryFunction::Floor,
-        ElementaryFunction::Ceiling,
-        ElementaryFunction::Round,
-        ElementaryFunction::Sign,
-    ];
-
-    /// The name in scripts.
-    pub fn name(self) -> &'static str {
-        match self {
-            ElementaryFunction::Sin => "sin",
-            ElementaryFunction::Cos => "cos",
-            ElementaryFunction::Tan => "tan",
-            ElementaryFunction::Asin => "asin",
-            ElementaryFunction::Acos => "acos",
-            ElementaryFunction::Atan => "atan",
-            ElementaryFunction::Sinh => "sinh",
-            ElementaryFunction::Cosh => "cosh",
-            ElementaryFunction::Tanh => "tanh",
-            ElementaryFunction::Asinh => "asinh",
-            ElementaryFunction::Acosh => "acosh",
-            ElementaryFunction::Atanh => "atanh",
-            ElementaryFunction::Exp => "exp",
-            ElementaryFunction::Ln => "ln",
-            ElementaryFunction::Log10 => "log10",
-            ElementaryFunction::Log2 => "log2",
-            ElementaryFunction::Sqrt => "sqrt",
-            ElementaryFunction::Cbrt => "cbrt",
-            ElementaryFunction::Abs => "abs",
-            ElementaryFunction::Floor => "floor",
-            ElementaryFunction::Ceiling => "ceiling",
-            ElementaryFunction::Round => "round",
-            ElementaryFunction::Sign => "sign",
-        }
-    }
-
     /// The function of that name.
     pub fn named(name: &str) -> Option<ElementaryFunction> {
-        ElementaryFunction::ALL.into_iter().find(|f| f.name() == name)
+        ElementaryFunction::ALL.iter().copied().find(|f| f.name() == name)
     }
 
     /// Of a real number; outside the real domain (`sqrt(-1.0)`, `ln(-1.0)`) it is NaN.

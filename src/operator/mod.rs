@@ -287,7 +287,8 @@ impl Operator {
         if rows.saturating_mul(cols) > 1 << 26 {
             return Err(Error::memory(format!(
                 "a dense matrix of {rows} x {cols} is too large to print or convert"
-            )));
+            ))
+            .hint("8192 rows are the most; products, `entries` and solvers take larger operators"));
         }
         self.entries()
     }

@@ -183,6 +183,11 @@ impl ReplSession {
             self.say(&format!("{}\n\n{}", LIST, manual::overview(&names.entries, self.style())));
             return AfterInput::Next;
         }
+        if name.starts_with(['%', '!']) {
+            let about: Vec<&str> = LIST.lines().filter(|line| line.contains(name)).collect();
+            self.say(&if about.is_empty() { LIST.to_string() } else { about.join("\n") });
+            return AfterInput::Next;
+        }
         match self.page(name).or_else(|| search::answer(&names.entries, name, self.style())) {
             Some(page) => {
                 self.say(&page);

@@ -96,24 +96,23 @@ pub(super) fn read(line: &str) -> Input<'_> {
     if let Some(name) = called("help") {
         return Input::Help(name);
     }
-    if let Some(text) = called("lookfor") {
-        return Input::Search(text);
-    }
     if let Some(step) = called("tour").and_then(|step| step.parse().ok()) {
         return Input::Tour(Some(step));
     }
     // A question has blanks and more, and stands in quotes.
-    let inside = plain.strip_prefix("examples").and_then(|rest| rest.trim_start().strip_prefix('('));
-    if let Some(text) = inside.and_then(|rest| rest.trim_end().strip_suffix(')')) {
-        let text = text.trim();
-        for mark in ['"', '`', '\''] {
-            let between = text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
-            if let Some(text) = between.filter(|text| !text.contains(mark)) {
-                return Input::Examples(text);
-            }
-        }
+    let quoted = |command: &str| -> Option<&str> {
+        let inside = plain.strip_prefix(command)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim();
+        let between =
+            |mark: char| inside.strip_prefix(mark)?.strip_suffix(mark).filter(|t| !t.contains(mark));
+        ['"', '`', '\''].into_iter().find_map(between)
+    };
+    if let Some(text) = called("lookfor").or_else(|| quoted("lookfor")) {
+        return Input::Search(text);
     }
-    Input::Script(line)
+    if let Some(text) = quoted("help") {
+        return Input::Help(text);
+    }
+    quoted("examples").map_or(Input::Script(line), Input::Examples)
 }
 
 /// Whether what follows `!` is a condition of a script: a bracket, or a function that is called. A variable is known
@@ -197,6 +196,8 @@ mod tests {
         }
         assert_eq!(read("lookfor moments"), Input::Search("moments"));
         assert_eq!(read("examples(\"band structure?\");"), Input::Examples("band structure?"));
+        assert_eq!(read("help(\"band structure?\")"), Input::Help("band structure?"));
+        assert_eq!(read("lookfor('total spin')"), Input::Search("total spin"));
         assert_eq!(read("tour()"), Input::Tour(None));
         assert_eq!(read("tour(3)"), Input::Tour(Some(3)));
         assert_eq!(read("%time f(1) "), Input::Magic("time", "f(1)"));

@@ -22,7 +22,7 @@ pub(super) fn explained(text: &str) -> (String, Option<String>) {
         behind("data type incorrect: ").and_then(|rest| rest.split_once(" (expecting "))
     {
         let (given, wanted) =
-            (registry::shown_name(given), registry::shown_name(wanted.trim_end_matches(')')));
+            (registry::shown_name(given), registry::shown_name(wanted.strip_suffix(')').unwrap_or(wanted)));
         let hint = match wanted {
             "string" => "names of a map's entries are texts: `m[\"x\"]` or `m.x`",
             "bool" => "a condition is true or false, like `x != 0` or `x == y`",

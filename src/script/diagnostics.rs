@@ -354,7 +354,8 @@ fn describe(
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, ErrorKind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) if signature.starts_with(registry::CLOSURE) => {
             let call = tidy_types(signature);
-            let given = call.split_once('(').map_or("", |(_, given)| given.trim_end_matches(')'));
+            let given =
+                call.split_once('(').map_or("", |(_, given)| given.strip_suffix(')').unwrap_or(given));
             let count = given.split(", ").filter(|kind| !kind.is_empty()).count();
             let like = ["a", "b", "c", "d"][..count.min(4)].join(", ");
             (
@@ -438,7 +439,8 @@ fn thrown(value: &rhai::Dynamic) -> Option<(String, String)> {
 fn tidy_types(signature: &str) -> String {
     let known = signature.replace("&str | ImmutableString | String", "string");
     let (name, types) = known.split_once(" (").unwrap_or((&known, ")"));
-    let types: Vec<&str> = types.trim_end_matches(')').split(", ").map(registry::shown_name).collect();
+    let types = types.strip_suffix(')').unwrap_or(types);
+    let types: Vec<&str> = types.split(", ").map(registry::shown_name).collect();
     format!("{}({})", name.replace(" :: ", "::"), types.join(", "))
 }
 

@@ -355,8 +355,10 @@ pub fn read_script(path: &Path) -> std::result::Result<String, Box<Report>> {
             .map_err(|_| Error::file(format!("`{name}` is not a text file"))),
         Err(e) => {
             let error = Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)));
-            let piped = path == Path::new("-");
-            Err(if piped { error.hint("`umklapp` without a script runs what is piped to it") } else { error })
+            Err(error.hint(match path == Path::new("-") {
+                true => "`umklapp` without a script runs what is piped to it",
+                false => "its name is relative to the folder where you are",
+            }))
         }
     };
     text.map_err(|e| Box::new(Report::plain(&e)))

@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 36] = [
+const NAMES: [(&[&str], &str); 37] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -84,6 +84,7 @@ const NAMES: [(&[&str], &str); 36] = [
         &["open", "fopen", "os", "cd", "ls", "pwd"],
         "`load(\"a.csv\")` reads a file, `x.save(\"a.csv\")` writes one",
     ),
+    (&["history", "reset", "clear", "undo"], "commands of the session begin with `%`; `%help` lists them"),
     (
         &["help", "lookfor", "whos"],
         "the session has it; outside of it `umklapp doc NAME` explains a function",

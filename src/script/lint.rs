@@ -50,7 +50,7 @@ pub(super) fn tokens(engine: &Engine, source: &str) -> Vec<(Token, Position)> {
 }
 
 /// Functions of the language itself, which no registry lists.
-const BUILT_IN: [&str; 12] = [
+pub(super) const BUILT_IN: [&str; 12] = [
     "print",
     "debug",
     "type_of",

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::declared;
 use super::registry::{self, CallForm, RegisteredFunction};
+use super::words;
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -24,56 +25,12 @@ impl TextStyle {
     }
 }
 
-/// How the language counts and compares, for which there is no function to ask.
-pub(super) const NUMBERS: &str = "\
-Numbers are int (64 bits), float (double precision) and Complex. An operation with two kinds gives
-the wider kind. The result of two ints is an int: `1/2` is 0. An int that exceeds 64 bits is an
-error. Series, Matrices and Tables hold floats, and refuse whole numbers that would be rounded
-(some of those beyond 2^53).
-
-Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare the values of floats without a
-tolerance. So `0.1 + 0.2 == 0.3` is false and `1e-300 > 0` is true. An int and a float are
-compared with all their digits. The elements of arrays and maps, `in`, `contains` and `index_of`
-follow the same rule. In a `switch` the kinds must agree too: the value 1.0 does not match the
-case 1. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
-
-NaN is not equal to anything, not even to itself; `x.is_nan()` tests for it. `max`, `min` and the
-extremes of a Series are NaN if one of their numbers is NaN; `sort` and `sorted` put NaN last.
-
-A Series, a Matrix and all other types of this program can be compared only with the same type:
-`series > 0` and `matrix == 1` are errors. The test `x == ()` works for any value. Complex numbers
-can be equal, but they have no order.
-
-Functions of Complex follow the branch cuts of the C standard. There the sign of a zero part
-decides on which side of a cut a number lies.";
-
-/// What a function sees. This surprises users of other languages.
-pub(super) const FUNCTIONS: &str = "\
-A function defined with `fn` sees only its parameters and its own variables. It sees no variable
-of the script around it, not even one defined before it. `I` and `PI` are visible everywhere.
-There are three ways to use other values:
-
-- pass the value as a parameter: `fn energy(h, psi) { .. }`;
-- write a closure, `let energy = |psi| dot(psi, h * psi);`, which captures the variables that it
-  names. Call it as `energy.call(psi)`, or pass it to other functions;
-- define a constant, `const N = 64;`, which functions read as `global::N`.
-
-```rhai
-const N = 4;
-let step = 0.5;
-fn grid(step) { linspace(0.0, step * global::N, global::N + 1) }
-let scaled = |x| step * x;
-assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
-```";
-
 /// The page of a function, a method (`slice`, `Series.slice`), a module or a type.
 /// `None` if there is nothing of that name.
 pub fn page(entries: &[RegisteredFunction], name: &str, style: TextStyle) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
-    for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
-        if name == topic {
-            return Some(format!("{}\n{text}", style.head(topic)));
-        }
+    if let Some(text) = words::about(name) {
+        return Some(format!("{}\n{text}", style.head(name)));
     }
     if entries.iter().any(|e| e.module == name) {
         return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
@@ -129,7 +86,8 @@ pub fn overview(entries: &[RegisteredFunction], style: TextStyle) -> String {
         parts.push(format!("{}\n{}", style.head(head), wrap(&names.join(", "), 2, style.width)));
     }
     parts.push(style.faint(
-        "`help(numbers)` tells how numbers are counted and compared, `help(functions)` what functions see",
+        "`help(numbers)` tells how numbers are counted and compared, `help(functions)` what functions see, `help(for)` \
+         how loops are written; so for all words of the language",
     ));
     parts.join("\n\n")
 }

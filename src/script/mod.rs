@@ -37,6 +37,7 @@ pub mod reference;
 pub mod registry;
 pub mod search;
 mod terms;
+mod words;
 
 // Errors in words.
 mod complaints;

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manual::{FUNCTIONS, NUMBERS, called};
+use super::manual::called;
 use super::registry::{self, CallForm, RegisteredFunction};
+use super::words::{FUNCTIONS, NUMBERS};
 
 /// A page of the reference.
 #[derive(Debug)]

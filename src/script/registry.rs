@@ -278,6 +278,9 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
 
 /// A type as scripts name it, for a message: one of no name of theirs keeps its own.
 pub(super) fn shown_name(name: &str) -> &str {
+    // Of a type in a module, `num_complex::Complex<f64>`, its own name.
+    let plain = name.split_once('<').map_or(name, |(plain, _)| plain);
+    let name = if plain.contains("::") { plain.rsplit("::").next().unwrap_or(plain) } else { name };
     Some(name_of(name)).filter(|known| !known.is_empty()).unwrap_or(name)
 }
 

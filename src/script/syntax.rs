@@ -244,6 +244,7 @@ fn hint(error: &ParseErrorType, place: &Place) -> Option<String> {
             "}" => "a map is `#{ a: 1, b: 2 }`; a key that is no name stands in quotes".into(),
             "in" => "`for x in a { .. }`, and `for (x, i) in a { .. }` for elements and their numbers".into(),
             "{" => "blocks stand in braces: `if a { .. } else { .. }`, `for i in 0..3 { .. }`".into(),
+            ")" | "]" => "two values stand side by side: an operator or `,` is missing between them".into(),
             "catch" => "`try { .. } catch (e) { print(e.message); }`".into(),
             _ => return None,
         },
@@ -316,6 +317,12 @@ fn hint(error: &ParseErrorType, place: &Place) -> Option<String> {
 fn lexical(wrong: &LexError, place: &Place) -> Option<String> {
     let here = place.here();
     Some(match wrong {
+        LexError::UnexpectedInput(_) if here == "_" => {
+            "`_` is no name; in the session `ans` is the last value".into()
+        }
+        LexError::UnexpectedInput(_) if here == ":" && place.before().is_empty() => {
+            "`:` begins nothing; commands of the session begin with `%`, and `%help` lists them".into()
+        }
         LexError::UnexpectedInput(_) if matches!(here, "else" | "catch" | "until") => {
             format!("`{here}` follows the `}}` of a block that it belongs to")
         }
@@ -326,6 +333,9 @@ fn lexical(wrong: &LexError, place: &Place) -> Option<String> {
             if here.chars().all(|c| c.is_ascii_punctuation()) && !here.is_empty() =>
         {
             format!("`{here}` stands between two values")
+        }
+        LexError::UnterminatedString => {
+            "a quote ends it on the same line; a text of several lines stands in back-ticks".into()
         }
         LexError::MalformedNumber(_) => "numbers are written like 12, 1.5e-3, 0xff".into(),
         LexError::MalformedEscapeSequence(_) => "`\\\\` is a backslash, `\\n` the end of a line".into(),

@@ -1,4 +1,5 @@
-//! The traps of the language for physicists, as warnings: `1/2`, `2^3`, `-x**2`, and a comment that has no end.
+//! The traps of the language for physicists, as warnings: `1/2`, `2^3`, `-x**2`, a type that `type_of` does not know,
+//! and a comment that has no end.
 
 use rhai::{Engine, Position, Token};
 
@@ -26,7 +27,51 @@ fn open_comment(source: &str) -> Option<Finding> {
     Some(Finding { position, error })
 }
 
-/// Warnings about `1/2`, `2^3`, `-x**2`, `-2**2` and a comment without an end.
+/// Names of types in other languages, or in older versions of this one, and what `type_of` says.
+const TYPES: [(&[&str], &str); 6] = [
+    (&["i64", "i32", "INT", "Int", "integer", "Integer"], "int"),
+    (&["f64", "f32", "FLOAT", "Float", "double"], "float"),
+    (&["String", "str", "text"], "string"),
+    (&["Array", "list", "List"], "array"),
+    (&["Map", "dict", "object"], "map"),
+    (&["Fn", "FnPtr", "closure"], "function"),
+];
+
+fn is_type_of(token: &(Token, Position)) -> bool {
+    matches!(&token.0, Token::Identifier(name) | Token::Reserved(name) if **name == *"type_of")
+}
+
+/// A name that `type_of` never gives, at `k`: one that a call of it is compared with, or one that means nothing else.
+fn unknown_type(tokens: &[(Token, Position)], k: usize, name: &str) -> Option<Error> {
+    let (_, right) = TYPES.iter().find(|(names, _)| names.contains(&name))?;
+    let plain = ["i64", "f64"].contains(&name) && tokens.iter().any(is_type_of);
+    if !plain && !compared_with_type_of(&tokens[..k]) {
+        return None;
+    }
+    let error = Error::input(format!("`type_of` never gives \"{name}\""));
+    Some(error.hint(format!("the name of this type is \"{right}\"")))
+}
+
+/// Whether tokens end in `type_of(..) ==`.
+fn compared_with_type_of(before: &[(Token, Position)]) -> bool {
+    let Some(((last, _), call)) = before.split_last() else { return false };
+    // Comparisons are the engine's own (`comparison.rs`), no tokens of the language.
+    if !["==", "!="].contains(&last.to_string().as_str()) {
+        return false;
+    }
+    let mut depth = 0;
+    let opening = call.iter().rposition(|(token, _)| {
+        match token {
+            Token::RightParen => depth += 1,
+            Token::LeftParen => depth -= 1,
+            _ => {}
+        }
+        depth <= 0
+    });
+    opening.and_then(|k| k.checked_sub(1)).is_some_and(|k| is_type_of(&call[k]))
+}
+
+/// Warnings about `1/2`, `2^3`, `-x**2`, `-2**2`, `type_of(x) == "i64"` and a comment without an end.
 pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
     let tokens = tokens(engine, source);
     let mut found: Vec<Finding> = open_comment(source).into_iter().collect();
@@ -51,6 +96,10 @@ pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
             {
                 minus_first()
             }
+            (Token::StringConstant(name), ..) => match unknown_type(&tokens, k, name) {
+                Some(error) => error,
+                None => continue,
+            },
             _ => continue,
         };
         found.push(Finding { position: *position, error });

@@ -57,7 +57,7 @@ fn functions_that_call_themselves_forever() {
                 "|a| ..",
             ),
             ("meanfield::self_consistent(series([]), |m| m)", "no fields", "one number"),
-            ("meanfield::self_consistent(series([0.5]), |m| 1.0)", "a response of type f64", "a Series"),
+            ("meanfield::self_consistent(series([0.5]), |m| 1.0)", "a response of type float", "a Series"),
             ("meanfield::self_consistent(series([0.5]), |m| series([]))", "0 new fields for 1", "as many"),
             (
                 "meanfield::self_consistent(series([0.5]), |m| m * (0.0 / 0.0))",
@@ -163,6 +163,8 @@ fn scripts_that_are_not_finished() {
             ("print(\"a\"", "this `(` is not closed", "`)` closes it"),
             ("kpm::dos(", "this `(` is not closed", "`)` closes it"),
             ("let s = \"abc;", "this text is not closed", "back-ticks"),
+            ("let s = \"abc\ndef\"; print(s);", "open string", "back-ticks"),
+            ("let s = (3 \"abc\");", "matching (", "stand side by side"),
             ("let s = `abc ${1", "this text is not closed", "`}` each value"),
             ("let x = 3 +", "the script ends behind `+`", "needs more"),
             ("print((1 + 2);", "`)` is missing", "the `(` of line 1 is not closed before this"),
@@ -284,6 +286,59 @@ fn numbers_of_numbers() {
             ("tight_binding(lattice::chain(4)) * identity(4)", "`*(Operator, Matrix)`", "`block(h, x)`"),
             ("let h = opsum(); h.add(0.0 / 0.0, \"Sz\", 0)", "is not a finite number", "division by zero"),
             ("let a = series([1]); a[0] = \"x\";", "is a number, not a text", "without quotes"),
+        ],
+    );
+}
+
+/// Types in messages have the names that scripts have for them.
+#[test]
+fn types_by_their_names() {
+    fail(
+        &mut engine(None),
+        &[
+            ("lattice::chain(())", "no function `lattice::chain(())`", "`lattice::chain(n: int) -> Lattice`"),
+            ("sites(\"S=1/2\", ())", "no function `sites(string, ())`", "`sites(kind, n: int) -> Sites`"),
+            ("-()", "no function `-(())`", "`()` is nothing"),
+            ("[1, 2][I]", "a value of type int belongs here, not Complex", "type_of"),
+            ("sites(I, 2)", "or made by `site`, not a Complex", "the page of `sites`"),
+            ("sites(0, 2)", "or made by `site`, not a number", "the page of `sites`"),
+            ("product_state(sites(\"S=1/2\", 1), [I], #{})", "by its name, not by a Complex", "like \"Up\""),
+            ("lattice::chain(4).boundary(identity(2))", "a boundary is a name, not a Matrix", "\"open\""),
+            ("lattice::chain(4).boundary(|x| x)", "a boundary is a name, not a function", "\"open\""),
+            ("lattice::chain(4).boundary(3)", "no boundary `3`", "\"open\""),
+            ("lattice::square(4, 4).site([0, 0, I])", "its number or its name, not by a Complex", "\"A\""),
+            ("lattice::chain(4).neighbors(-1)", "site -1 is negative", "from 0"),
+            ("lattice::spin_orbit([1], 0.3)", "named by a text, not by a number", "\"px\""),
+            (
+                "unit_block(tight_binding(lattice::chain(4)), [0, I])",
+                "rows are whole numbers, not a Complex",
+                "from 0",
+            ),
+            ("table(#{ x: [1] }).push(#{ x: [1] })", "a number or a text, not an array", "t.push"),
+        ],
+    );
+}
+
+/// Numbers so large that their squares or sums are none, and operators that are too large to be shown.
+#[test]
+fn numbers_and_sizes_without_bounds() {
+    fail(
+        &mut engine(None),
+        &[
+            ("tight_binding(lattice::chain(100000)).to_matrix()", "too large to print", "8192 rows"),
+            ("sparse([0, 1], [1, 0], [1.0 / 0.0, 1.0])", "entry (0, 1) is not a finite number", "by zero"),
+            (
+                "let up = opsum(); up.add(1e300, \"S+\", 0); \
+                 dmrg::apply(up, product_state(sites(\"S=1/2\", 2), [\"Dn\", \"Up\"], #{ Sz: 0 }))",
+                "the state is not finite",
+                "1e150",
+            ),
+            ("models::heisenberg_chain(9000000000000000000)", "is too long", "a million sites"),
+            (
+                "let h = tight_binding(lattice::chain(4)); kpm::evolve(h, unit_block(h, [0]), 1.0 / 0.0)",
+                "over the time inf",
+                "a finite number",
+            ),
         ],
     );
 }

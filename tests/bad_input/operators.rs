@@ -181,8 +181,8 @@ fn numbers_that_mean_nothing() {
                 "the option `orthogonal_to` is complex, and the operator is real",
                 "cos(k r)",
             ),
-            ("lattice::chain(-3)", "the size of a lattice is -3", "cells"),
-            ("lattice::hypercubic([2, -2])", "the size of a lattice is -2", "cells"),
+            ("lattice::chain(-3)", "-3 cells in a direction", "one cell"),
+            ("lattice::hypercubic([2, -2])", "-2 cells in a direction", "one cell"),
             ("tight_binding(lattice::cubic(10000, 10000, 10000))", "1000000000000 rows takes", "fewer sites"),
             ("random_block(h, 100000000000000)", "needs", "fewer vectors"),
             (
@@ -211,7 +211,7 @@ fn numbers_that_mean_nothing() {
             ),
             (
                 "kpm::conductivity(h, #{ energies: [0.0], moments: 8, current: |h| 3 })",
-                "a function for `current` gave a value of type i64",
+                "a function for `current` gave a value of type int",
                 "h.velocity",
             ),
             (

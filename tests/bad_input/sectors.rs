@@ -139,7 +139,7 @@ fn sectors_that_cannot_be() {
             ),
             (
                 "exact::evolve(|t| 1.0, v, 1.0)",
-                "the Hamiltonian at a time is of type f64",
+                "the Hamiltonian at a time is of type float",
                 "gives an Operator",
             ),
             ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "option `tol` is 0", "it must be above 0"),

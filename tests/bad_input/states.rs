@@ -58,7 +58,7 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::evolve(psi, h, 1e9)", "the time 1000000000.0 in steps of 0.05", "too many"),
             ("dmrg::evolve(psi, h, 0.0 / 0.0)", "over the time NaN", "a finite number"),
             ("dmrg::evolve(psi, h, 1.0, #{ method: \"rk4\" })", "no method `rk4`", "tdvp1"),
-            ("dmrg::evolve(psi, |t| 2.0 * t, 1.0)", "at time 0.0 is a f64", "h0 + h1"),
+            ("dmrg::evolve(psi, |t| 2.0 * t, 1.0)", "at time 0.0 is of type float", "h0 + h1"),
             ("dmrg::evolve(psi, |t| h * (1.0 - t), 1.0 - 0.5 * I)", "a function of time over", "imaginary"),
             (
                 "dmrg::evolve(psi, |t| h * (if t < 0.33 { 1.0 } else { 2.0 }), 1.0)",
@@ -77,7 +77,7 @@ fn states_as_vectors_and_in_time() {
                 "not Hermitian",
                 "conjugate",
             ),
-            ("dmrg::turned(psi, 2.0)", "a f64 where a Matrix", "unitary"),
+            ("dmrg::turned(psi, 2.0)", "a number where a Matrix", "unitary"),
             ("dmrg::turned(psi, identity(3))", "9 elements on site 0", "2 x 2"),
             ("dmrg::turned(psi, 2.0 * identity(2))", "not unitary", "orthonormal"),
             ("dmrg::turned(psi, [identity(2)])", "1 matrices", "one for each"),
@@ -113,10 +113,10 @@ fn states_as_vectors_and_in_time() {
                 "option `scramble` is -1",
                 "it must be at least 0",
             ),
-            ("dmrg::metts(h, c, #{ beta: 1.0, observe: |s| 1.0 })", "an observation of type f64", "a map"),
+            ("dmrg::metts(h, c, #{ beta: 1.0, observe: |s| 1.0 })", "an observation of type float", "a map"),
             (
                 "dmrg::metts(h, c, #{ beta: 1.0, observe: |s| #{ a: \"x\" } })",
-                "`a` is a string",
+                "`a` is of type string",
                 "real numbers",
             ),
             (

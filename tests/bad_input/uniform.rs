@@ -113,6 +113,16 @@ fn infinite_chains() {
             ("dimer.cell(1)", "does not repeat every 1 sites", "longer cell"),
             ("models::heisenberg(sites(\"S=1/2\", 8)).cell(0)", "a cell of 0 sites", "one site at least"),
             ("h.repeated(0, 2)", "2 cells of 0 sites", "one of each"),
+            (
+                "dmrg::uniform(models::heisenberg(sites(\"S=1/2\", 6)).cell(2), sites(\"S=1/2\", 3))",
+                "cells of 2 sites repeat, for a cell of 3",
+                "as many sites",
+            ),
+            (
+                "models::heisenberg(sites(\"S=1/2\", 6)).cell(2).repeated(1, 2)",
+                "cells of 2 sites repeat, for a cell of 1",
+                "as many sites",
+            ),
             ("c.repeated(0)", "without sites", ""),
             ("psi.expect(\"Sq\")", "no operator `Sq`", "the operators are"),
             ("psi.correlations(\"Sz\", \"Sz\", -1)", "over -1 sites", "a range"),

@@ -84,6 +84,37 @@ chebyshev(h);
     assert_eq!((open.code, place.run(&["check", "--strict", "open.rhai"]).code), (0, 1));
 }
 
+/// A comparison with a type that there is not is false for all values, which nothing else tells.
+#[test]
+fn types_that_no_value_has() {
+    let place = Place(Folder::new("types"));
+    let names = "let x = 3;\nif type_of(x) == \"i64\" {}\nif x.type_of() != \"integer\" {}\n\
+                 switch type_of(x) { \"f64\" => 1, _ => 2 };\nif type_of(max(x, (1))) == \"String\" {}\n\
+                 let kind = \"list\";\nif kind == \"list\" || type_of(x) == \"int\" {}\nif (\"a\") == \"str\" {}\n";
+    place.0.file("types.rhai", names);
+    let said = place.run(&["check", "types.rhai"]);
+    let found: Vec<&str> = said.err.lines().filter(|l| !l.is_empty() && !l.contains('|')).collect();
+    let expected: Vec<String> = [
+        ("i64", "int", "2:18"),
+        ("integer", "int", "3:19"),
+        ("f64", "float", "4:21"),
+        ("String", "string", "5:28"),
+    ]
+    .iter()
+    .flat_map(|(wrong, right, at)| {
+        [
+            format!("warning: `type_of` never gives \"{wrong}\""),
+            format!(" --> types.rhai:{at}"),
+            format!("  = hint: the name of this type is \"{right}\""),
+        ]
+    })
+    .collect();
+    assert_eq!(found[..expected.len()], expected, "{}", said.err);
+    assert_eq!(said.code, 0);
+    place.0.file("all.rhai", "print([1, 1.5, |x| x, 0..=2].map(|x| type_of(x)));");
+    place.run(&["run", "all.rhai"]).exactly(0, "[\"int\", \"float\", \"function\", \"range\"]\n", "");
+}
+
 /// What `check` says must be so: of scripts that run it says nothing.
 #[test]
 fn no_script_of_the_project_is_called_wrong() {

@@ -353,7 +353,8 @@ impl Csr {
                 return Err(Error::input(format!(
                     "entry in column {} is not a finite number",
                     self.columns.get(at)
-                )));
+                ))
+                .hint("look for a division by zero"));
             }
         }
         Ok(())
@@ -438,7 +439,8 @@ impl Stencil {
         }
         let finite = |z: C64| z.re.is_finite() && z.im.is_finite();
         if !self.terms.iter().all(|t| finite(t.value)) {
-            return Err(Error::input("a stencil has a value that is not a finite number"));
+            return Err(Error::input("a stencil has a value that is not a finite number")
+                .hint("look for a division by zero"));
         }
         Ok(())
     }

@@ -166,7 +166,8 @@ fn model(
                         m + 1,
                         n + 1,
                         (there - here).norm()
-                    )));
+                    ))
+                    .hint("elements may be missing, or printed with too few digits"));
                 }
                 let z = (there + here) * 0.5;
                 entries.push(if z.norm() < options.cutoff { C64::ZERO } else { z });

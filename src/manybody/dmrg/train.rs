@@ -14,6 +14,11 @@ use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::task::Task;
 
+fn not_finite() -> Error {
+    Error::numeric("the state is not finite")
+        .hint("look for coefficients beyond 1e150, whose squares overflow")
+}
+
 /// Blocks after decomposition and truncation: `U diag(s) V^H` each.
 pub(super) struct SplitTensor<T> {
     /// Label, `U`, `s` (descending) and `V^H` of each sector that is left.
@@ -44,7 +49,7 @@ pub(super) fn split<T: Element>(blocks: &LabelledMatrices<T>, cut: &Truncation) 
     let all = largest_first(parts.iter().map(|(_, s, _)| s.iter().map(|s| s * s)));
     let weight: f64 = all.iter().map(|a| a.0).sum();
     if !weight.is_finite() {
-        return Err(Error::numeric("the state is not finite"));
+        return Err(not_finite());
     }
     if weight == 0.0 {
         return Ok(SplitTensor { kept: Vec::new(), discarded: 0.0, weight });
@@ -127,7 +132,7 @@ impl<T: Element> UncompressedState<'_, T> {
         let last = push_right(symmetry, &states[n - 1], &tensors[n - 1], &before, &carry);
         let norm = last.iter().map(|b| square(b.1.as_ref())).sum::<f64>().sqrt();
         if !norm.is_finite() {
-            return Err(Error::numeric("the state is not finite"));
+            return Err(not_finite());
         }
         if norm <= self.least {
             return Ok(zero());

@@ -29,6 +29,7 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
             report.hint(format!("the folder `{}` does not exist", folder.display()))
         }
+        _ if path.as_os_str().is_empty() => report.hint("the name is empty"),
         _ => report,
     }
 }

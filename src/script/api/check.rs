@@ -191,7 +191,7 @@ mod check_functions {
     /// # Example
     /// ```rhai
     /// let o = options(#{ width: 2 }, #{ width: 1.5, count: () }, #{ width: "float", count: "int" });
-    /// assert(type_of(o.width) == "f64", "a float, although given whole");
+    /// assert(type_of(o.width) == "float", "a float, although given whole");
     /// ```
     #[rhai_fn(name = "options", return_raw)]
     pub fn options_of_kinds(ctx: NativeCallContext, given: Map, defaults: Map, kinds: Map) -> Fallible<Map> {
@@ -204,12 +204,7 @@ mod check_functions {
             {
                 *value = (whole as FLOAT).into();
             }
-            let name = match ctx.engine().map_type_name(value.type_name()) {
-                "i64" => "int",
-                "f64" => "float",
-                other => other,
-            };
-            if name != kind {
+            if ctx.engine().map_type_name(value.type_name()) != kind {
                 let wanted = match kind.as_str() {
                     "int" => "a whole number",
                     "float" => "a number",

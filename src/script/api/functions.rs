@@ -5,7 +5,7 @@ use rhai::{Engine, FLOAT, FuncRegistration, INT};
 use crate::number::{C64, ElementaryFunction, Matrix, Series};
 
 pub(super) fn register(engine: &mut Engine) {
-    for function in ElementaryFunction::ALL {
+    for &function in ElementaryFunction::ALL {
         let name = function.name();
         let comments = doc(function);
         // Rhai has its own `abs`, `sign` and rounding for ints, and most functions for floats.

@@ -256,7 +256,9 @@ mod wannier_functions {
     pub fn wannier90_path(file: &str) -> Fallible<Array> {
         let input = read_wannier_input(&session()?.input_path(file)?)?;
         let Some(lines) = input.path else {
-            return Err(Error::file(format!("`{file}` has no block `kpoint_path`")).into());
+            return Err(Error::file(format!("`{file}` has no block `kpoint_path`"))
+                .hint("`begin kpoint_path` .. `end kpoint_path` holds two corners a line; `bands` takes any `path`")
+                .into());
         };
         if lines.is_empty() {
             return Err(Error::file(format!("the block `kpoint_path` of `{file}` has no lines"))

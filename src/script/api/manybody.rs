@@ -85,8 +85,8 @@ fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result
 
 /// The name of a local state.
 pub(super) fn state_name(value: &Dynamic) -> Result<String> {
-    value.clone().into_string().map_err(|t| {
-        Error::input(format!("a local state is given by its name, not by a value of type {t}"))
+    value.clone().into_string().map_err(|_| {
+        Error::input(format!("a local state is given by its name, not by {}", type_of(value)))
             .hint("like \"Up\"; a site's `states` are all its names")
     })
 }
@@ -108,9 +108,9 @@ pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>>
             }
         };
     }
-    let name = value.clone().into_string().map_err(|t| {
-        let what = if value.is::<Sites>() { "whole chain of sites" } else { t };
-        Error::input(format!("a kind of site is a name like \"S=1/2\", or made by `site`, not a {what}"))
+    let name = value.clone().into_string().map_err(|_| {
+        let what = if value.is::<Sites>() { "a whole chain of sites".into() } else { type_of(value) };
+        Error::input(format!("a kind of site is a name like \"S=1/2\", or made by `site`, not {what}"))
             .hint("the page of `sites` lists the kinds")
     })?;
     Site::named(&name, nmax).map(Arc::new)
@@ -460,7 +460,10 @@ mod manybody_functions {
     #[rhai_fn(global, name = "repeated", return_raw, pure)]
     pub fn repeated(sum: &mut OpSum, n: INT, times: INT) -> Fallible<OpSum> {
         match (usize::try_from(n), usize::try_from(times)) {
-            (Ok(n), Ok(times)) if n > 0 && times > 0 && times <= 1_000_000 => Ok(sum.repeated(n, times)),
+            (Ok(n), Ok(times)) if n > 0 && times > 0 && times <= 1_000_000 => {
+                sum.fits_cell(n)?;
+                Ok(sum.repeated(n, times))
+            }
             _ => Err(Error::input(format!("{times} cells of {n} sites")).hint("one of each at least").into()),
         }
     }

@@ -79,9 +79,15 @@ mod checkpoint;
 pub use sizes::bytes_of;
 pub use table::data_of;
 
+use std::ops::RangeInclusive;
+
+use rhai::{Engine, FLOAT, FnPtr, INT};
+
+use super::registry::CLOSURE;
 use super::rooms::Rooms;
 
 pub(super) fn register(rooms: &mut Rooms) {
+    types_of_the_language(rooms);
     complex::register(rooms);
     numbers::register(rooms);
     functions::register(rooms);
@@ -138,4 +144,18 @@ pub(super) fn register(rooms: &mut Rooms) {
     clock::register(rooms);
     checkpoint::register(rooms);
     progress::register(rooms);
+}
+
+/// `type_of` names the types that Rhai brings as help and messages do; a function is shown without a number of its own.
+fn types_of_the_language(engine: &mut Engine) {
+    engine.register_type_with_name::<INT>("int");
+    engine.register_type_with_name::<FLOAT>("float");
+    engine.register_type_with_name::<RangeInclusive<INT>>("range");
+    engine.register_type_with_name_raw("Fn", "function");
+    for show in ["to_string", "to_debug"] {
+        engine.register_fn(show, |f: &mut FnPtr| match f.fn_name() {
+            anonymous if anonymous.starts_with(CLOSURE) => "function".to_string(),
+            name => format!("function {name}"),
+        });
+    }
 }

@@ -51,7 +51,7 @@ mod operator_functions {
         h.dim() as INT
     }
 
-    /// The name of the storage format of the entries, e.g. "CSR"; a few words for lazy operators.
+    /// The name of the storage format of the entries, like "CSR"; a few words for lazy operators.
     ///
     /// # Example
     /// ```rhai

@@ -252,6 +252,7 @@ mod table_functions {
             keeps_its_digits(value)?;
             as_cell(value).map(|x| (name.as_str(), x)).ok_or_else(|| {
                 Error::input(format!("`{name}` of a row is a number or a text, not {}", type_of(value)))
+                    .hint("like `t.push(#{ x: 1.0, y: 2.0 })`, a key for each column")
             })
         });
         Ok(numbers.collect::<Result<Vec<_>>>().and_then(|numbers| t.push(&numbers))?)

@@ -7,7 +7,7 @@ use rhai::{Array, Dynamic, FnPtr, Map};
 
 use super::lattice::reals;
 use super::matrix::record;
-use super::values::real;
+use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::two_centre::{self, BONDS, DistanceLaw, Orbital, SHELLS};
 use crate::lattice::{AtomOptions, Bond, HopAlong, Model, OrbitalBlock, Species, read_atoms};
@@ -119,8 +119,8 @@ fn block<I>(
 fn orbitals_of(names: &Array) -> Result<(Vec<Orbital>, Vec<String>)> {
     let mut all: (Vec<Orbital>, Vec<String>) = Default::default();
     for value in names {
-        let name = value.clone().into_string().map_err(|t| {
-            Error::input(format!("an orbital named by a {t}"))
+        let name = value.clone().into_string().map_err(|_| {
+            Error::input(format!("an orbital is named by a text, not by {}", type_of(value)))
                 .hint("write them like `[\"s\", \"px\", \"py\", \"pz\"]`")
         })?;
         let orbital = Orbital::named(&name)?;

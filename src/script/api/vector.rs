@@ -12,7 +12,7 @@ use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series};
 use crate::operator::Operator;
-use crate::script::api::values::numbered;
+use crate::script::api::values::{numbered, type_of};
 use crate::script::{Fallible, Options};
 
 /// The script's handle to a block vector and the device it lives on.
@@ -102,8 +102,9 @@ pub(crate) fn row_numbers(rows: Dynamic, what: &str) -> Result<Vec<usize>> {
     }
     if let Some(array) = rows.try_cast::<Array>() {
         let int = |x: Dynamic| {
-            x.as_int().map_err(|t| {
-                Error::input(format!("a {what} number is an int, not {t}")).hint("they are numbered from 0")
+            x.as_int().map_err(|_| {
+                Error::input(format!("{what}s are whole numbers, not {}", type_of(&x)))
+                    .hint("they are numbered from 0")
             })
         };
         return array.into_iter().map(|x| int(x).and_then(whole)).collect();

@@ -63,7 +63,7 @@ fn nothing_is_said_of_what_may_go_well() {
         "let a = 1;\nlet a = lattice::chain(4);\na.sites;",
         "let a = lattice::chain(4);\nif true { let a = 1; a }\na.sites;",
         "let a = 1;\nlet g = || { a = lattice::chain(4); };\ng.call();\na.sites;",
-        "fn f(x) { if type_of(x) == \"f64\" { return x; } x.sites }\nf(1.5);",
+        "fn f(x) { if type_of(x) == \"float\" { return x; } x.sites }\nf(1.5);",
         "fn f(x, n) { if n == 1 { x.sites } else { x } }\nf(1.5, 2);",
         "fn f(x) { x = lattice::chain(4); x.sites }\nf(1.5);",
         "fn f(x) { let x = lattice::chain(4); x.sites }\nf(1.5);",

@@ -142,6 +142,7 @@ impl Repeated {
             ))
             .hint("make it for a longer chain and take the terms that begin in its first cell"));
         }
+        sum.fits_cell(n)?;
         if sum.terms().is_empty() && sum.tails().is_empty() {
             return Err(no_terms());
         }

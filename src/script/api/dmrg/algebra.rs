@@ -11,6 +11,7 @@ use crate::manybody::{OpSum, Sites};
 use crate::number::philox::{self, Stream};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::script::api::chebyshev::as_complex;
+use crate::script::api::values::type_of;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -77,7 +78,7 @@ fn matrices_of(held: &ScriptDmrgState, given: &Dynamic) -> Result<Vec<Vec<C64>>>
     let n = either!(&held.state, s => s.sites().count());
     let one = |x: &Dynamic| -> Result<Vec<C64>> {
         let m = x.clone().try_cast::<Matrix>().ok_or_else(|| {
-            Error::input(format!("a {} where a Matrix is needed", x.type_name()))
+            Error::input(format!("{} where a Matrix is needed", type_of(x)))
                 .hint("a unitary Matrix for all sites, or an array of one for each")
         })?;
         let (rows, columns) = (m.rows(), m.cols());

@@ -3,7 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT};
 
-use super::{Boundary, count, ints, reals};
+use super::{Boundary, ints, reals};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{Bond, Lattice, LatticeSite};
@@ -18,7 +18,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// A size of a lattice.
 fn size(n: INT) -> Result<usize> {
-    count(n, "the size of a lattice")
+    let wrong = |_| Error::input(format!("{n} cells in a direction")).hint("one cell is the least");
+    usize::try_from(n).map_err(wrong)
 }
 
 /// A lattice from the parts that `lattice::custom` takes.

@@ -3,11 +3,12 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
-use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
+use super::{Boundary, boundaries_of, ints, sublattice_of, truth};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::{C64, Series, memory};
+use crate::script::api::values::numbered;
 use crate::script::callback::{Callback, floats};
 use crate::script::native::Float;
 use crate::script::{Fallible, session};
@@ -103,7 +104,7 @@ mod lattice_functions {
     /// ```
     #[rhai_fn(return_raw, pure)]
     pub fn position(lattice: &mut Lattice, site: INT) -> Fallible<Dynamic> {
-        Ok(count(site, "a site").and_then(|s| lattice.position(s)).map(|r| floats(&r))?)
+        Ok(numbered(site, "site").and_then(|s| lattice.position(s)).map(|r| floats(&r))?)
     }
 
     /// The Cartesian coordinates of all sites along an axis (0 for x), a Series.
@@ -114,7 +115,7 @@ mod lattice_functions {
     /// ```
     #[rhai_fn(return_raw, pure)]
     pub fn coordinates(lattice: &mut Lattice, axis: INT) -> Fallible<Series> {
-        Ok(Series::Real(lattice.along(count(axis, "an axis")?)?))
+        Ok(Series::Real(lattice.along(numbered(axis, "axis")?)?))
     }
 
     /// The sites joined to a site by nearest-neighbour bonds.
@@ -125,7 +126,7 @@ mod lattice_functions {
     /// ```
     #[rhai_fn(return_raw, pure)]
     pub fn neighbors(lattice: &mut Lattice, site: INT) -> Fallible<Array> {
-        let found = count(site, "a site").and_then(|s| lattice.neighbors(s))?;
+        let found = numbered(site, "site").and_then(|s| lattice.neighbors(s))?;
         Ok(found.into_iter().map(|s| Dynamic::from(s as INT)).collect())
     }
 

@@ -3,10 +3,10 @@
 mod make;
 mod methods;
 
-use rhai::{Array, Dynamic, INT};
+use rhai::{Array, Dynamic};
 
 use super::chebyshev::as_complex;
-use super::values::type_of;
+use super::values::{numbered, type_of};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result, nearest};
 use crate::lattice::Lattice;
@@ -23,13 +23,6 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<Boundary>("Boundary");
     make::register(rooms);
     methods::register(rooms);
-}
-
-/// A whole number that counts something.
-fn count(value: INT, what: &str) -> Result<usize> {
-    usize::try_from(value).map_err(|_| {
-        Error::input(format!("{what} is {value}, and must not be negative")).hint("it counts cells")
-    })
 }
 
 /// Whole numbers from an array.
@@ -71,10 +64,10 @@ pub(super) fn boundary_of(value: &Dynamic) -> Result<Wrap> {
         "antiperiodic" => Ok(Wrap::Phase(-C64::ONE)),
         "open" => Ok(Wrap::Open),
         other => {
-            let error = Error::input(format!(
-                "no boundary `{}`",
-                if other.is_empty() { value.to_string() } else { other.into() }
-            ));
+            let error = match value.is_string() || value.is_int() || value.is_float() {
+                true => Error::input(format!("no boundary `{value}`")),
+                false => Error::input(format!("a boundary is a name, not {}", type_of(value))),
+            };
             Err(match nearest(other, names) {
                 Some(near) if !other.is_empty() => error.hint(format!("did you mean \"{near}\"?")),
                 _ => error.hint(
@@ -96,11 +89,11 @@ pub(super) fn boundaries_of(value: &Dynamic) -> Result<Vec<Wrap>> {
 /// A site of the unit cell by its number or name.
 pub(super) fn sublattice_of(lattice: &Lattice, value: &Dynamic) -> Result<usize> {
     if let Ok(s) = value.as_int() {
-        let s = count(s, "a sublattice")?;
+        let s = numbered(s, "sublattice")?;
         return lattice.need_sublattice(s).map(|()| s);
     }
-    let name = value.clone().into_string().map_err(|t| {
-        Error::input(format!("a sublattice is named by its number or its name, not by a {t}"))
+    let name = value.clone().into_string().map_err(|_| {
+        Error::input(format!("a sublattice is named by its number or its name, not by {}", type_of(value)))
             .hint("write it like `0` or `\"A\"`")
     })?;
     lattice.sublattice(&name)
