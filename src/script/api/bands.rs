@@ -261,7 +261,7 @@ mod band_functions {
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
-    /// - `grid` (int >= 2, 16): momenta in each direction of the first grid.
+    /// - `grid` (int >= 2): momenta in each direction of the first grid; 16, or 4 where a cell has more than 16 rows.
     /// - `plane` (two counts, [0, 1]): its two directions, where there are three.
     /// - `at` (float or array, 0): momentum along the other direction.
     /// - `progress` (true): show a bar.
@@ -279,7 +279,7 @@ mod band_functions {
     #[rhai_fn(global, return_raw)]
     pub fn chern_number(m: ScriptModel, o: Options) -> Fallible<INT> {
         let bloch = bloch(&m)?;
-        let grid = o.count("grid")?;
+        let grid = o.maybe_count("grid")?;
         let plane = plane(&o, &bloch)?;
         Ok(method::chern_number(&bloch, o.count("filled")?, &plane, grid, &o.task()?)?)
     }
