@@ -112,4 +112,18 @@ mod tests {
         in_all_units::<f64>(0.0);
         in_all_units::<C64>(0.7);
     }
+
+    #[test]
+    fn cholesky_tells_the_lowest_level() {
+        for n in [1, 2, 16, 17, 60] {
+            let h = chain::<C64>(n, 1.0, 0.3);
+            let lowest = -2.0 * (std::f64::consts::PI / (n + 1) as f64).cos();
+            for off in [1e-9, -1e-9] {
+                let shift = -lowest + off;
+                let entry =
+                    |i: usize, j: usize| h[(i, j)] + if i == j { C64::from(shift) } else { C64::ZERO };
+                assert_eq!(positive(n, entry), off > 0.0, "{n} {off}");
+            }
+        }
+    }
 }

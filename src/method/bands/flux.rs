@@ -494,3 +494,99 @@ pub(super) fn partners_change(bloch: &Bloch, filled: usize, plane: &Plane, task:
     }
     Ok(turns.round().rem_euclid(2.0) == 1.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::{Lattice, Model, OrbitalBlock};
+
+    /// Graphene with a mass, on cells with a field through them.
+    fn sheet(cells: usize, flux: f64, mass: f64) -> Bloch {
+        let mut model = Model::new(Lattice::honeycomb(cells, 1).unwrap(), 1).unwrap();
+        model.nearest(&OrbitalBlock::scalar(1, -1.0)).unwrap();
+        model.sublattice(0, &OrbitalBlock::scalar(1, mass)).unwrap();
+        model.sublattice(1, &OrbitalBlock::scalar(1, -mass)).unwrap();
+        if flux != 0.0 {
+            model.flux(flux, 0, 1).unwrap();
+        }
+        Bloch::new(&model).unwrap()
+    }
+
+    #[test]
+    fn open_boxes_have_no_crossing() {
+        // Near the corner of the zone the gap is twice the mass at least, and it is none without one.
+        let at = [1.0 / 3.0, 2.0 / 3.0];
+        for (cells, flux, mass, filled) in [
+            (1, 0.0, 0.0, 1),
+            (1, 0.0, 0.01, 1),
+            (7, 2.0 / 7.0, 0.0, 3),
+            (7, 2.0 / 7.0, 0.0, 5),
+            (20, 0.05, 0.0, 4),
+        ] {
+            let bloch = sheet(cells, flux, mass);
+            let plane = Plane { directions: [0, 1], at: Vec::new() };
+            let speeds = [[1.0, 0.0], [0.0, 1.0]].map(|way| most_change(&bloch, &way));
+            let points = 1 << 12;
+            let (known, edges) = (BTreeMap::new(), BTreeMap::new());
+            let grid = PlaneGrid { bloch: &bloch, plane: &plane, filled, points, speeds, known, edges };
+            let mut found = 0;
+            for (a, b) in [(0u64, 0u64), (1300, 2740), (1365, 2731), (1360, 2600), (2048, 100)] {
+                let seen = grid.look((a, b), [1 << 10, 1 << 10]).unwrap();
+                for sides in &seen.open {
+                    found += 1;
+                    let k =
+                        |x: u64, side: u64, i: i64| (x as f64 + side as f64 * i as f64 / 8.0) / points as f64;
+                    for (i, j) in (-8..=8).flat_map(|i| (-8..=8).map(move |j| (i, j))) {
+                        let k = [k(a, sides[0], i), k(b, sides[1], j)];
+                        let l = levels(&bloch, &k).unwrap();
+                        assert!(gap(&l.energies, filled) > 1e-6, "{cells} {filled} {k:?}");
+                    }
+                    let cone = [(a, sides[0], at[0]), (b, sides[1], at[1])].iter().all(|&(x, side, at)| {
+                        (x as f64 / points as f64 - at).abs() < side as f64 / points as f64
+                    });
+                    assert!(mass > 0.0 || cells > 1 || !cone, "a box with a cone inside");
+                }
+            }
+            assert!(found > 2, "{cells}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_bend_bounds_what_is_not_linear() {
+        let bloch = sheet(3, 1.0 / 3.0, 0.3);
+        let (k, sides) = ([0.13, 0.41], [0.07, 0.02]);
+        let bend = most_bend(&bloch, &[0, 1], &sides);
+        // With the orbitals at their places: U^dagger H U, U the phases of the places.
+        let placed = |k: &[f64]| {
+            let h = bloch.hamiltonian(k).unwrap();
+            let turn = |row: usize| -> f64 { bloch.place(row).iter().zip(k).map(|(x, k)| TAU * x * k).sum() };
+            let n = h.rows();
+            let all = h.data().to_complex();
+            Matrix::from_fn(n, n, |i, j| all[i * n + j] * C64::cis(turn(j) - turn(i)))
+        };
+        let turned = |k: &[f64], m: &Matrix| {
+            let turn = |row: usize| -> f64 { bloch.place(row).iter().zip(k).map(|(x, k)| TAU * x * k).sum() };
+            let (n, all) = (m.rows(), m.data().to_complex());
+            Matrix::from_fn(n, n, |i, j| all[i * n + j] * C64::cis(turn(j) - turn(i)))
+        };
+        let here = placed(&k);
+        let one = Matrix::identity(here.rows()).unwrap();
+        let mut largest = 0.0f64;
+        for signs in [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-0.5, 0.3]] {
+            let steps = [signs[0] * sides[0], signs[1] * sides[1]];
+            let there = placed(&[k[0] + steps[0], k[1] + steps[1]]);
+            let mut linear = here.clone();
+            for d in 0..2 {
+                let slope = bloch.derivative_times(&k, d, &one).unwrap();
+                let dense = bloch.derivative(&k, d).unwrap();
+                let off = slope.add(&dense.scale((-1.0).into())).unwrap().norm();
+                assert!(off < 1e-12, "the sparse derivative is the dense one: {off}");
+                linear = linear.add(&turned(&k, &slope).scale(steps[d].into())).unwrap();
+            }
+            let off = there.add(&linear.scale((-1.0).into())).unwrap();
+            let levels = off.eigvals().unwrap();
+            largest = levels.as_real("levels").unwrap().iter().fold(largest, |m, x| m.max(x.abs()));
+        }
+        assert!(largest <= bend && largest > 0.1 * bend, "{largest} {bend}");
+    }
+}
