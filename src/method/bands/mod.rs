@@ -53,7 +53,7 @@ fn at_each<K: Sync, T: Send>(
     let steps = task.start(what, momenta.len());
     let mut all = Vec::with_capacity(momenta.len());
     for chunk in momenta.chunks(CHUNK) {
-        let part: Result<Vec<T>> = chunk.par_iter().map(|k| f(k)).collect();
+        let part: Result<Vec<T>> = chunk.par_iter().map(&f).collect();
         all.extend(part?);
         steps.advance(all.len())?;
     }
