@@ -438,8 +438,8 @@ fn resolved<'a>(
 
 /// The Chern number of the `filled` lowest bands from the field strengths of the cells of a grid of momenta, which sum
 /// to an integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid
-/// begins with `n` points in each direction, 16 or, for matrices of more than 16 rows, 4 if not given, and is finer where
-/// the gap is small.
+/// begins with `n` points in each direction (16 if not given, or 4 for matrices of more than 16 rows), and is finer
+/// where the gap is small.
 ///
 /// # Errors
 /// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
