@@ -61,7 +61,7 @@ else:
         return energy + np.random.default_rng(1).uniform(-0.25, 0.25, energy.shape)
 
     lattice = sheet.monolayer()
-    model = pb.Model(lattice, pb.rectangle(N * 0.246, N * 0.213), disorder, pb.translational_symmetry())
+    model = pb.Model(lattice, pb.primitive(N, N), disorder)
     kpm = pb.kpm(model, energy_range=(-8.4, 8.4))
     area = N * 0.246 * N * 0.213
     wall, own = time.perf_counter(), time.process_time()

@@ -205,16 +205,18 @@ impl Bloch {
     /// # Errors
     /// As [`Bloch::hamiltonian`], and for an axis that the lattice does not have.
     pub fn velocity(&self, k: &[f64], axis: usize) -> Result<Matrix> {
+        self.at(k, self.velocity_parts(axis)?)
+    }
+
+    fn velocity_parts(&self, axis: usize) -> Result<&[CopyElements]> {
         let Some(kept) = self.velocities.get(axis) else {
             return Err(no_axis(axis, self.velocities.len()));
         };
-        match kept.get() {
-            Some(parts) => self.at(k, parts),
-            None => {
-                let parts = closed(&self.model, &self.periodic, self.model.by_copy(&[axis])?);
-                self.at(k, kept.get_or_init(|| parts))
-            }
+        if let Some(parts) = kept.get() {
+            return Ok(parts);
         }
+        let parts = closed(&self.model, &self.periodic, self.model.by_copy(&[axis])?);
+        Ok(kept.get_or_init(|| parts))
     }
 
     /// The derivative of `H` along reciprocal vector `d`, as [`Bloch::velocity`].
@@ -233,7 +235,36 @@ impl Bloch {
         sum.ok_or_else(|| Error::internal("a reciprocal vector of length zero"))
     }
 
-    fn at(&self, k: &[f64], parts: &[CopyElements]) -> Result<Matrix> {
+    /// The derivative of `H` along reciprocal vector `d`, times the columns of a matrix, element by element of the
+    /// sparse matrix that it is.
+    ///
+    /// # Errors
+    /// As [`Bloch::hamiltonian`], and for columns of another length.
+    pub fn derivative_times(&self, k: &[f64], d: usize, columns: &Matrix) -> Result<Matrix> {
+        let turns = self.turns(k)?;
+        let (n, wide, from) = (self.rows(), columns.cols(), columns.data().to_complex());
+        if columns.rows() != n {
+            return Err(Error::internal(format!("a derivative of {n} rows times {}", columns.rows())));
+        }
+        let mut out = vec![C64::ZERO; n * wide];
+        for (axis, b) in self.reciprocal()[d].iter().enumerate().filter(|(_, b)| **b != 0.0) {
+            for part in self.velocity_parts(axis)? {
+                let phase = *b * turns(&self.displacement(part));
+                for &(row, column, value) in &part.entries {
+                    let factor = value * phase;
+                    let source = &from[column * wide..(column + 1) * wide];
+                    out[row * wide..(row + 1) * wide]
+                        .iter_mut()
+                        .zip(source)
+                        .for_each(|(y, x)| *y += factor * x);
+                }
+            }
+        }
+        Matrix::new(n, wide, Series::Complex(out))
+    }
+
+    /// The phase of an element that goes so many cells, at a momentum.
+    fn turns(&self, k: &[f64]) -> Result<impl Fn(&[i64]) -> C64 + use<>> {
         if k.len() != self.dimension() {
             return Err(Error::input(format!(
                 "a momentum of {} numbers for {} periodic directions",
@@ -245,13 +276,17 @@ impl Bloch {
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
         }
+        // Only the fraction of a momentum counts, and it alone keeps the digits.
+        let k: Vec<f64> = k.iter().map(|k| k - k.round()).collect();
+        Ok(move |cells: &[i64]| C64::cis(TAU * cells.iter().zip(&k).map(|(r, k)| *r as f64 * k).sum::<f64>()))
+    }
+
+    fn at(&self, k: &[f64], parts: &[CopyElements]) -> Result<Matrix> {
+        let turns = self.turns(k)?;
         let n = self.rows();
         let mut dense = vec![C64::ZERO; n * n];
         for part in parts {
-            // Only the fraction of a momentum counts, and it alone keeps the digits.
-            let cells = self.displacement(part);
-            let turns: f64 = cells.iter().zip(k).map(|(r, k)| *r as f64 * (k - k.round())).sum();
-            let phase = C64::cis(TAU * turns);
+            let phase = turns(&self.displacement(part));
             for &(row, column, value) in &part.entries {
                 dense[row * n + column] += value * phase;
             }

@@ -1,11 +1,12 @@
 //! Eigenvalues and eigenvectors of Hermitian matrices in any unit.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt;
 use faer::linalg::evd;
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef, Par};
 
-use super::{Scalar, complex};
+use super::{C64, Scalar, complex};
 
 /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix, of which the lower triangle is
 /// read; nothing where the iteration does not converge.
@@ -39,10 +40,39 @@ pub fn eigh<T: Scalar<Real = f64> + ComplexField>(a: MatRef<'_, T>, par: Par) ->
     Some((values, vectors))
 }
 
+/// Matrices of so many rows need no blocks.
+const SMALL: usize = 16;
+
+/// Whether a Hermitian matrix, given by its elements, has positive eigenvalues only: whether it has Cholesky's factors.
+pub fn positive(n: usize, entry: impl Fn(usize, usize) -> C64) -> bool {
+    if n > SMALL {
+        let mut matrix = Mat::from_fn(n, n, entry);
+        let request = llt::factor::cholesky_in_place_scratch::<C64>(n, Par::Seq, Default::default());
+        let mut memory = MemBuffer::new(request);
+        let (stack, more) = (MemStack::new(&mut memory), Default::default());
+        return llt::factor::cholesky_in_place(matrix.as_mut(), more, Par::Seq, stack, Default::default())
+            .is_ok();
+    }
+    let mut factor = vec![C64::ZERO; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let (mine, other) = (&factor[i * n..i * n + j], &factor[j * n..j * n + j]);
+            let rest = entry(i, j) - mine.iter().zip(other).map(|(a, b)| a * b.conj()).sum::<C64>();
+            if i > j {
+                factor[i * n + j] = rest / factor[j * n + j].re;
+            } else if rest.re > 0.0 {
+                factor[i * n + i] = rest.re.sqrt().into();
+            } else {
+                return false;
+            }
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::C64;
 
     /// A chain of n sites with hopping 1, whose phases turn by `angle` a bond: the levels are 2 cos(pi k / (n + 1)).
     fn chain<T: Scalar<Real = f64> + ComplexField>(n: usize, unit: f64, angle: f64) -> Mat<T> {
@@ -81,5 +111,19 @@ mod tests {
     fn the_unit_does_not_matter() {
         in_all_units::<f64>(0.0);
         in_all_units::<C64>(0.7);
+    }
+
+    #[test]
+    fn cholesky_tells_the_lowest_level() {
+        for n in [1, 2, 16, 17, 60] {
+            let h = chain::<C64>(n, 1.0, 0.3);
+            let lowest = -2.0 * (std::f64::consts::PI / (n + 1) as f64).cos();
+            for off in [1e-9, -1e-9] {
+                let shift = -lowest + off;
+                let entry =
+                    |i: usize, j: usize| h[(i, j)] + if i == j { C64::from(shift) } else { C64::ZERO };
+                assert_eq!(positive(n, entry), off > 0.0, "{n} {off}");
+            }
+        }
     }
 }

@@ -44,16 +44,16 @@ fn no_gap(filled: usize, place: &[f64]) -> Error {
 }
 
 /// The results of a function at each momentum, in order, computed in parallel.
-fn at_each<T: Send>(
-    momenta: &[Vec<f64>],
+fn at_each<K: Sync, T: Send>(
+    momenta: &[K],
     what: &str,
     task: &Task,
-    f: impl Fn(&[f64]) -> Result<T> + Sync,
+    f: impl Fn(&K) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let steps = task.start(what, momenta.len());
     let mut all = Vec::with_capacity(momenta.len());
     for chunk in momenta.chunks(CHUNK) {
-        let part: Result<Vec<T>> = chunk.par_iter().map(|k| f(k)).collect();
+        let part: Result<Vec<T>> = chunk.par_iter().map(&f).collect();
         all.extend(part?);
         steps.advance(all.len())?;
     }
@@ -100,4 +100,9 @@ fn columns(vectors: &Matrix, which: &[usize]) -> Result<Matrix> {
 /// The first `count` columns of a matrix.
 fn lowest(vectors: &Matrix, count: usize) -> Result<Matrix> {
     columns(vectors, &(0..count).collect::<Vec<usize>>())
+}
+
+/// The first `count` columns of a matrix, and the others.
+fn split(vectors: &Matrix, count: usize) -> Result<(Matrix, Matrix)> {
+    Ok((lowest(vectors, count)?, columns(vectors, &(count..vectors.cols()).collect::<Vec<usize>>())?))
 }

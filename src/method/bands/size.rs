@@ -24,10 +24,37 @@ fn parts(bloch: &Bloch) -> impl Iterator<Item = (Vec<i64>, f64)> {
     bloch.parts().map(move |(cells, entries)| (cells, norm(entries)))
 }
 
-/// The most that levels change along a way in momentum space, in units of the reciprocal vectors.
+/// The largest sum over a row of the moduli of what `weigh` makes of the elements of `H`: a bound of the norm of a
+/// Hermitian matrix. `weigh` gets how far an element goes, in units of the vectors by which the cell repeats.
+fn largest_row(bloch: &Bloch, places: bool, weigh: impl Fn(&[f64]) -> f64) -> f64 {
+    let mut sums = vec![0.0; bloch.rows()];
+    let mut far = vec![0.0; bloch.dimension()];
+    for (cells, entries) in bloch.parts() {
+        for (i, j, z) in entries {
+            for (d, far) in far.iter_mut().enumerate() {
+                let inside = if places { bloch.place(*j)[d] - bloch.place(*i)[d] } else { 0.0 };
+                *far = cells[d] as f64 + inside;
+            }
+            sums[*i] += weigh(&far) * z.norm();
+        }
+    }
+    sums.into_iter().fold(0.0, f64::max)
+}
+
+/// The most that levels change along a way in momentum space, in units of the reciprocal vectors: the least of what two
+/// forms of `H(k)` tell, with the orbitals at the place of the cell, and each at its own, which is small for large
+/// cells.
 pub fn most_change(bloch: &Bloch, way: &[f64]) -> f64 {
-    let turn = |cells: Vec<i64>| cells.iter().zip(way).map(|(c, k)| *c as f64 * k).sum::<f64>().abs();
-    parts(bloch).map(|(cells, norm)| TAU * turn(cells) * norm).sum()
+    let turn = |far: &[f64]| TAU * far.iter().zip(way).map(|(c, k)| c * k).sum::<f64>().abs();
+    largest_row(bloch, false, turn).min(largest_row(bloch, true, turn))
+}
+
+/// The most by which `H` at all momenta of a box, `sides` to both sides along some directions, differs from what its
+/// value and derivatives in the middle tell, with the orbitals at their places.
+pub fn most_bend(bloch: &Bloch, directions: &[usize], sides: &[f64]) -> f64 {
+    let turn =
+        |far: &[f64]| directions.iter().zip(sides).map(|(&d, side)| TAU * (far[d] * side).abs()).sum::<f64>();
+    largest_row(bloch, true, |far| 0.5 * turn(far).powi(2))
 }
 
 /// Levels that are closer than this may be one: rounding keeps no two of them apart, at any momentum. The size of the

@@ -8,14 +8,11 @@ use std::f64::consts::TAU;
 use super::filled::{check_filled, check_gap};
 use super::flux::partners_change;
 use super::plane::Plane;
-use super::{at_each, keep, levels};
+use super::{at_each, keep, levels, split};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{C64, Table};
 use crate::task::Task;
-
-/// Points per direction of the first grid.
-const POINTS: usize = 16;
 
 /// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian
 /// (Xiao, Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors
@@ -35,17 +32,20 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
         (0..n * n).map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64)).collect();
     let found = at_each(&momenta, "Berry curvature", task, |k| {
         let l = levels(bloch, k)?;
+        if filled == bloch.rows() {
+            return Ok((0.0, l.energies));
+        }
+        let (below, above) = split(&l.vectors, filled)?;
         let between = |d: usize| -> Result<Vec<C64>> {
-            let inside = bloch.derivative(k, d)?.matmul(&l.vectors)?;
-            Ok(l.vectors.dagger().matmul(&inside)?.data().to_complex())
+            Ok(below.dagger().matmul(&bloch.derivative_times(k, d, &above)?)?.data().to_complex())
         };
         let (first, second) = (between(plane.directions[0])?, between(plane.directions[1])?);
-        let rows = bloch.rows();
-        let mut sum = 0.0;
+        let (empty, mut sum) = (bloch.rows() - filled, 0.0);
         for low in 0..filled {
-            for high in filled..rows {
-                let apart = l.energies[low] - l.energies[high];
-                sum -= 2.0 * (first[low * rows + high] * second[high * rows + low]).im / (apart * apart);
+            for high in 0..empty {
+                let apart = l.energies[low] - l.energies[filled + high];
+                let at = low * empty + high;
+                sum -= 2.0 * (first[at] * second[at].conj()).im / (apart * apart);
             }
         }
         Ok((sum, l.energies))
@@ -73,7 +73,7 @@ pub fn z2(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<u8
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     check_time_reversal(bloch, filled, plane, task)?;
-    Ok(u8::from(partners_change(bloch, filled, plane, POINTS, task)?))
+    Ok(u8::from(partners_change(bloch, filled, plane, task)?))
 }
 
 /// An error unless levels at k and -k are the same, and filled levels come in pairs where the two are one.

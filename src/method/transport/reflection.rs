@@ -69,6 +69,9 @@ pub const GOOD: f64 = 1e-11;
 /// changes the reflection at an imaginary part eta by `w / eta`, however narrow it is, and no polynomial follows that.
 const TAIL: f64 = 1e-8;
 const LOOKED_AT: f64 = 1e-6;
+/// What is left of a change when imaginary parts halve, at least, where it is by their root: 0.71. A polynomial leaves
+/// half of it.
+const ROOTED: f64 = 0.66;
 /// From one imaginary part to the next, first in great steps, then in small ones.
 const STRIDES: [f64; 2] = [8.0, 2.0];
 /// Between neighbouring imaginary parts, solutions may differ by so many times what they did before; others are others.
@@ -285,8 +288,15 @@ impl SlabWaves {
     /// the edge of one.
     fn extrapolated(&self, energy: f64, most: f64) -> Option<Reflection> {
         let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
-        let known: Vec<Mat<C64>> =
-            etas.iter().map(|eta| self.far(C64::new(energy, *eta), PASSED)).collect::<Option<_>>()?;
+        let far = |eta: &f64| self.far(C64::new(energy, *eta), PASSED);
+        let nearest: Vec<Mat<C64>> = etas[ORDERS - 3..].iter().map(far).collect::<Option<_>>()?;
+        // Where a band begins, changes fall with the root of the imaginary part, and no polynomial follows.
+        let change = |k: usize| largest((&nearest[k + 1] - &nearest[k]).as_ref());
+        if change(1) > ROOTED * change(0) + TAIL {
+            return None;
+        }
+        let mut known: Vec<Mat<C64>> = etas[..ORDERS - 3].iter().map(far).collect::<Option<_>>()?;
+        known.extend(nearest);
         let (zero, small) = (polynomials(&etas, &known, 0.0), polynomials(&etas, &known, LOOKED_AT));
         let there = self.far(C64::new(energy, LOOKED_AT), PASSED)?;
         let mut best: Option<Reflection> = None;

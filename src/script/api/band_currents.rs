@@ -56,15 +56,16 @@ mod currents {
     /// The DC conductivity of bands as a function of the chemical potential, by Kubo's formula: a sum over momenta and
     /// pairs of states, as a Table of `energy` and `conductivity`, in e^2/h times lattice constant^(2 - d). "xy" is the
     /// anomalous Hall conductivity (Thouless, Kohmoto, Nightingale, den Nijs 1982). Without `eta` it is the sum of the
-    /// Berry curvatures of the filled states; in a gap it is the Chern number, with the sign of `chern_number`. The
-    /// current of a metal along the field ("xx") needs `eta`, the scattering rate hbar/tau, and a temperature above the
+    /// Berry curvatures of the filled states; in a gap it is the Chern number, with the sign of `chern_number`: a field
+    /// along x drives this current along y. j_x = sigma_xy E_y has the other sign, that of "yx". The current of a metal
+    /// along the field ("xx") needs `eta`, the scattering rate hbar/tau, and a temperature above the
     /// level spacing on the grid. The result is the real part of `bloch::optical_conductivity` at frequency 0. States
     /// are counted once: multiply by two for two spins. For samples without a repeating cell use `kpm::conductivity`.
     ///
     /// # Options
     /// - `energies` (array or Series or range, required): chemical potentials.
-    /// - `direction` ("xx" or "xy" or "xz" or "yx" or "yy" or "yz" or "zx" or "zy" or "zz"): directions of current and
-    ///   field.
+    /// - `direction` ("xx" or "xy" or "xz" or "yx" or "yy" or "yz" or "zx" or "zy" or "zz"): axes of current and
+    ///   field, off the diagonal with the sign above.
     /// - `grid` (int >= 1 or array, 64): momenta in each direction: one number, or one per direction.
     /// - `temperature` (float >= 0, 0.0): an energy (k_B = 1).
     /// - `eta` (float >= 0, 0.0): broadening of the transitions by scattering, an energy; needed along the field.

@@ -257,11 +257,12 @@ mod band_functions {
     /// of momenta are divided until the hops bound the gap from below inside each of them, so that no crossing hides
     /// between its corners. Where that takes too many momenta the states at the corners decide. Its sign is that of the
     /// Berry connection `i <u|du/dk>` with x and y in this order; in three directions, with the plane's directions in
-    /// the order in which they are given.
+    /// the order in which they are given. A flux `alpha` above zero (`m.flux`) gives the
+    /// lowest Landau level the Chern number -1.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
-    /// - `grid` (int >= 2, 16): momenta in each direction of the first grid.
+    /// - `grid` (int >= 2): momenta in each direction of the first grid; 16, or 4 where a cell has more than 16 rows.
     /// - `plane` (two counts, [0, 1]): its two directions, where there are three.
     /// - `at` (float or array, 0): momentum along the other direction.
     /// - `progress` (true): show a bar.
@@ -279,7 +280,7 @@ mod band_functions {
     #[rhai_fn(global, return_raw)]
     pub fn chern_number(m: ScriptModel, o: Options) -> Fallible<INT> {
         let bloch = bloch(&m)?;
-        let grid = o.count("grid")?;
+        let grid = o.maybe_count("grid")?;
         let plane = plane(&o, &bloch)?;
         Ok(method::chern_number(&bloch, o.count("filled")?, &plane, grid, &o.task()?)?)
     }

@@ -395,7 +395,7 @@ mod model_functions {
     /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge),
     /// or of the directions `a` and `b` of `m.flux(alpha, a, b)`. The vector potential points along the second
     /// direction and grows along the first one. So `m.flux(-alpha, 1, 0)` is the same field as `m.flux(alpha, 0, 1)` in
-    /// another gauge.
+    /// another gauge. With `alpha` above zero it is the field along z of positive charges, or along -z of electrons.
     ///
     /// # Example
     /// ```rhai
