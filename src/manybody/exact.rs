@@ -110,7 +110,7 @@ impl TermsAtRest {
             }
         }
         for &g in &self.always {
-            if !groups[g as usize].sites.iter().any(|site| excited(site)) {
+            if !groups[g as usize].sites.iter().any(&excited) {
                 each(g as usize);
             }
         }
