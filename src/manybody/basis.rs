@@ -49,6 +49,11 @@ impl DiagramLevel {
         self.next.len() / self.dim.max(1)
     }
 
+    /// The nodes after the site that some state leads to, each at least once.
+    pub fn targets(&self) -> impl Iterator<Item = u32> {
+        self.next.iter().copied().filter(|&next| next != NONE)
+    }
+
     /// The node after a state, if there is one.
     #[inline]
     pub fn leads(&self, node: u32, state: u8) -> Option<u32> {

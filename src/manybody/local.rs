@@ -7,6 +7,7 @@ use super::opsum::{OpSum, ROUNDING, changes};
 use super::product::SiteProduct;
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::task;
 
 /// The most joint states of the sites of one term.
 const MAX_JOINT: usize = 1 << 20;
@@ -23,6 +24,13 @@ pub(super) struct LocalTerms {
 }
 
 impl LocalTerms {
+    /// The elements of the row of a state.
+    #[inline]
+    pub fn row(&self, states: &[u8]) -> &[LocalEntry] {
+        let joint: usize = self.sites.iter().zip(&self.strides).map(|(&i, s)| states[i] as usize * s).sum();
+        &self.elements[self.starts[joint] as usize..self.starts[joint + 1] as usize]
+    }
+
     pub fn bytes(&self) -> usize {
         4 * self.starts.len() + 48 * self.elements.len()
     }
@@ -80,6 +88,7 @@ pub(super) fn collect(
 ) -> Result<Collected> {
     let mut collected = Collected::new();
     for product in products {
+        task::poll()?;
         let product = product?;
         let support: Vec<usize> = product.factors.iter().map(|f| f.0).collect();
         let joint = joint_dim(basis, &support).filter(|&n| n <= MAX_JOINT).ok_or_else(|| {

@@ -12,6 +12,7 @@ mod local;
 mod multiplets;
 mod opsum;
 mod product;
+mod rest;
 mod rows;
 mod site;
 mod sites;

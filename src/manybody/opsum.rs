@@ -222,6 +222,22 @@ impl OpSum {
         }
     }
 
+    /// What people should know of a sum on a chain of so many sites: that its terms are those of a cell, and sites are
+    /// left without any.
+    pub fn only_of_a_cell(&self, sites: usize) -> Option<String> {
+        let cell = self.cells.first()?;
+        let ends = self.repeatable().map(|((factors, _), _)| last(&factors) + 1).max().unwrap_or(0);
+        (ends < sites).then(|| {
+            format!(
+                "this sum has the terms of one cell of {} (`cell`), so on a chain of {sites} sites nothing acts \
+                 beyond site {}; the sum of the whole chain is the one that `cell` was called on, or `repeated` makes \
+                 it",
+                counted(*cell, "site"),
+                ends.max(1) - 1
+            )
+        })
+    }
+
     /// Sets the order of its sites along a chain of blocks; the terms keep their numbers.
     ///
     /// # Errors

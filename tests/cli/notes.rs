@@ -80,3 +80,28 @@ fn where_functions_are_not_known_is_told_once() {
         assert_eq!(place.run(&["run", "-q", "a.rhai"]).err, "");
     }
 }
+
+/// The terms of a cell as the Hamiltonian of a chain: all sites but those of the cell are free.
+#[test]
+fn the_terms_of_a_cell_on_a_longer_chain_are_told_once() {
+    let script = "let s = sites(\"S=1/2\", 8);\nlet whole = models::heisenberg(s);\nlet h = TERMS;
+        let how = #{ sector: #{ Sz: 0 }, states: 8, sweeps: 2, progress: false };
+        exact::operator(h, s);\nexact::operator(h, s, #{ Sz: 0 });\nexact::operator(h, s, #{ S: 0 });
+        let gs = dmrg::finite(DMRG, s, how);\ngs.expect(whole.cell(2));";
+    let cases = [
+        ("whole.cell(2)", "whole", 1),
+        ("whole", "whole.cell(2) * 2.0", 1),
+        ("whole", "whole", 0),
+        // These are the terms of the whole chain.
+        ("whole.cell(1).repeated(1, 7)", "whole", 0),
+    ];
+    for (terms, dmrg, told) in cases {
+        let script = script.replace("TERMS", terms).replace("DMRG", dmrg);
+        let said = Place(Folder::new("cell").with("a.rhai", &script)).run(&["run", "a.rhai"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let note = "note: this sum has the terms of one cell of 2 sites (`cell`), so on a chain of 8 sites nothing \
+                    acts beyond site 2;";
+        assert_eq!(said.err.matches(note).count(), told, "{terms}, {dmrg}: {}", said.err);
+        assert_eq!(said.err.matches("note: this sum").count(), told, "{terms}, {dmrg}: {}", said.err);
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::manybody::{by_sector, sector_of, states_of};
+use super::manybody::{by_sector, note_cell, sector_of, states_of};
 use super::model::{single_precision, storage_format};
 use super::values::{numbered, type_of};
 use super::vector::{Vector, row_numbers};
@@ -100,6 +100,9 @@ fn operator_of(
         return Err(Error::input("a format of a matrix that is not kept")
             .hint("leave out `format`, or `matrix: false`"));
     }
+    if spaces.1.is_none() {
+        note_cell(sum, spaces.0.sites().count())?;
+    }
     let (format, single) = (storage_format(o)?, single_precision(o)?);
     let wanted = SectorOperatorOptions { format, single, project: o.flag("project")?, stored };
     symmetric::operator(&session()?.device(), sum, spaces, wanted, task)?.in_range()
@@ -126,6 +129,7 @@ fn multiplets(
         return Err(Error::input("an option for stored matrices in a sector of S")
             .hint("operators of multiplets are products of two halves of the chain: they have no format"));
     }
+    note_cell(sum, sites.count())?;
     let mpo = Mpo::hamiltonian(sum, sites, &sector)?;
     let device = session()?.device();
     Ok(Some(if mpo.is_complex() {
@@ -281,6 +285,7 @@ mod exact_module {
         let session = session()?;
         let task = session.task(true);
         let all = subspace(&sites, &Map::new(), &task)?;
+        note_cell(&sum, sites.count())?;
         let wanted =
             SectorOperatorOptions { format: MatrixFormat::Auto, single: false, project: false, stored: None };
         Ok(symmetric::operator(&session.device(), &sum, (&all, None), wanted, &task)?)

@@ -14,7 +14,7 @@ use crate::manybody::{ExponentialTail, OpSum, Sector, Site, Sites};
 use crate::number::{C64, Matrix, Series};
 use crate::script::failure::failure;
 use crate::script::rooms::Rooms;
-use crate::script::{Fallible, Options};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the types and their functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -25,6 +25,15 @@ pub(super) fn register(rooms: &mut Rooms) {
     longer_terms(rooms);
     multiples(rooms);
     rooms.room("models", exported_module!(own_sites));
+    rooms.room("internal", exported_module!(checks));
+}
+
+/// Says once that a Hamiltonian is a cell's only, where a chain is longer.
+pub(super) fn note_cell(sum: &OpSum, sites: usize) -> Result<()> {
+    if let Some(text) = sum.only_of_a_cell(sites) {
+        session()?.note_once(&text);
+    }
+    Ok(())
 }
 
 /// Products of a sum with numbers, in either order, quotients, and sums,
@@ -439,6 +448,9 @@ mod manybody_functions {
     /// longer open chain, from the terms that begin on its first `n` sites. If the sum has an `order` of its sites, as
     /// on a cylinder, sites are counted in that order. Terms that do not repeat are refused, and so is a constant.
     ///
+    /// They are no Hamiltonian of a longer chain: searches and `exact::operator` say so where sites are left without a
+    /// term.
+    ///
     /// # Example
     /// ```rhai
     /// let h = models::heisenberg(sites("S=1/2", 8)).cell(2);
@@ -539,6 +551,21 @@ mod manybody_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn opsum_to_string(sum: &mut OpSum) -> String {
         sum.to_string()
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod checks {
+    /// Says once that the sum is only that of a cell (`cell`), where sites of the chain are left without a term.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 8);
+    /// internal::note_cell(models::heisenberg(chain), chain);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn note_cell(sum: OpSum, chain: Sites) -> Fallible<()> {
+        Ok(super::note_cell(&sum, chain.count())?)
     }
 }
 
