@@ -188,31 +188,37 @@ impl Lattice {
     }
 
     /// Number of directions in which cells repeat.
+    #[inline]
     pub fn dimension(&self) -> usize {
         self.cells.len()
     }
 
     /// Number of Cartesian coordinates of a position.
+    #[inline]
     pub fn space(&self) -> usize {
         self.vectors[0].len()
     }
 
     /// Bravais vectors, Cartesian.
+    #[inline]
     pub fn vectors(&self) -> &[Vec<f64>] {
         &self.vectors
     }
 
     /// The sites of a unit cell.
+    #[inline]
     pub fn basis(&self) -> &[LatticeSite] {
         &self.basis
     }
 
     /// Cells in each direction.
+    #[inline]
     pub fn cells(&self) -> &[usize] {
         &self.cells
     }
 
     /// Number of cells, those without sites too.
+    #[inline]
     pub fn cell_count(&self) -> usize {
         self.cells.iter().product()
     }
@@ -238,6 +244,7 @@ impl Lattice {
     }
 
     /// Whether sites are numbered anew, because some were removed or added.
+    #[inline]
     pub fn has_removed(&self) -> bool {
         self.kept.is_some()
     }

@@ -6,6 +6,9 @@ use super::nambu::phase_of;
 use crate::backend::matrix::merge;
 use crate::number::C64;
 
+/// So many cells pay for what is made once for all of them.
+const MANY_CELLS: usize = 64;
+
 /// One hopping as seen from the rows of a sublattice. There may be millions of them, so that what each has of its own
 /// lies in common lists.
 #[derive(Clone, Default)]
@@ -73,9 +76,32 @@ pub(super) struct RowPlan<'a> {
     inside: [(i64, i64); MAX_DIMENSION],
     /// How many entries each row of a site inside has, by sublattice, where that is the same in all cells.
     same_counts: Vec<Option<Vec<usize>>>,
+    /// Their entries, by orbital; none where there are few cells.
+    same_rows: Vec<Option<Vec<Vec<SameEntry<'a>>>>>,
     /// Most boundaries that are crossed in each direction. If set, columns beyond a boundary are numbered apart and
     /// have no phase.
     pub unrolled: Option<[i64; MAX_DIMENSION]>,
+}
+
+/// An entry that rows of a sublattice have in all cells inside.
+pub(super) struct SameEntry<'a> {
+    /// From the first row of the site to the column.
+    ahead: isize,
+    value: C64,
+    /// A factor for each cell, and which of them is that of the row's cell.
+    scale: Option<(&'a [f64], isize)>,
+}
+
+impl SameEntry<'_> {
+    /// The column and the value in the rows of a site.
+    #[inline]
+    pub fn of(&self, row: usize, cell: usize) -> (usize, C64) {
+        let value = match self.scale {
+            Some((all, ahead)) => self.value * all[cell.wrapping_add_signed(ahead)],
+            None => self.value,
+        };
+        (row.wrapping_add_signed(self.ahead), value)
+    }
 }
 
 /// The number of a displacement over boundaries, of at most `most` either way in each direction; 0 for none.
@@ -251,9 +277,13 @@ impl<'a> RowPlan<'a> {
             by_orbital,
             inside: inside_of(model),
             same_counts: vec![None; basis.len()],
+            same_rows: Vec::new(),
             unrolled: None,
         };
         plan.same_counts = (0..basis.len()).map(|s| plan.same_counts_of(s)).collect();
+        if model.lattice.cell_count() >= MANY_CELLS {
+            plan.same_rows = (0..basis.len()).map(|s| plan.same_rows_of(s)).collect();
+        }
         plan
     }
 
@@ -265,7 +295,7 @@ impl<'a> RowPlan<'a> {
         // Velocities have factors that may vanish, at sites without hoppings too.
         let vary = self.by_orbital
             || model.lattice.has_removed()
-            || !(model.lattice.cell_count() >= 64 || self.all_inside())
+            || !(model.lattice.cell_count() >= MANY_CELLS || self.all_inside())
             || model.has_site_energies()
             || !model.local.is_empty()
             || !model.singlets.is_empty();
@@ -288,6 +318,41 @@ impl<'a> RowPlan<'a> {
             own.iter().for_each(|(i, _, _)| counts[*i as usize] += 1);
         }
         Some(counts)
+    }
+
+    /// The entries themselves, where their number is the same in all cells.
+    fn same_rows_of(&self, s: usize) -> Option<Vec<Vec<SameEntry<'a>>>> {
+        let counts = self.same_counts[s].as_ref()?;
+        let (model, n) = (self.model, self.model.orbitals as isize);
+        let mut rows: Vec<Vec<SameEntry<'a>>> = counts.iter().map(|n| Vec::with_capacity(*n)).collect();
+        for &(i, j, value) in &self.onsite[s] {
+            rows[i].push(SameEntry { ahead: j as isize, value: value * C64::ONE, scale: None });
+        }
+        for entry in &self.entries[self.starts[s]..self.starts[s + 1]] {
+            let factors = model.hops[entry.hop as usize].scale.as_ref();
+            let leaves = if entry.adjoint { 0 } else { entry.cells_ahead };
+            let scale = factors.map(|all| (all.as_slice(), leaves));
+            for &(i, j, value) in &self.values[entry.first..][..entry.count as usize] {
+                rows[i as usize].push(SameEntry {
+                    ahead: entry.ahead.wrapping_mul(n) + j as isize,
+                    value,
+                    scale,
+                });
+            }
+        }
+        rows.iter_mut().for_each(|row| row.sort_by_key(|entry| entry.ahead));
+        Some(rows)
+    }
+
+    /// The entries of a site's rows, and its cell, where they are the same as those of others.
+    #[inline]
+    pub fn same_rows(&self, site: usize, scratch: &mut ModelRows) -> Option<(usize, &[Vec<SameEntry<'a>>])> {
+        if self.same_rows.is_empty() {
+            return None;
+        }
+        let (cell, s) = (site / self.same_rows.len(), site % self.same_rows.len());
+        let rows = self.same_rows[s].as_ref()?;
+        self.is_inside(cell, scratch).then_some((cell, rows))
     }
 
     /// How many entries each row of a site has.

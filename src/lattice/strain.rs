@@ -93,7 +93,7 @@ impl Model {
         let mut scales = Vec::with_capacity(self.hops.len());
         for hop in self.hops.iter() {
             let beyond = ends_beyond(&lattice, &hop.bond, map, task)?;
-            let mut scale = vec![1.0; lattice.cell_count()];
+            let mut scale = filled(lattice.cell_count(), 1.0);
             if let Some(before) = &hop.scale {
                 scale.copy_from_slice(before);
             }
@@ -108,6 +108,13 @@ impl Model {
         self.strain = Some(Arc::new(strained));
         Ok(())
     }
+}
+
+/// A list of equal numbers that all threads write: the system takes its time to give new memory.
+fn filled(count: usize, x: f64) -> Vec<f64> {
+    let mut all = vec![0.0; count];
+    all.par_chunks_mut(CHUNK).for_each(|some| some.fill(x));
+    all
 }
 
 fn no_position(from: &[f64], to: &[f64]) -> Error {
@@ -166,7 +173,7 @@ fn move_all(
 /// Positions of all sites as numbered before removals, along each axis; NaN where a site is gone.
 fn moved_sites(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<Vec<Vec<f64>>> {
     let (space, sites) = (lattice.space(), lattice.sites());
-    let mut moved = vec![vec![f64::NAN; lattice.all_sites()]; space];
+    let mut moved: Vec<Vec<f64>> = (0..space).map(|_| filled(lattice.all_sites(), f64::NAN)).collect();
     let steps = task.start("strained positions", sites);
     let prepare = |axis: usize, first: usize, x: &mut [f64]| lattice.along_from(axis, first, x);
     move_all((sites, space), map, prepare, |first, to| {
@@ -244,24 +251,44 @@ fn lengths(
     first: usize,
     out: &mut [f64],
 ) {
-    let (basis, d) = (lattice.basis().len(), lattice.dimension());
+    let (basis, cells) = (lattice.basis().len(), lattice.cells());
+    // The first cell of a line from which the bond leaves it upwards.
+    let leaving = cells[0] as i64 - bond.shift[0].max(0);
     let mut last = (usize::MAX, [0; MAX_DIMENSION]);
-    for (k, out) in out.iter_mut().enumerate() {
+    let mut k = 0;
+    while k < out.len() {
         let cell = first + k;
         last = lattice.cell_after(last, cell);
-        *out = f64::NAN;
-        let Some(landing) = lattice.land(&last.1[..d], &bond.shift, 1) else { continue };
-        let (from, to) = (cell * basis + bond.from, landing.cell * basis + bond.to);
-        if lattice.number(from).is_none() || lattice.number(to).is_none() {
+        let at = &mut last.1[..cells.len()];
+        let landing = lattice.land(at, &bond.shift, 1);
+        if let Some(landing) = &landing
+            && !landing.wrapped
+            && !lattice.has_removed()
+        {
+            let count = ((leaving - at[0]) as usize).min(out.len() - k);
+            let (from, to) = (cell * basis + bond.from, landing.cell * basis + bond.to);
+            let out = &mut out[k..k + count];
+            out.fill(0.0);
+            for moved in moved {
+                let ends = moved[to..].iter().step_by(basis).zip(moved[from..].iter().step_by(basis));
+                out.iter_mut().zip(ends).for_each(|(square, (to, from))| *square += (to - from).powi(2));
+            }
+            out.iter_mut().for_each(|square| *square = square.sqrt());
+            at[0] += count as i64 - 1;
+            last.0 += count - 1;
+            k += count;
             continue;
         }
-        let end = if landing.wrapped { beyond.get(&cell) } else { None };
-        let mut square = 0.0;
-        for axis in 0..moved.len() {
-            let reached = end.map_or(moved[axis][to], |end| end[axis]);
-            square += (reached - moved[axis][from]).powi(2);
-        }
-        *out = square.sqrt();
+        out[k] = landing.map_or(f64::NAN, |landing| {
+            let (from, to) = (cell * basis + bond.from, landing.cell * basis + bond.to);
+            if lattice.number(from).is_none() || lattice.number(to).is_none() {
+                return f64::NAN;
+            }
+            let end = if landing.wrapped { beyond.get(&cell) } else { None };
+            let reached = |axis: usize| end.map_or(moved[axis][to], |end| end[axis]);
+            (0..moved.len()).fold(0.0, |sum, axis| sum + (reached(axis) - moved[axis][from]).powi(2)).sqrt()
+        });
+        k += 1;
     }
 }
 
@@ -360,6 +387,7 @@ fn volume(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<
         (0..points * d * ends).map(|i| weight(i / (d * ends), i / ends % d, i % ends)).collect();
     let beside: Vec<usize> =
         (0..ends).map(|corner| (0..d).filter(|&k| up(corner, k)).map(|k| stride[k]).sum()).collect();
+    let planar: Option<&[f64; 8]> = weights.as_slice().try_into().ok();
     let stop = task::current();
     let some = |chunk: usize| {
         stop.heed();
@@ -370,6 +398,20 @@ fn volume(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<
             let mut first = 0;
             for k in 0..d {
                 first += stride[k] * last.1[k] as usize;
+            }
+            if let ([x, y], Some(weights), [_, a, b, c]) = (&places[..], planar, &beside[..]) {
+                // The same in the plane, by far the most frequent.
+                let corners = [first, first + a, first + b, first + c];
+                let along = |places: &[f64], weights: &[f64]| {
+                    let mut edge = 0.0;
+                    for end in 0..4 {
+                        edge += weights[end] * places[corners[end]];
+                    }
+                    edge
+                };
+                let (u, v) = weights.split_at(4);
+                sum += content(&mut [along(x, u), along(y, u), along(x, v), along(y, v)], space);
+                continue;
             }
             for weights in weights.chunks(d * ends) {
                 for k in 0..d * space {

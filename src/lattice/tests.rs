@@ -250,6 +250,34 @@ fn strain_rescales_by_the_length() {
 }
 
 #[test]
+fn strain_of_many_cells_is_that_of_each_bond() {
+    let task = Task::default();
+    let map = |r: &[f64]| -> Vec<f64> { r.iter().map(|x| 1.1 * x + 0.01 * x * x + 0.02 * r[0]).collect() };
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let named =
+        [Lattice::chain(70), Lattice::honeycomb(9, 8), Lattice::cubic(5, 4, 4), Lattice::kagome(8, 9)];
+    for (lattice, holes) in named.into_iter().flat_map(|l| [(l.clone(), false), (l, true)]) {
+        let open = lattice.unwrap();
+        let mut model = nearest(open.boundary(&vec![Wrap::Open; open.dimension()]).unwrap());
+        model.onsite(&number(0.5)).unwrap();
+        if holes {
+            model.remove(&mut |r| Ok((r[0] - 2.0).abs() < 0.3), &task).unwrap();
+        }
+        model.strain(&mut |r| Ok(map(r)), &mut |new, old| Ok(old / new), &task).unwrap();
+        let (h, lattice) = (dense(&model.to_csr(false).unwrap()), model.lattice());
+        let places: Vec<Vec<f64>> = (0..model.rows()).map(|i| lattice.position(i).unwrap()).collect();
+        for i in 0..model.rows() {
+            let beside = lattice.neighbors(i).unwrap();
+            for j in 0..model.rows() {
+                let bond = || distance(&places[i], &places[j]) / distance(&map(&places[i]), &map(&places[j]));
+                let expected = if i == j { 0.5 } else { beside.contains(&j).then(bond).map_or(0.0, |x| -x) };
+                assert!((h[(i, j)] - expected).norm() < 1e-13, "{lattice} {i} {j}: {}", h[(i, j)]);
+            }
+        }
+    }
+}
+
+#[test]
 fn removal_renumbers() {
     let mut model = Model::new(Lattice::square(4, 4).unwrap(), 1).unwrap();
     let task = Task::default();
