@@ -381,3 +381,18 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a, const Fac
     else
         make_half<F, N>(a, faces, here, site, half, taking_part);
 }
+
+// A packed form: half a site a thread, or a whole one.
+template <class F, int N, bool HALVES, class Faces>
+__device__ __forceinline__ void wilson_packed(const WilsonArgument& a, const Faces& faces, uint32_t block) {
+    if (HALVES)
+        wilson_halves<F, N>(a, faces, block);
+    else
+        wilson<F, N, true>(a, faces, block);
+}
+
+// The packed forms: name, precision, reals a link, whether two threads share a site, blocks of a multiprocessor. With 8
+// reals two threads would make a link twice.
+#define EVERY_PACKED_FORM(DO)                                                                                      \
+    DO(f32_18_packed, float, 18, false, 4) DO(f32_12_packed, float, 12, false, 4) DO(f32_8_packed, float, 8, false, 6) \
+    DO(f64_18_halves, double, 18, true, 3) DO(f64_12_halves, double, 12, true, 4) DO(f64_8_packed, double, 8, false, 3)

@@ -4,28 +4,23 @@
 
 constexpr int BLOCK = host::wilson::BLOCK;
 
-#define ONE_THREAD(NAME, F, N, PACKED, BLOCKS)                                                                     \
+#define PLAIN(NAME, F, N, BLOCKS)                                                                                  \
     extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
-        wilson<F, N, PACKED>(a, NoFaces{}, block_of(a));                                                                                   \
+        wilson<F, N, false>(a, NoFaces{}, block_of(a));                                                            \
     }
-#define TWO_THREADS(NAME, F, N, BLOCKS)                                                                            \
-    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
-        wilson_halves<F, N>(a, NoFaces{}, block_of(a));                                                                               \
+#define PACKED(NAME, F, N, HALVES, BLOCKS)                                                                         \
+    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)                                                    \
+        wilson_##NAME(const __grid_constant__ WilsonArgument a) {                                                  \
+        wilson_packed<F, N, HALVES>(a, NoFaces{}, block_of(a));                                                    \
     }
 
-ONE_THREAD(wilson_f32_18, float, 18, false, 4)
-ONE_THREAD(wilson_f32_12, float, 12, false, 4)
-ONE_THREAD(wilson_f32_8, float, 8, false, 5)
-ONE_THREAD(wilson_f64_18, double, 18, false, 4)
-ONE_THREAD(wilson_f64_12, double, 12, false, 3)
-ONE_THREAD(wilson_f64_8, double, 8, false, 3)
-ONE_THREAD(wilson_f32_18_packed, float, 18, true, 4)
-ONE_THREAD(wilson_f32_12_packed, float, 12, true, 4)
-ONE_THREAD(wilson_f32_8_packed, float, 8, true, 6)
-// With 8 reals two threads would make a link twice.
-ONE_THREAD(wilson_f64_8_packed, double, 8, true, 3)
-TWO_THREADS(wilson_f64_18_halves, double, 18, 3)
-TWO_THREADS(wilson_f64_12_halves, double, 12, 4)
+PLAIN(wilson_f32_18, float, 18, 4)
+PLAIN(wilson_f32_12, float, 12, 4)
+PLAIN(wilson_f32_8, float, 8, 5)
+PLAIN(wilson_f64_18, double, 18, 4)
+PLAIN(wilson_f64_12, double, 12, 3)
+PLAIN(wilson_f64_8, double, 8, 3)
+EVERY_PACKED_FORM(PACKED)
 
 // w = (alpha f_k + beta) v + gamma w with one factor a component.
 struct SiteFactors {

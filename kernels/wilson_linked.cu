@@ -82,22 +82,13 @@ __device__ __forceinline__ void linked(const WilsonArgument& a, const FacesCross
         return;
     }
     const uint32_t block = turn_of(a, turn.side, turn.i - min(leaving + 1, f.turns));
-    const Arrivals come{f, a.dims};
-    if (HALVES)
-        wilson_halves<F, N>(a, come, block);
-    else
-        wilson<F, N, true>(a, come, block);
+    wilson_packed<F, N, HALVES>(a, Arrivals{f, a.dims}, block);
 }
 
 #define LINKED(NAME, F, N, HALVES, BLOCKS)                                                                         \
-    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)                                                    \
-        NAME(const __grid_constant__ WilsonArgument a, const __grid_constant__ FacesCrossing f) {                  \
+    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) wilson_##NAME##_linked(                             \
+        const __grid_constant__ WilsonArgument a, const __grid_constant__ FacesCrossing f) {                       \
         linked<F, N, HALVES>(a, f);                                                                                \
     }
 
-LINKED(wilson_f32_18_packed_linked, float, 18, false, 4)
-LINKED(wilson_f32_12_packed_linked, float, 12, false, 4)
-LINKED(wilson_f32_8_packed_linked, float, 8, false, 6)
-LINKED(wilson_f64_18_halves_linked, double, 18, true, 3)
-LINKED(wilson_f64_12_halves_linked, double, 12, true, 4)
-LINKED(wilson_f64_8_packed_linked, double, 8, false, 3)
+EVERY_PACKED_FORM(LINKED)
