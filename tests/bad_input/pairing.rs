@@ -246,6 +246,16 @@ fn mean_fields_that_cannot_be() {
                 "leave it out",
             ),
             (
+                "meanfield::superconductor(m, #{ V: series([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), start: 0.1, seed: 1 })",
+                "the option `seed` has no effect without `W` or several starts",
+                "leave it out",
+            ),
+            (
+                "meanfield::superconductor(m, #{ V: 1.0, starts: 3, method: \"kpm\" })",
+                "the method \"kpm\" with `kpoints` or `W`, or with several starts",
+                "exact",
+            ),
+            (
                 "meanfield::superconductor(turned, #{ W: 1.0 })",
                 "a boundary with a complex phase",
                 "antiperiodic",
