@@ -235,6 +235,131 @@ __device__ void mix_list(uint64_t rows, uint32_t columns, const List<T>& x, cons
     }
 }
 
+// Over the lanes of a warp, the sums of 32 numbers: lane k gets that of number k, in v[0]. Half of what is left goes to
+// the other half of the lanes at a time.
+template <int HALF = 16>
+__device__ __forceinline__ void sums_by_lane(double (&v)[32]) {
+    const bool upper = threadIdx.x & HALF;
+#pragma unroll
+    for (int k = 0; k < HALF; ++k) {
+        const double low = v[k], high = v[k + HALF];
+        v[k] = (upper ? high : low) + __shfl_xor_sync(~0u, upper ? low : high, HALF);
+    }
+    if constexpr (HALF > 1) sums_by_lane<HALF / 2>(v);
+}
+
+__device__ __forceinline__ double summand(double a) { return a; }
+__device__ __forceinline__ C64 summand(C64 a) { return a; }
+__device__ __forceinline__ double part_of(double a, int) { return a; }
+__device__ __forceinline__ double part_of(C64 a, int part) { return part ? a.im : a.re; }
+
+// Blocks of a correction that have ended; the last one sets it back.
+__device__ uint32_t corrected;
+
+// Of a Ritz vector x = V s and its residual r = W s - theta x, with K = 1/(shift - D): K r and K x, and into `out` what
+// is asked of them, V^H K r, V^H K x, <Kr|Kr>, <Kr|Kx>, <Kx|Kx>, <r|r>, the parts of each number side by side. V and W
+// have at most J columns: the lists are filled up to J with the last one, with the factor zero.
+// sums holds [block][number] meanwhile; the block that ends last adds them up in a fixed order.
+template <class T, int J>
+__device__ void correct(uint64_t rows, uint32_t columns, const List<T>& v, const List<T>& w,
+                        const typename Traits<T>::Real* d, const Weights<T>& s, double theta, double shift, double floor,
+                        T* kr, T* kx, double* sums, double* out) {
+    using Real = typename Traits<T>::Real;
+    using Sum = decltype(summand(T{}));
+    constexpr int PARTS = Traits<T>::complex ? 2 : 1, MORE = 4, ROUNDS = ((2 * J + MORE) * PARTS + 31) / 32;
+    __shared__ double shared[WARPS][32 * ROUNDS];
+    __shared__ bool last;
+    Sum sum[2 * J + MORE]{};
+    const uint64_t stride = (uint64_t)gridDim.x * THREADS;
+    for (uint64_t i = blockIdx.x * (uint64_t)THREADS + threadIdx.x; i < rows; i += stride) {
+        T u[J], image[J];
+#pragma unroll
+        for (int k = 0; k < J; ++k) u[k] = load_once(v.of[k] + i);
+#pragma unroll
+        for (int k = 0; k < J; ++k) image[k] = load_once(w.of[k] + i);
+        double below = shift - (double)d[i];
+        if (fabs(below) < floor) below = below < 0.0 ? -floor : floor;
+        const Real inverse = (Real)(1.0 / below);
+        T x{}, r{};
+#pragma unroll
+        for (int k = 0; k < J; ++k) {
+            x = mla(s.of[k], u[k], x);
+            r = mla(s.of[k], image[k], r);
+        }
+        r = mla((Real)-theta, x, r);
+        const T of_r = mla(inverse, r, T{}), of_x = mla(inverse, x, T{});
+        kr[i] = of_r;
+        kx[i] = of_x;
+        const Sum a = summand(of_r), b = summand(of_x), c = summand(r);
+#pragma unroll
+        for (int k = 0; k < J; ++k) {
+            const Sum known = summand(u[k]);
+            sum[k] = cmla(known, a, sum[k]);
+            sum[J + k] = cmla(known, b, sum[J + k]);
+        }
+        sum[2 * J] = cmla(a, a, sum[2 * J]);
+        sum[2 * J + 1] = cmla(a, b, sum[2 * J + 1]);
+        sum[2 * J + 2] = cmla(b, b, sum[2 * J + 2]);
+        sum[2 * J + 3] = cmla(c, c, sum[2 * J + 3]);
+    }
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        double some[32];
+#pragma unroll
+        for (int k = 0; k < 32; ++k) {
+            const int n = 32 * round + k;
+            some[k] = n < (2 * J + MORE) * PARTS ? part_of(sum[min(n / PARTS, 2 * J + MORE - 1)], n % PARTS) : 0.0;
+        }
+        sums_by_lane(some);
+        shared[warp][32 * round + lane] = some[0];
+    }
+    __syncthreads();
+    // Of the numbers that a list filled up has, those of its own columns.
+    const uint32_t numbers = (2 * columns + MORE) * PARTS;
+    const auto place = [&](uint32_t n) {
+        const uint32_t k = n / PARTS, skipped = k < columns ? 0 : k < 2 * columns ? J - columns : 2 * (J - columns);
+        return (k + skipped) * PARTS + n % PARTS;
+    };
+    for (uint32_t n = threadIdx.x; n < numbers; n += THREADS) {
+        double whole = 0.0;
+#pragma unroll
+        for (int w = 0; w < WARPS; ++w) whole += shared[w][place(n)];
+        sums[(uint64_t)blockIdx.x * numbers + n] = whole;
+        __threadfence();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&corrected, 1) + 1 == gridDim.x;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (uint32_t n = warp; n < numbers; n += WARPS) {
+        double whole = 0.0;
+        for (uint32_t b = lane; b < gridDim.x; b += 32) whole += __ldcg(sums + (uint64_t)b * numbers + n);
+        whole = over_warp(whole);
+        if (lane == 0) out[n] = whole;
+    }
+    if (threadIdx.x == 0) corrected = 0;
+}
+
+#define CORRECT(TYPE, T, J)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS) correct_##J##_##TYPE(                                        \
+        uint64_t rows, uint32_t columns, const __grid_constant__ List<T> v, const __grid_constant__ List<T> w,          \
+        const typename Traits<T>::Real* d, const __grid_constant__ Weights<T> s, double theta, double shift,            \
+        double floor, T* kr, T* kx, double* sums, double* out) {                                                       \
+        correct<T, J>(rows, columns, v, w, d, s, theta, shift, floor, kr, kx, sums, out);                              \
+    }
+
+CORRECT(f64, F64, 4)
+CORRECT(f64, F64, 8)
+CORRECT(f64, F64, 12)
+CORRECT(f64, F64, 16)
+CORRECT(f64, F64, 20)
+CORRECT(f64, F64, 24)
+CORRECT(c64, C64, 4)
+CORRECT(c64, C64, 8)
+CORRECT(c64, C64, 12)
+
 #define LISTS(TYPE, T)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS) dots_list_##TYPE(                                            \
         uint64_t rows, uint32_t columns, const __grid_constant__ List<T> x, const T* y, double* sums, double* out) {    \

@@ -94,6 +94,12 @@ macro_rules! on {
 
             #[test]
             $(#[$attribute])?
+            fn corrections_agree_with_loops() {
+                suite::corrections(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
             fn random_vectors_follow_the_recipe() {
                 suite::random(&$device);
             }

@@ -76,6 +76,46 @@ pub trait Algebra: Vectors {
     ) -> Result<()>;
 }
 
+/// A pair of Davidson's method and its correction by the diagonal: an orthonormal basis V of single columns with its
+/// images W = H V, the coefficients s and the value theta of the pair in it, and what [`Algebra::precondition`] takes.
+#[derive(Clone, Copy)]
+pub struct RitzCorrection<'a> {
+    pub basis: &'a [&'a BlockVector],
+    pub images: &'a [&'a BlockVector],
+    pub diagonal: &'a BlockVector,
+    pub coefficients: &'a [C64],
+    pub value: f64,
+    pub shift: f64,
+    pub floor: f64,
+}
+
+/// Columns of the largest basis that [`Lists::correct`] serves, real and complex.
+pub const MOST_CORRECTED: (usize, usize) = (24, 12);
+
+impl RitzCorrection<'_> {
+    /// Whether [`Lists::correct`] serves a basis of so many columns like this one: the same on all devices, since ranks
+    /// of several kinds do it together.
+    pub fn is_served(like: &BlockVector, columns: usize) -> bool {
+        let most = if like.dtype().is_complex() { MOST_CORRECTED.1 } else { MOST_CORRECTED.0 };
+        like.columns() == 1 && !like.dtype().is_single() && like.rows().grid.is_none() && columns <= most
+    }
+
+    /// The basis, the images and the diagonal.
+    pub(in crate::backend) fn vectors(&self) -> Vec<&BlockVector> {
+        self.basis.iter().chain(self.images).copied().chain([self.diagonal]).collect()
+    }
+
+    /// The same with the rows of one part, as [`RitzCorrection::vectors`] has them.
+    pub(in crate::backend) fn of_part<'a>(&self, part: &'a [&'a BlockVector]) -> Result<RitzCorrection<'a>>
+    where
+        Self: 'a,
+    {
+        let n = self.basis.len();
+        let [.., diagonal] = part else { return Err(Error::internal("a correction without a diagonal")) };
+        Ok(RitzCorrection { basis: &part[..n], images: &part[n..2 * n], diagonal, ..*self })
+    }
+}
+
 /// Algebra of lists of single columns, which need not be put side by side.
 pub trait Lists: Algebra {
     /// `<x_k|y>` of single columns: the tall-skinny product `V^H w` of a basis that is kept as a list.
@@ -98,6 +138,12 @@ pub trait Lists: Algebra {
     /// `x` is read once where a backend can.
     fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
         mix_in_turn(self, x, c, y)
+    }
+    /// `k_r = K r` and `k_x = K x` of the Ritz vector `x = V s` and its residual `r = W s - theta x`, with
+    /// `K = 1/(shift - D)`: in one pass over V and W where a backend can. `k_r` and `k_x` are not read. Gives what is
+    /// asked of both at once, for one answer: `V^H k_r`, `V^H k_x`, `<k_r|k_r>`, `<k_r|k_x>`, `<k_x|k_x>`, `<r|r>`.
+    fn correct(&self, of: RitzCorrection, kr: &mut BlockVector, kx: &mut BlockVector) -> Result<Vec<C64>> {
+        correct_in_turn(self, of, kr, kx)
     }
 }
 
@@ -176,4 +222,26 @@ pub(in crate::backend) fn conformal(operation: &str, x: &BlockVector, y: &BlockV
     }
     Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape()))
         .hint("both need the same rows, the same number of columns and the same kind of numbers"))
+}
+
+/// [`Lists::correct`] by its parts.
+pub(in crate::backend) fn correct_in_turn<B: Lists + ?Sized>(
+    device: &B,
+    of: RitzCorrection,
+    kr: &mut BlockVector,
+    kx: &mut BlockVector,
+) -> Result<Vec<C64>> {
+    device.mix(of.basis, of.coefficients, 0.0, kr)?;
+    let mut r = kr.clone();
+    let images: Vec<&BlockVector> = of.images.iter().copied().chain([&*kr]).collect();
+    let factors: Vec<C64> = of.coefficients.iter().copied().chain([C64::new(-of.value, 0.0)]).collect();
+    device.mix(&images, &factors, 0.0, &mut r)?;
+    device.precondition(of.diagonal, &[of.shift], of.floor, kr, kx)?;
+    device.precondition(of.diagonal, &[of.shift], of.floor, &r, kr)?;
+    let (kr, kx) = (&*kr, &*kx);
+    let with_both = device.grams(of.basis, &[kr, kx])?;
+    let with = |which: usize| with_both.iter().skip(which).step_by(2);
+    let mut all: Vec<C64> = with(0).chain(with(1)).copied().collect();
+    all.extend(device.dots_with_each(&[(&[kr], kr), (&[kr, kx], kx), (&[&r], &r)])?);
+    Ok(all)
 }

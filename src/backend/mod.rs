@@ -44,7 +44,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
-pub use algebra::{Algebra, Lists};
+pub use algebra::{Algebra, Lists, RitzCorrection};
 pub(in crate::backend) use algebra::{check_deflation, conformal};
 pub use distributed::Distributed;
 pub use exchange::{HostExchange, PeerExchange};

@@ -1,6 +1,6 @@
 //! Algebra of backends with divided rows: sums over the rows of all parts, and changes of each part's rows.
 
-use super::{Algebra, BlockVector, Device, Lists, Vectors, conformal};
+use super::{Algebra, BlockVector, Device, Lists, RitzCorrection, Vectors, conformal};
 use crate::error::Result;
 use crate::number::C64;
 
@@ -9,6 +9,10 @@ pub(super) type RowsSummand<'a> = dyn Fn(&Device, &[&BlockVector]) -> Result<Vec
 
 /// What changes the rows of one part.
 pub(super) type RowsChange<'a> = dyn Fn(&Device, &[&BlockVector], &mut BlockVector) -> Result<()> + Sync + 'a;
+
+/// What changes the rows of two vectors in one part, and is summed of them.
+pub(super) type TwoRowsChange<'a> =
+    dyn Fn(&Device, &[&BlockVector], [&mut BlockVector; 2]) -> Result<Vec<C64>> + Sync + 'a;
 
 /// A backend whose vectors have their rows in several places, or all in one.
 pub(super) trait SharedRows: Vectors {
@@ -20,6 +24,14 @@ pub(super) trait SharedRows: Vectors {
 
     /// Changes the parts' rows of `y`, with those of blocks that have them where `y` does.
     fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &RowsChange) -> Result<()>;
+
+    /// Changes the parts' rows of both `y`, which lie alike; gives the sum of what `f` makes of them.
+    fn change_two(
+        &self,
+        blocks: &[&BlockVector],
+        y: [&mut BlockVector; 2],
+        f: &TwoRowsChange,
+    ) -> Result<Vec<C64>>;
 }
 
 impl<S: SharedRows> Algebra for S {
@@ -109,5 +121,11 @@ impl<S: SharedRows> Lists for S {
 
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         self.change(x, y, &|device, x, y| device.mix(x, c, b, y))
+    }
+
+    fn correct(&self, of: RitzCorrection, kr: &mut BlockVector, kx: &mut BlockVector) -> Result<Vec<C64>> {
+        self.change_two(&of.vectors(), [kr, kx], &|device, part, [kr, kx]| {
+            device.correct(of.of_part(part)?, kr, kx)
+        })
     }
 }

@@ -10,11 +10,11 @@
 use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::method::fixed::{first, fixed, joint, width};
-use crate::method::olsen::{KnownDiagonal, Olsen, basis_states};
+use crate::method::olsen::{KnownDiagonal, Olsen, Step, basis_states};
 use crate::method::subspace::{SearchSubspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
+use crate::number::C64;
 use crate::number::philox::Stream;
-use crate::number::{C64, root};
 use crate::operator::{Operator, not_finite};
 use crate::task::{Steps, Task};
 
@@ -329,19 +329,9 @@ impl DavidsonSearch<'_, '_> {
             let (theta, s) = space.ritz()?;
             let found = count.min(theta.len());
             let targets: Vec<usize> = (0..block.min(theta.len())).collect();
-            let (r, x) = space.residuals(&s, &targets, &theta)?;
-            // The correction of a single residual is begun before it is known whether it is wanted: the host waits for
-            // its products and the norm together.
-            let mut begun = None;
-            let mut norms = match &self.diagonal {
-                Some(d) if block == 1 && space.is_single() => {
-                    let olsen = Olsen::new(h, d, &self.shift(d, &theta[..1], clear), &r, &x)?;
-                    let (square, products) = olsen.products(h, &r, &x)?;
-                    begun = Some((olsen, products, clear));
-                    vec![root(square)]
-                }
-                _ => device.norms(&r)?,
-            };
+            let was = clear;
+            let step = self.step(&space, (&theta, &s), &targets, was)?;
+            let mut norms = step.norms(h)?;
             if norms.iter().any(|n| !n.is_finite()) {
                 return Err(not_finite());
             }
@@ -400,21 +390,63 @@ impl DavidsonSearch<'_, '_> {
             clear |= theta.len() > block && (0..found).all(|j| norms[j] <= CLEAR * (theta[block] - theta[j]));
             // Correct only what has not converged; the guard vectors take part while the wanted ones do.
             let open: Vec<usize> = targets.iter().copied().filter(|&j| norms[j] > tolerance).collect();
-            let t = match begun {
-                Some((olsen, products, was)) if was == clear || self.trusted => {
-                    olsen.correction(h, products)?
+            let columns: Option<Vec<usize>> =
+                (space.dim() + open.len() > max_basis).then(|| (0..keep.min(theta.len())).collect());
+            // The shift of a correction that was begun is the one that is wanted now.
+            let good = was == clear || self.trusted;
+            let added = match step {
+                Step::Pair(pair) if good => {
+                    if let Some(columns) = &columns {
+                        space.restart(&s, columns, &theta)?;
+                    }
+                    space.extend_by(pair, columns.as_deref().map(|columns| (&s[..], columns)))?
                 }
-                _ => self.corrections(r, &x, &theta[..targets.len()], clear, above.is_some())?,
+                step => {
+                    let t = match step {
+                        Step::Single { olsen, products, .. } if good => olsen.correction(h, products)?,
+                        step => {
+                            let (r, x) = match step {
+                                Step::Pair(_) => space.residuals(&s, &targets, &theta)?,
+                                Step::Single { r, x, .. } | Step::Block { r, x } => (r, x),
+                            };
+                            self.corrections(r, &x, &theta[..targets.len()], clear, above.is_some())?
+                        }
+                    };
+                    let chosen = if open.len() == targets.len() { t } else { device.chosen(&t, &open)? };
+                    if let Some(columns) = &columns {
+                        space.restart(&s, columns, &theta)?;
+                    }
+                    space.extend(chosen)?
+                }
             };
-            let chosen = if open.len() == targets.len() { t } else { device.chosen(&t, &open)? };
-            if space.dim() + open.len() > max_basis {
-                let columns: Vec<usize> = (0..keep.min(theta.len())).collect();
-                space.restart(&s, &columns, &theta)?;
-            }
-            if space.extend(chosen)? == 0 && self.random(&mut space, 1)? == 0 {
+            if added == 0 && self.random(&mut space, 1)? == 0 {
                 return Err(Error::numeric("no new direction could be found for the basis"));
             }
         }
+    }
+
+    /// Begins an iteration: residuals, and the correction of a single one before it is known whether it is wanted, so
+    /// that the host waits for its products and the norm together.
+    fn step(
+        &self,
+        space: &SearchSubspace,
+        (theta, s): (&[f64], &[C64]),
+        targets: &[usize],
+        clear: bool,
+    ) -> Result<Step> {
+        let known = self.diagonal.as_ref().filter(|_| targets.len() == 1 && space.is_single());
+        let Some(d) = known else {
+            let (r, x) = space.residuals(s, targets, theta)?;
+            return Ok(Step::Block { r, x });
+        };
+        let shift = self.shift(d, &theta[..1], clear);
+        if let Some(pair) = space.correction((theta[0], s), d, shift[0])? {
+            return Ok(Step::Pair(pair));
+        }
+        let (r, x) = space.residuals(s, targets, theta)?;
+        let olsen = Olsen::new(self.h, d, &shift, &r, &x)?;
+        let (square, products) = olsen.products(self.h, &r, &x)?;
+        Ok(Step::Single { r, x, square, olsen, products })
     }
 
     /// Whether it is decided if a state lies below `value`.

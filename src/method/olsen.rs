@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::backend::BlockVector;
-use crate::error::Result;
-use crate::number::C64;
+use crate::backend::{BlockVector, RitzCorrection};
+use crate::error::{Error, Result};
+use crate::number::{C64, root};
 use crate::operator::{DiagonalOnDevice, Operator};
 
 /// What is known of an operator's diagonal.
@@ -107,8 +107,7 @@ impl Olsen {
 
     /// The correction from <x|K r> and <x|K x>.
     pub(super) fn correction(mut self, h: &Operator, [xr, xx]: [Vec<C64>; 2]) -> Result<BlockVector> {
-        let share = |(a, b): (&C64, &C64)| if b.norm() > 1e-12 { -a / b } else { C64::default() };
-        let back: Vec<C64> = xr.iter().zip(&xx).map(share).collect();
+        let back: Vec<C64> = xr.iter().zip(&xx).map(|(r, x)| share(*r, *x)).collect();
         h.device().axpby(&back, &self.kx, &[C64::ONE], &mut self.kr)?;
         Ok(self.kr)
     }
@@ -117,5 +116,68 @@ impl Olsen {
     pub(super) fn corrections(self, h: &Operator, x: &BlockVector) -> Result<BlockVector> {
         let products = [h.device().dots(x, &self.kr)?, h.device().dots(x, &self.kx)?];
         self.correction(h, products)
+    }
+}
+
+/// The factor of K x in the correction.
+fn share(xr: C64, xx: C64) -> C64 {
+    if xx.norm() > 1e-12 { -xr / xx } else { C64::default() }
+}
+
+/// Olsen's correction t = K r + b K x of one pair in a basis of single columns, not yet added up, with what one pass
+/// over the basis and its images has found.
+pub(super) struct OlsenPair {
+    pub(super) kr: BlockVector,
+    pub(super) kx: BlockVector,
+    pub(super) b: C64,
+    /// <v|t> for the vectors of the basis.
+    pub(super) overlaps: Vec<C64>,
+    /// <t|t>.
+    pub(super) square: f64,
+    /// The larger one of <Kr|Kr> and |b|^2 <Kx|Kx>: rounding of `square` and the overlaps is to be compared with it.
+    pub(super) size: f64,
+    /// <r|r>.
+    pub(super) residual: f64,
+}
+
+impl OlsenPair {
+    /// Of the pair that a correction is asked for.
+    pub(super) fn new(h: &Operator, of: RitzCorrection) -> Result<OlsenPair> {
+        let (device, n) = (h.device(), of.basis.len());
+        let like = of.diagonal;
+        let mut kr = device.room(h.dtype(), like.rows(), 1)?;
+        let mut kx = device.room(h.dtype(), like.rows(), 1)?;
+        let found = device.correct(of, &mut kr, &mut kx)?;
+        let (with_r, with_x) = (&found[..n], &found[n..2 * n]);
+        let [rr, rx, xx, residual] = found[2 * n..] else {
+            return Err(Error::internal("a correction without its products"));
+        };
+        let with = |k: &[C64]| of.coefficients.iter().zip(k).map(|(s, k)| s.conj() * k).sum::<C64>();
+        let b = share(with(with_r), with(with_x));
+        let overlaps = with_r.iter().zip(with_x).map(|(r, x)| r + b * x).collect();
+        let (of_x, size) = (b.norm_sqr() * xx.re, rr.re.max(b.norm_sqr() * xx.re));
+        let square = rr.re + of_x + 2.0 * (b * rx).re;
+        Ok(OlsenPair { kr, kx, b, overlaps, square, size, residual: residual.re })
+    }
+}
+
+/// What an iteration of Davidson's method begins with.
+pub(super) enum Step {
+    /// The correction of a single pair, with all its products with the basis.
+    Pair(OlsenPair),
+    /// That of a single pair where no pass over the basis makes these.
+    Single { r: BlockVector, x: BlockVector, square: f64, olsen: Olsen, products: [Vec<C64>; 2] },
+    /// Residuals and their Ritz vectors.
+    Block { r: BlockVector, x: BlockVector },
+}
+
+impl Step {
+    /// The norms of the residuals.
+    pub(super) fn norms(&self, h: &Operator) -> Result<Vec<f64>> {
+        match self {
+            Step::Pair(pair) => Ok(vec![root(pair.residual)]),
+            Step::Single { square, .. } => Ok(vec![root(*square)]),
+            Step::Block { r, .. } => h.device().norms(r),
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! A growing orthonormal basis V with its images W = H V, in blocks on the device, and the small projected matrix
 //! V^H W on the host: what Davidson's and Lanczos' methods share.
 
-use crate::backend::{BlockVector, Device, Update};
+use crate::backend::{BlockVector, Device, RitzCorrection, Update};
 use crate::error::{Error, Result};
+use crate::method::olsen::{KnownDiagonal, OlsenPair};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::{Operator, not_finite};
 
@@ -83,7 +84,14 @@ impl SearchSubspace {
     /// Makes `t` orthogonal to the basis (twice, so that rounding does not creep in) and orthonormal in itself, and
     /// adds the remaining directions to the basis. Returns how many there are.
     pub fn extend(&mut self, t: BlockVector) -> Result<usize> {
-        let Some(t) = self.orthonormal(t)? else { return Ok(0) };
+        match self.orthonormal(t)? {
+            Some(t) => self.push(t),
+            None => Ok(0),
+        }
+    }
+
+    /// Adds orthonormal columns that are orthogonal to the basis.
+    fn push(&mut self, t: BlockVector) -> Result<usize> {
         let image = self.h.apply(&t)?;
         self.products += t.columns();
         let added = t.columns();
@@ -111,6 +119,47 @@ impl SearchSubspace {
         (self.projected, self.dim) = (projected, new);
         self.join_narrow()?;
         Ok(added)
+    }
+
+    /// The correction of a pair by the diagonal of the operator, with its products with this basis; nothing where no
+    /// pass over the basis makes all of them.
+    pub fn correction(
+        &self,
+        (value, s): (f64, &[C64]),
+        diagonal: &KnownDiagonal,
+        shift: f64,
+    ) -> Result<Option<OlsenPair>> {
+        let [first, ..] = &self.basis[..] else { return Ok(None) };
+        if !self.avoid.is_empty() || !self.is_single() || !RitzCorrection::is_served(first, self.dim) {
+            return Ok(None);
+        }
+        let (basis, images): (Vec<_>, Vec<_>) = (self.basis.iter().collect(), self.images.iter().collect());
+        let coefficients = self.coefficients(s, &[0]);
+        let (entries, floor) = (&diagonal.entries, diagonal.floor());
+        let (basis, images, coefficients) = (&basis[..], &images[..], &coefficients[..]);
+        let of = RitzCorrection { basis, images, diagonal: entries, coefficients, value, shift, floor };
+        OlsenPair::new(&self.h, of).map(Some)
+    }
+
+    /// Adds what such a correction has beyond the basis; returns how many directions that is. `kept`: the coefficients
+    /// and columns of a restart since the correction was made.
+    pub fn extend_by(&mut self, pair: OlsenPair, kept: Option<(&[C64], &[usize])>) -> Result<usize> {
+        let OlsenPair { mut kr, kx, b, mut overlaps, square, size, .. } = pair;
+        if let Some((s, columns)) = kept {
+            let n = overlaps.len();
+            let turned = |&j: &usize| (0..n).map(|i| s[i * n + j].conj() * overlaps[i]).sum();
+            overlaps = columns.iter().map(turned).collect();
+        }
+        let left = square - overlaps.iter().map(C64::norm_sqr).sum::<f64>();
+        let factor = inverse_norm(left.max(0.0))?;
+        if left <= ENOUGH * size.max(square) || factor == 0.0 {
+            self.device().mix(&[&kx], &[b], 1.0, &mut kr)?;
+            return self.extend(kr);
+        }
+        let list: Vec<&BlockVector> = self.basis.iter().chain([&kx]).collect();
+        let back: Vec<C64> = overlaps.iter().map(|z| -z * factor).chain([b * factor]).collect();
+        self.device().mix(&list, &back, factor, &mut kr)?;
+        self.push(kr)
     }
 
     /// Joins narrow blocks, but for the last one, whose image a Krylov space grows by.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use umklapp::backend::matrix::{Csr, Indices, MatrixValues, Stencil, StencilTerm, Wrap};
-use umklapp::backend::{BlockVector, Device, Dots, MatrixSpec, Random, Rows, Update, VectorDistribution};
+use umklapp::backend::{
+    BlockVector, Device, Dots, MatrixSpec, Random, RitzCorrection, Rows, Update, VectorDistribution,
+};
 use umklapp::number::philox::{self, Stream};
 use umklapp::number::{C64, DType};
 
@@ -395,6 +397,61 @@ pub fn adjoints(device: &Device) {
         let back = a.adjoint().expect("the adjoint").apply(&x).expect("A^H x");
         let right = device.dots(&back, &y).expect("<A^H x|y>");
         close(&left, &right, 100.0 * epsilon(dtype), "the adjoint of a stencil");
+    }
+}
+
+/// Corrections of Davidson's method against loops over entries.
+pub fn corrections(device: &Device) {
+    for dtype in TYPES {
+        for (rows, n) in
+            [(1, 1), (2, 2), (57, 3), (512, 4), (513, 5), (3001, 12), (70_001, 20), (300, 24), (900, 26)]
+        {
+            let complex = dtype.is_complex();
+            let what = |name: &str| format!("{name} of a correction in {n} columns of {rows} rows, {dtype}");
+            // Sums of n numbers, and of these over all rows.
+            let tolerance = epsilon(dtype) * n as f64 * (1.0 + rows as f64).sqrt();
+            let (v, vh) = block(device, dtype, rows, n, 1);
+            let (w, wh) = block(device, dtype, rows, n, 2);
+            let (d, dh) = block(device, dtype.to_real(), rows, 1, 3);
+            let s: Vec<C64> = (0..n).map(|k| number(4, k, complex)).collect();
+            // Where d is near the shift, the floor decides: near 0.3 or beyond it in a tenth of the rows.
+            let (value, shift, floor) = (-0.7, 0.3, 0.1);
+            let k = |row: usize| {
+                let gap = shift - dh[row].re;
+                1.0 / if gap.abs() < floor { floor.copysign(gap) } else { gap }
+            };
+            let sum = |of: &[C64], row: usize| (0..n).map(|k| s[k] * of[row * n + k]).sum::<C64>();
+            let x: Vec<C64> = (0..rows).map(|row| sum(&vh, row)).collect();
+            let r: Vec<C64> = (0..rows).map(|row| sum(&wh, row) - value * x[row]).collect();
+            let of = |v: &[C64]| (0..rows).map(|row| k(row) * v[row]).collect::<Vec<C64>>();
+            let (expected_r, expected_x) = (of(&r), of(&x));
+            let dot = |a: &[C64], b: &[C64]| a.iter().zip(b).map(|(a, b)| a.conj() * b).sum::<C64>();
+            let with = |b: &[C64]| {
+                (0..n)
+                    .map(|k| (0..rows).map(|row| vh[row * n + k].conj() * b[row]).sum())
+                    .collect::<Vec<C64>>()
+            };
+            let mut expected = [with(&expected_r), with(&expected_x)].concat();
+            let (a, b) = (&expected_r, &expected_x);
+            expected.extend([dot(a, a), dot(a, b), dot(b, b), dot(&r, &r)]);
+
+            let list = |v: &BlockVector| -> Vec<BlockVector> {
+                (0..n).map(|k| device.columns(v, k..k + 1).expect("a column")).collect()
+            };
+            let (basis, images) = (list(&v), list(&w));
+            let (basis, images): (Vec<_>, Vec<_>) = (basis.iter().collect(), images.iter().collect());
+            let (basis, images, coefficients) = (&basis[..], &images[..], &s[..]);
+            let of = RitzCorrection { basis, images, diagonal: &d, coefficients, value, shift, floor };
+            // What is there is not read.
+            let unread = if complex { C64::new(f64::NAN, f64::NAN) } else { C64::new(f64::NAN, 0.0) };
+            let unread = device.upload(dtype, v.rows(), 1, &vec![unread; rows]).expect("a column");
+            let (mut kr, mut kx) = (unread.clone(), unread);
+            let found = device.correct(of, &mut kr, &mut kx).expect("a correction");
+            // Rows near the shift are ten times as large as others.
+            close(&found, &expected, 100.0 * tolerance, &what("products"));
+            close(&device.download(&kr).expect("numbers"), a, 10.0 * tolerance, &what("K r"));
+            close(&device.download(&kx).expect("numbers"), b, 10.0 * tolerance, &what("K x"));
+        }
     }
 }
 

@@ -123,7 +123,7 @@ fn products_over(
 }
 
 /// Reals that a pack of this instruction set has.
-fn width(isa: Isa) -> usize {
+pub(super) fn width(isa: Isa) -> usize {
     if isa == Isa::Avx512 { 8 } else { 4 }
 }
 
@@ -203,7 +203,7 @@ impl PackedWork<f64> for ListSums<'_, '_> {
 
 /// `y += sum c x`, of pairs where a factor is complex.
 #[inline(always)]
-fn add<P: Pack<f64>, const N: usize>(x: [(&[f64], C64); N], y: &mut [f64]) {
+pub(super) fn add<P: Pack<f64>, const N: usize>(x: [(&[f64], C64); N], y: &mut [f64]) {
     let whole = y.len() / P::WIDTH * P::WIDTH;
     let mut turns = false;
     let mut real = [P::splat(0.0); N];
@@ -247,7 +247,7 @@ fn add<P: Pack<f64>, const N: usize>(x: [(&[f64], C64); N], y: &mut [f64]) {
     }
 }
 
-fn columns<'a>(list: &[&'a BlockVector]) -> Result<Vec<&'a [f64]>> {
+pub(super) fn columns<'a>(list: &[&'a BlockVector]) -> Result<Vec<&'a [f64]>> {
     list.iter().map(|v| single::column(v)).collect()
 }
 
@@ -268,8 +268,7 @@ impl PackedWork<f64> for ListGroups<'_> {
         let parts = if self.complex { 2 } else { 1 };
         let (m, n) = (self.x.len(), self.y.len());
         let (wide, high) = (m * parts, n * parts);
-        let mut packs = vec![P::splat(0.0); wide * high];
-        let mut sums = vec![0.0; wide * high];
+        let mut sums = StripSums::<P>::new(wide, high);
         let (mut apart_x, mut apart_y) = (Vec::new(), Vec::new());
         let mut at = self.range.start;
         while at < self.range.end {
@@ -280,21 +279,49 @@ impl PackedWork<f64> for ListGroups<'_> {
                     (take_apart(self.x, at..end, &mut apart_x), take_apart(self.y, at..end, &mut apart_y))
                 }
             };
-            products(&x, &y, &mut packs, &mut sums);
+            sums.add(&x, &y);
             at = end;
         }
-        let mut lanes = vec![0.0; P::WIDTH];
-        for (sum, pack) in sums.iter_mut().zip(packs) {
-            lanes.fill(0.0);
-            pack.add_to(&mut lanes);
-            *sum += lanes.iter().sum::<f64>();
-        }
+        let sums = sums.finish();
         let at = |i: usize, j: usize| sums[i * high + j];
         let entry = |i: usize, j: usize| match self.complex {
             false => C64::new(at(i, j), 0.0),
             true => C64::new(at(i, j) + at(m + i, n + j), at(i, n + j) - at(m + i, j)),
         };
         (0..m * n).map(|k| entry(k / n, k % n)).collect()
+    }
+}
+
+/// Products of all pairs of two lists of strips, summed over the strips.
+pub(super) struct StripSums<P> {
+    packs: Vec<P>,
+    rest: Vec<f64>,
+}
+
+impl<P: Pack<f64>> StripSums<P> {
+    /// Of so many columns with so many others.
+    #[inline(always)]
+    pub fn new(m: usize, n: usize) -> StripSums<P> {
+        StripSums { packs: vec![P::splat(0.0); m * n], rest: vec![0.0; m * n] }
+    }
+
+    /// Adds those of a strip.
+    #[inline(always)]
+    pub fn add(&mut self, x: &[&[f64]], y: &[&[f64]]) {
+        products(x, y, &mut self.packs, &mut self.rest);
+    }
+
+    /// The sums, row-major.
+    #[inline(always)]
+    pub fn finish(self) -> Vec<f64> {
+        let mut lanes = vec![0.0; P::WIDTH];
+        let mut sums = self.rest;
+        for (sum, pack) in sums.iter_mut().zip(self.packs) {
+            lanes.fill(0.0);
+            pack.add_to(&mut lanes);
+            *sum += lanes.iter().sum::<f64>();
+        }
+        sums
     }
 }
 

@@ -6,6 +6,7 @@
 mod algebra;
 mod block;
 mod blocked;
+mod corrections;
 mod exchange;
 mod fold;
 mod folded;
@@ -37,8 +38,8 @@ use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
-    Algebra, Backend, BlockVector, DeviceMemory, Kernel, Lists, Matrices, MatrixSpec, Random, Rows, Storage,
-    Vectors, check_runs,
+    Algebra, Backend, BlockVector, DeviceMemory, Kernel, Lists, Matrices, MatrixSpec, Random, RitzCorrection,
+    Rows, Storage, Vectors, check_runs,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -358,6 +359,14 @@ impl Lists for Cpu {
             return lists::sums((&self.threads, self.isa), x, c, 0.0, y);
         }
         crate::backend::algebra::mix_in_turn(self, x, c, y)
+    }
+
+    fn correct(&self, of: RitzCorrection, kr: &mut BlockVector, kx: &mut BlockVector) -> Result<Vec<C64>> {
+        let fits = single::serve(of.vectors().into_iter().chain([&*kx]), kr);
+        if fits && !kr.dtype.is_complex() {
+            return corrections::pair((&self.threads, self.isa), of, kr, kx);
+        }
+        crate::backend::algebra::correct_in_turn(self, of, kr, kx)
     }
 }
 

@@ -1,11 +1,12 @@
-//! Products of tall-skinny blocks with many columns, on the tensor cores, and of lists of single columns; see
-//! `kernels/tall.cu`.
+//! Products of tall-skinny blocks with many columns, on the tensor cores, and of lists of single columns, with the
+//! corrections of Davidson's method; see `kernels/tall.cu`.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::sums::reduced;
 use super::{Cuda, THREADS, arguments, suffix, to_bytes};
-use crate::backend::{BlockVector, Lists, conformal};
+use crate::backend::algebra::correct_in_turn;
+use crate::backend::{BlockVector, Lists, RitzCorrection, conformal};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -88,6 +89,9 @@ pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut Bl
     unsafe { gpu.card.launch("combine_tensor", (blocks, q.div_ceil(SIDE) as u32), THREADS, &arguments)? };
     Ok(true)
 }
+
+/// What kernels of a correction differ by in columns.
+const FILLED: usize = 4;
 
 /// Addresses of single columns; those after the last are never read.
 #[repr(C)]
@@ -180,5 +184,48 @@ impl Lists for Cuda {
             b = 1.0;
         }
         Ok(())
+    }
+
+    fn correct(&self, of: RitzCorrection, kr: &mut BlockVector, kx: &mut BlockVector) -> Result<Vec<C64>> {
+        let (n, dtype) = (of.basis.len(), kr.dtype);
+        if !RitzCorrection::is_served(kr, n) {
+            return correct_in_turn(self, of, kr, kx);
+        }
+        if n == 0 || of.images.len() != n || of.coefficients.len() != n {
+            return Err(Error::internal(format!("a correction of {n} columns and {} images", of.images.len())));
+        }
+        conformal("correction", kr, kx)?;
+        let d = of.diagonal;
+        if d.columns != 1 || d.rows != kr.rows || d.dtype != dtype.to_real() {
+            return Err(Error::internal(format!("preconditioner {} for {}", d.shape(), kr.shape())));
+        }
+        // Lists are filled up with their last column, without weight.
+        let width = n.div_ceil(FILLED) * FILLED;
+        let filled = |list: &[&BlockVector]| -> Result<ListArgument> {
+            let all: Vec<&BlockVector> = (0..width).map(|k| list[k.min(n - 1)]).collect();
+            ListArgument::of(self, &all, kr)
+        };
+        let (v, w) = (filled(of.basis)?, filled(of.images)?);
+        let mut weights = [0u8; 16 * LISTED];
+        let bytes = to_bytes(dtype, of.coefficients);
+        weights[..bytes.len()].copy_from_slice(&bytes);
+        let parts = if dtype.is_complex() { 2 } else { 1 };
+        let numbers = (2 * n + 4) * parts;
+        let kernel = format!("correct_{width}_{}", suffix(dtype));
+        let resident = self.card.resident(&kernel, THREADS)? as usize;
+        let blocks = kr.rows.local.div_ceil(THREADS as usize).clamp(1, resident) as u32;
+        let sums = self.card.allocate(8 * blocks as usize * numbers)?;
+        let (rows, columns) = (kr.rows.local as u64, n as u32);
+        let pd = self.buffer(d)?.address;
+        let (pr, px) = (self.unique(kr)?.address, self.unique(kx)?.address);
+        let RitzCorrection { value, shift, floor, .. } = of;
+        let all = self.card.answer(numbers, |out| {
+            let arguments =
+                arguments![rows, columns, v, w, pd, weights, value, shift, floor, pr, px, sums.address, out];
+            // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks have, `out` one
+            // for each.
+            unsafe { self.card.launch(&kernel, (blocks, 1), THREADS, &arguments) }
+        })?;
+        Ok(all.chunks(parts).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))).collect())
     }
 }

@@ -34,7 +34,7 @@ use crate::backend::cut::{RowCut, share};
 use crate::backend::distributed::Distributed;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::outer::Superblocks;
-use crate::backend::shared::{RowsChange, RowsSummand, SharedRows};
+use crate::backend::shared::{RowsChange, RowsSummand, SharedRows, TwoRowsChange};
 use crate::backend::{
     Backend, BlockVector, DenseSolver, Device, DeviceMemory, Grid, Kernel, Matrices, MatrixKeeper,
     MatrixSpec, MonteCarlo, Random, Recorder, Rows, Vectors,
@@ -280,6 +280,15 @@ impl Ranks {
         }
     }
 
+    /// What ranks have made of their rows, over all of them; vectors without a cut live whole on each.
+    fn summed(&self, cut: Option<&RowCut>, numbers: Vec<C64>) -> Result<Vec<C64>> {
+        match (cut, self.lone_rank()) {
+            (None, _) => Ok(numbers),
+            (Some(cut), Some(lone)) if cut.lone() == Some(lone.rank) => self.team.told(numbers, lone.rank),
+            _ => self.team.total(numbers),
+        }
+    }
+
     /// A matrix that one rank has whole, since all rows of its vectors are there.
     fn on_one(
         &self,
@@ -319,13 +328,7 @@ impl SharedRows for Ranks {
         let blocks = blocks.iter().map(|v| self.as_like(v, first)).collect::<Result<Vec<_>>>()?;
         let device = own(first).map_or(&self.places.device, |own| self.places.at(&own.cut));
         let numbers = f(device, &blocks.iter().map(|v| local(v)).collect::<Vec<_>>())?;
-        match (own(first), self.lone_rank()) {
-            (None, _) => Ok(numbers),
-            (Some(own), Some(lone)) if own.cut.lone() == Some(lone.rank) => {
-                self.team.told(numbers, lone.rank)
-            }
-            _ => self.team.total(numbers),
-        }
+        self.summed(own(first).map(|own| &*own.cut), numbers)
     }
 
     fn change(&self, blocks: &[&BlockVector], y: &mut BlockVector, f: &RowsChange) -> Result<()> {
@@ -336,6 +339,26 @@ impl SharedRows for Ranks {
             Some(own) => f(&self.places.device, &here, &mut own.block),
             None => f(&self.places.device, &here, y),
         }
+    }
+
+    fn change_two(
+        &self,
+        blocks: &[&BlockVector],
+        [first, second]: [&mut BlockVector; 2],
+        f: &TwoRowsChange,
+    ) -> Result<Vec<C64>> {
+        let blocks = blocks.iter().map(|v| self.as_like(v, first)).collect::<Result<Vec<_>>>()?;
+        let here: Vec<&BlockVector> = blocks.iter().map(|v| local(v)).collect();
+        let cut = own(first).map(|own| own.cut.clone());
+        let numbers = match (own_mut(first), own_mut(second)) {
+            (Some(first), Some(second)) if first.cut == second.cut => {
+                let device = self.places.at(&first.cut);
+                f(device, &here, [&mut first.block, &mut second.block])?
+            }
+            (None, None) => f(&self.places.device, &here, [first, second])?,
+            _ => return Err(other_cut()),
+        };
+        self.summed(cut.as_deref(), numbers)
     }
 }
 

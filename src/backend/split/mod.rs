@@ -24,7 +24,7 @@ use crate::backend::exchange::{PlainMemory, Staging, through_host};
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::held::MatrixKeeper;
 use crate::backend::matrix::outer::Superblocks;
-use crate::backend::shared::{RowsChange, RowsSummand, SharedRows};
+use crate::backend::shared::{RowsChange, RowsSummand, SharedRows, TwoRowsChange};
 use crate::backend::walkers::MonteCarlo;
 use crate::backend::{
     Backend, BackendPart, BlockVector, DenseSolver, Device, DeviceMemory, Kernel, Matrices, MatrixSpec,
@@ -355,6 +355,27 @@ impl SharedRows for SplitBackend {
             f(device, &list, &mut to.block)
         })?;
         Ok(())
+    }
+
+    fn change_two(
+        &self,
+        blocks: &[&BlockVector],
+        [first, second]: [&mut BlockVector; 2],
+        f: &TwoRowsChange,
+    ) -> Result<Vec<C64>> {
+        for v in blocks.iter().copied().chain([&*second]) {
+            if cut_of(v)? != cut_of(first)? {
+                return Err(cut_differently());
+            }
+        }
+        let large = blocks.iter().map(|v| v.bytes()).sum::<usize>() > WORTH_A_THREAD;
+        let both = pieces_mut(first)?.iter_mut().zip(pieces_mut(second)?);
+        let jobs: Vec<_> = aligned(blocks)?.into_iter().zip(both).collect();
+        let sums = self.helpers.each(large, jobs, |((part, list), (first, second))| {
+            let device = self.parts.get(part).ok_or_else(cut_differently)?;
+            f(device, &list, [&mut first.block, &mut second.block])
+        })?;
+        Ok(total(sums))
     }
 }
 
