@@ -1,14 +1,19 @@
 //! A growing orthonormal basis V with its images W = H V, in blocks on the device, and the small projected matrix
 //! V^H W on the host: what Davidson's and Lanczos' methods share.
 
+use faer::{Mat, Par};
+
 use crate::backend::{BlockVector, Device, RitzCorrection, Update};
 use crate::error::{Error, Result};
 use crate::method::olsen::{KnownDiagonal, OlsenPair};
-use crate::number::{C64, Matrix, Series};
+use crate::number::{C64, Matrix, Series, hermitian};
 use crate::operator::{Operator, not_finite};
 
 /// Columns from which on products with a block fill registers: narrower blocks are joined.
 const WIDE: usize = 32;
+
+/// Rows of projected matrices that one thread diagonalises in less time than it takes to wake others.
+const ALONE: usize = 64;
 
 /// Share of a vector's square that is left beyond the basis from which on one pass suffices.
 const ENOUGH: f64 = 0.1;
@@ -446,6 +451,13 @@ pub(crate) fn hermitian_eigen(n: usize, data: &[C64], complex: bool) -> Result<(
         return Ok((vec![data[0].re], vec![C64::ONE]));
     }
     let mean = |i: usize, j: usize| (data[i * n + j] + data[j * n + i].conj()) * 0.5;
+    if !complex && n <= ALONE && data.iter().all(|z| z.is_finite()) {
+        let a = Mat::from_fn(n, n, |i, j| mean(i, j).re);
+        if let Some((values, vectors)) = hermitian::eigh(a.as_ref(), Par::Seq) {
+            let all = (0..n * n).map(|k| C64::new(vectors[(k / n, k % n)], 0.0));
+            return Ok((values, all.collect()));
+        }
+    }
     let entries: Vec<C64> = (0..n * n).map(|k| mean(k / n, k % n)).collect();
     let series =
         if complex { Series::Complex(entries) } else { Series::Real(entries.iter().map(|z| z.re).collect()) };

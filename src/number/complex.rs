@@ -10,7 +10,18 @@ use super::C64;
 
 /// `x 2^n`, rounded once.
 pub(super) fn scaled(x: f64, n: i32) -> f64 {
-    libm::scalbn(x, n)
+    match power_of_two(n) {
+        Some(power) => x * power,
+        None => libm::scalbn(x, n),
+    }
+}
+
+/// `2^n` where it is a normal number.
+fn power_of_two(n: i32) -> Option<f64> {
+    let biased = n.saturating_add(f64::MAX_EXP - 1);
+    (1..=2 * f64::MAX_EXP - 2)
+        .contains(&biased)
+        .then(|| f64::from_bits((biased as u64) << (f64::MANTISSA_DIGITS - 1)))
 }
 
 /// The power of two by which both parts may be divided so that the larger lies between 1 and 2; nothing for zeros and
@@ -405,6 +416,20 @@ fn by_logarithm(a: C64, b: C64) -> C64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The product with a power of two is rounded once, as the library's function is, in all corners of the range.
+    #[test]
+    fn powers_of_two_scale_as_the_library_does() {
+        let numbers = [1.0, -1.5, 0.1, f64::MAX, f64::MIN_POSITIVE, 5e-324, 3e-310, 0.0, -0.0, f64::INFINITY];
+        for x in numbers {
+            for n in
+                [-2100, -1080, -1075, -1074, -1023, -1022, -1021, -53, -1, 0, 1, 52, 1022, 1023, 1024, 2100]
+            {
+                assert_eq!(scaled(x, n).to_bits(), libm::scalbn(x, n).to_bits(), "{x:e} 2^{n}");
+            }
+        }
+        assert!(scaled(f64::NAN, 3).is_nan());
+    }
 
     const FUNCTIONS: [(&str, fn(C64) -> C64); 15] = [
         ("sqrt", sqrt),

@@ -16,13 +16,25 @@ use super::{C64, Scalar, complex};
 /// couplings of a matrix of 1e-19 J would all be lost.
 pub fn eigh<T: Scalar<Real = f64> + ComplexField>(a: MatRef<'_, T>, par: Par) -> Option<(Vec<f64>, Mat<T>)> {
     let n = a.nrows();
-    let lower = || (0..n).flat_map(|j| (j..n).map(move |i| (i, j)));
-    let size = lower().filter_map(|(i, j)| complex::exponent(a[(i, j)].to_c64())).max().unwrap_or(0);
+    let mut largest = 0.0_f64;
+    for j in 0..n {
+        for i in j..n {
+            let z = a[(i, j)].to_c64();
+            let size = z.re.abs().max(z.im.abs());
+            // Not NaN and what is infinite, which the iteration answers.
+            if size <= f64::MAX {
+                largest = largest.max(size);
+            }
+        }
+    }
+    let size = complex::exponent(C64::new(largest, 0.0)).unwrap_or(0);
     let mut scaled = Mat::<T>::zeros(n, n);
-    for (i, j) in lower() {
-        let x = complex::scale(a[(i, j)].to_c64(), -size);
-        scaled[(i, j)] = T::from_c64(x);
-        scaled[(j, i)] = T::from_c64(x.conj());
+    for j in 0..n {
+        for i in j..n {
+            let x = complex::scale(a[(i, j)].to_c64(), -size);
+            scaled[(i, j)] = T::from_c64(x);
+            scaled[(j, i)] = T::from_c64(x.conj());
+        }
     }
     let (mut values, mut vectors) = (Mat::<T>::zeros(n, 1), Mat::zeros(n, n));
     let request =

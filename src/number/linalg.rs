@@ -63,7 +63,11 @@ fn failed(what: &str, matrix: &Matrix) -> Error {
 
 impl Matrix {
     pub(super) fn need_finite(&self, what: &str) -> Result<()> {
-        if self.data().iter().all(|x| x.to_c64().is_finite()) {
+        let finite = match self.data() {
+            Series::Real(x) => x.iter().all(|x| x.is_finite()),
+            Series::Complex(z) => z.iter().all(|z| z.is_finite()),
+        };
+        if finite {
             Ok(())
         } else {
             Err(Error::input(format!(

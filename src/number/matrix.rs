@@ -252,16 +252,23 @@ impl Matrix {
 
     /// The largest modulus of an element, 0 for none; NaN if any element is.
     pub fn max_abs(&self) -> f64 {
-        self.data.iter().map(Number::abs).fold(0.0, |a, b| if a.is_nan() || b <= a { a } else { b })
+        match &*self.data {
+            Series::Real(x) => largest(x.iter().map(|x| x.abs())),
+            Series::Complex(z) => largest(z.iter().map(|z| z.norm())),
+        }
     }
 
     /// Whether the matrix is its own Hermitian conjugate, to `tolerance` times its largest element.
     pub fn is_hermitian(&self, tolerance: f64) -> bool {
-        self.is_square()
-            && self
-                .with_data(self.dagger().data.with(Arithmetic::Mul, Number::Real(-1.0)))
-                .add(self)
-                .is_ok_and(|d| d.max_abs() <= tolerance * self.max_abs())
+        let n = self.rows;
+        let pairs = || (0..n).flat_map(|i| (0..=i).map(move |j| (i * n + j, j * n + i)));
+        self.is_square() && {
+            let distance = match &*self.data {
+                Series::Real(x) => largest(pairs().map(|(k, l)| (x[k] - x[l]).abs())),
+                Series::Complex(z) => largest(pairs().map(|(k, l)| (z[k] - z[l].conj()).norm())),
+            };
+            distance <= tolerance * self.max_abs()
+        }
     }
 
     fn elementwise(&self, op: Arithmetic, other: &Matrix) -> Result<Matrix> {
@@ -332,6 +339,11 @@ impl Matrix {
         };
         Matrix::new(rows, cols, data)
     }
+}
+
+/// The largest of some moduli, 0 for none; NaN if any is.
+fn largest(moduli: impl Iterator<Item = f64>) -> f64 {
+    moduli.fold(0.0, |a, b| if a.is_nan() || b <= a { a } else { b })
 }
 
 #[cfg(test)]

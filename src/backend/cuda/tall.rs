@@ -192,7 +192,10 @@ impl Lists for Cuda {
             return correct_in_turn(self, of, kr, kx);
         }
         if n == 0 || of.images.len() != n || of.coefficients.len() != n {
-            return Err(Error::internal(format!("a correction of {n} columns and {} images", of.images.len())));
+            return Err(Error::internal(format!(
+                "a correction of {n} columns and {} images",
+                of.images.len()
+            )));
         }
         conformal("correction", kr, kx)?;
         let d = of.diagonal;

@@ -3,7 +3,6 @@
 //! collected on every card (as for ranks, `ranks/together.rs`).
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernel::LINKED;
@@ -282,21 +281,26 @@ impl Superblocks for SplitBackend {
 
 /// What one card keeps; eigenvectors are found by all cards of its kind.
 pub(super) struct Keeping {
-    home: Device,
-    /// The others, with how many matrices each is at work with; those of the first one come first.
-    cards: Vec<(Device, AtomicUsize)>,
+    /// Itself and the others.
+    cards: Vec<Device>,
+    /// The work that each has begun, in cubes of the rows of its matrices.
+    at_work: Mutex<Vec<f64>>,
 }
 
 impl Keeping {
     /// None where the part keeps no matrices.
     pub fn new(home: &Device, others: impl Iterator<Item = Device>) -> Option<Keeping> {
         home.keeper()?;
-        let cards = std::iter::once(home.clone()).chain(others);
-        Some(Keeping { home: home.clone(), cards: cards.map(|card| (card, AtomicUsize::new(0))).collect() })
+        let cards: Vec<Device> = std::iter::once(home.clone()).chain(others).collect();
+        Some(Keeping { at_work: Mutex::new(vec![0.0; cards.len()]), cards })
+    }
+
+    fn home(&self) -> &Device {
+        &self.cards[0]
     }
 
     fn keeper(&self) -> Result<&dyn MatrixKeeper> {
-        self.home.keeper().ok_or_else(|| Error::internal("a part that keeps no matrices any more"))
+        self.home().keeper().ok_or_else(|| Error::internal("a part that keeps no matrices any more"))
     }
 }
 
@@ -319,16 +323,21 @@ impl MatrixKeeper for Keeping {
 
     /// By the card that has least to do.
     fn eigh(&self, rows: usize, block: &BlockVector, first: usize) -> Result<Option<Vec<f64>>> {
-        let busy = |card: &(Device, AtomicUsize)| card.1.load(Ordering::Relaxed);
-        let least = (0..self.cards.len()).min_by_key(|k| busy(&self.cards[*k])).unwrap_or(0);
-        let (card, at_work) = &self.cards[least];
-        at_work.fetch_add(1, Ordering::Relaxed);
+        let work = (rows as f64).powi(3);
+        let busy = || self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        // Chosen and entered in one go: matrices of several threads come at the same time.
+        let least = {
+            let mut busy = busy();
+            let least = (0..busy.len()).min_by(|a, b| busy[*a].total_cmp(&busy[*b])).unwrap_or(0);
+            busy[least] += work;
+            least
+        };
         let found = if least == 0 {
             self.keeper().and_then(|keeper| keeper.eigh(rows, block, first))
         } else {
-            self.elsewhere(card, rows, block, first)
+            self.elsewhere(&self.cards[least], rows, block, first)
         };
-        at_work.fetch_sub(1, Ordering::Relaxed);
+        busy()[least] -= work;
         found
     }
 
@@ -354,7 +363,7 @@ impl Keeping {
         let Some(solver) = card.dense_solver().filter(|_| rows >= LARGE) else {
             return self.keeper()?.eigh(rows, block, first);
         };
-        let mut numbers = self.home.download_part(block, first..first + rows * rows)?;
+        let mut numbers = self.home().download_part(block, first..first + rows * rows)?;
         let values = solver.eigh(rows, DenseMut::Real(&mut numbers))?;
         self.replace(block, first, &numbers)?;
         Ok(Some(values))

@@ -16,7 +16,7 @@ use crate::ranks::AlikeRanks;
 use crate::task::parallel;
 
 /// Multiplications from which on operators are worth a way to a device.
-const LARGE: u64 = 1 << 28;
+const LARGE: u64 = 1 << 24;
 
 pub struct TruncatedBasis<T> {
     /// The half of a superblock that it was made for; none if it suits either.
