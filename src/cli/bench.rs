@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::{RunOptions, report};
-use crate::backend::{BlockVector, Device, Random, Rows, VectorDistribution};
+use crate::backend::{BlockVector, Device, Random, RitzCorrection, Rows, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
@@ -168,13 +168,14 @@ impl Bench {
             let mut w = random(device, DType::F64, n, 1)?;
             let weights = vec![C64::new(0.1, 0.0); basis.len()];
             let column = w.bytes() as f64;
-            let row = |name: &str, columns: f64, seconds: f64| {
+            // Columns that are read or written, and products and sums of each number of the basis.
+            let row = |name: &str, columns: f64, products: f64, seconds: f64| {
                 let (bytes, numbers) = (columns * column, 20.0 * n as f64);
                 let rate = bytes / seconds;
                 let values = [
                     seconds * 1e3,
                     seconds * 1e9 / numbers,
-                    2.0 * numbers / seconds / 1e9,
+                    2.0 * products * numbers / seconds / 1e9,
                     bytes / 1e6,
                     rate / 1e9,
                     rate / bandwidth,
@@ -184,9 +185,24 @@ impl Bench {
                 }
             };
             let t = timed(device, self.limit(), || device.dots_with(&basis, &w).map(drop))?;
-            row(&format!("V^T w of 20 columns, {n} long"), 21.0, t);
+            row(&format!("V^T w of 20 columns, {n} long"), 21.0, 1.0, t);
             let t = timed(device, self.limit(), || device.mix(&basis, &weights, 1.0, &mut w))?;
-            row(&format!("V c + w of 20 columns, {n} long"), 22.0, t);
+            row(&format!("V c + w of 20 columns, {n} long"), 22.0, 1.0, t);
+            let images: Vec<BlockVector> =
+                (0..20).map(|_| random(device, DType::F64, n, 1)).collect::<Result<_>>()?;
+            let images: Vec<&BlockVector> = images.iter().collect();
+            let (mut kr, mut kx) = (w.clone(), w.clone());
+            let of = RitzCorrection {
+                basis: &basis,
+                images: &images,
+                diagonal: &w,
+                coefficients: &weights,
+                value: -1.0,
+                shift: -2.0,
+                floor: 0.1,
+            };
+            let t = timed(device, self.limit(), || device.correct(of, &mut kr, &mut kx).map(drop))?;
+            row(&format!("correction in 20 columns, {n} long"), 43.0, 4.0, t);
         }
         Ok(())
     }
