@@ -12,6 +12,9 @@ use crate::backend::BlockVector;
 use crate::backend::matrix::held::{Composed, HeldMatrix, TermSource};
 use crate::error::{Error, Result};
 
+/// Numbers of small matrices that travel together: each copy takes as long as some thousand numbers.
+const PACKED: usize = 1 << 17;
+
 /// Matrices that a kernel reads, by the addresses that they have on the card.
 pub(super) struct CardMatrices {
     #[expect(dead_code, reason = "kept alive for the kernels, which have their addresses")]
@@ -71,26 +74,35 @@ impl CardMatrices {
         }
         let size = |m: &HeldMatrix<f64>| m.nrows() * m.ncols();
         let numbers = card.allocate(8 * missing.iter().map(|m| size(m)).sum::<usize>())?;
-        let mut at = 0;
+        let (mut at, mut packed) = (0, Vec::new());
+        let send = |packed: &mut Vec<f64>, at: &mut usize| -> Result<()> {
+            if !packed.is_empty() {
+                card.overwrite_at(&numbers, 8 * *at, packed)?;
+            }
+            *at += packed.len();
+            packed.clear();
+            Ok(())
+        };
         for held in missing {
             let m = held.here_alone()?;
-            let mut own = vec![0.0; size(held)];
-            if by_rows {
-                let row = |(i, row): (usize, &mut [f64])| (0..m.ncols()).for_each(|j| row[j] = m[(i, j)]);
-                own.par_chunks_exact_mut(m.ncols().max(1)).enumerate().for_each(row);
-            } else {
-                let column = |(j, column): (usize, &mut [f64])| {
-                    column.iter_mut().zip(m.col(j).iter()).for_each(|(to, x)| *to = *x);
-                };
-                own.par_chunks_exact_mut(m.nrows().max(1)).enumerate().for_each(column);
+            let m = if by_rows { m.transpose() } else { m };
+            if packed.len() + size(held) > PACKED {
+                send(&mut packed, &mut at)?;
             }
-            card.overwrite_at(&numbers, at, &own)?;
-            places.insert(
-                std::ptr::from_ref(held),
-                MatrixAddress { address: numbers.address + at as u64, by_rows },
-            );
-            at += 8 * own.len();
+            let address = numbers.address + 8 * (at + packed.len()) as u64;
+            places.insert(std::ptr::from_ref(held), MatrixAddress { address, by_rows });
+            if size(held) <= PACKED {
+                (0..m.ncols()).for_each(|j| packed.extend(m.col(j).iter()));
+                continue;
+            }
+            packed.resize(size(held), 0.0);
+            let column = |(j, column): (usize, &mut [f64])| {
+                column.iter_mut().zip(m.col(j).iter()).for_each(|(to, x)| *to = *x);
+            };
+            packed.par_chunks_exact_mut(m.nrows()).enumerate().for_each(column);
+            send(&mut packed, &mut at)?;
         }
+        send(&mut packed, &mut at)?;
         Ok(CardMatrices { kept: (Some(numbers), kept), places })
     }
 
