@@ -280,7 +280,16 @@ mod transport_functions {
             None => m.model,
             Some(k) => m.model.at_momentum(&momentum(&k)?)?,
         };
-        Ok(ScriptSample(Rc::new(TransportSample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
+        let sample = TransportSample::new(&model, leads)?;
+        for lead in 0..sample.leads() {
+            if sample.other_field(&model, lead)? {
+                session()?.note(&format!(
+                    "the magnetic field in lead {lead} is not that of the sample; `m.flux(alpha, 1, 0)` is \
+                     `m.flux(-alpha)`"
+                ));
+            }
+        }
+        Ok(ScriptSample(Rc::new(sample), Rc::new(model), Rc::new(told)))
     }
 
     /// The number of open channels of the lead at an energy. Where bands touch, it is the number just below and just
