@@ -9,7 +9,7 @@ use faer::Mat;
 
 use super::dense::{inverse, largest};
 use super::opening::{BESIDE, unresolved};
-use super::passed::{ChannelProbabilities, Openings};
+use super::passed::{ChannelProbabilities, EdgeProbabilities, Openings};
 use super::slices::SliceBlocks;
 use super::{Attached, Contact, Particle, States, TransportSample};
 use crate::error::{Error, Result};
@@ -26,12 +26,6 @@ const MOST_INVERSE: f64 = 1e8;
 /// The most by which the sample's Green's function, in the same units, may change to the energies beside: what is left
 /// out goes with its square. A level that is hardly wider than they are apart changes it by more.
 const STRAIGHT: f64 = 3e-4;
-
-/// What passes beside an energy, below and above, the nearest last.
-#[derive(Debug)]
-pub(super) struct EdgeProbabilities {
-    sides: [Vec<ChannelProbabilities>; 2],
-}
 
 /// A sample next to an energy as its leads see it.
 struct SampleBetween {

@@ -13,8 +13,8 @@ impl TransportSample {
     /// The retarded Green's function: a row for each row of the sites `to`, a column for each of the sites `from`.
     ///
     /// # Errors
-    /// Sites that are not there or that no lead reaches, an energy at which a lead is not resolved or of a level that no
-    /// lead reaches; no memory; interruption.
+    /// Sites that are not there or that no lead reaches, an energy at which a lead is not resolved, or that of a level
+    /// that no lead reaches; no memory; interruption.
     pub fn green(&self, to: &[usize], from: &[usize], energy: f64, task: &Task) -> Result<Matrix> {
         let (to, from) = (self.rows_of(to)?, self.rows_of(from)?);
         let openings = self.openings(energy)?.ok_or_else(|| unresolved(energy))?;
@@ -44,7 +44,7 @@ impl TransportSample {
             for row in site * self.orbitals..(site + 1) * self.orbitals {
                 all.push(self.slices.place(row).ok_or_else(|| {
                     Error::input(format!("site {site} belongs to a part of the sample that no lead reaches"))
-                        .hint("its Green's function has levels of its own alone: `h.to_matrix().eigh()`")
+                        .hint("join it to the rest, or attach a lead to it")
                 })?);
             }
         }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::edge::EdgeProbabilities;
 use super::lead::ChannelKind;
 use super::opening::Opening;
 use super::{Particle, States, TransportSample};
@@ -35,6 +34,12 @@ pub(super) struct ChannelProbabilities {
     told: Vec<Vec<ChannelKind>>,
     /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out.
     from: Vec<Option<Vec<Vec<Vec<f64>>>>>,
+}
+
+/// What passes beside an energy, below and above, the nearest last.
+#[derive(Debug)]
+pub(super) struct EdgeProbabilities {
+    pub(super) sides: [Vec<ChannelProbabilities>; 2],
 }
 
 impl Particle {
