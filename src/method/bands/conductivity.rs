@@ -8,6 +8,7 @@ use std::f64::consts::TAU;
 use rayon::prelude::*;
 
 use super::grid::MomentumGrid;
+use super::positions::{PositionElements, expectations};
 use super::size::one_level;
 use super::{CHUNK, levels};
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ pub struct ConductivityOptions {
     pub within: bool,
     /// What the current carries, a Hermitian matrix of the cell in place of one.
     pub carries: Option<Matrix>,
+    /// Matrix elements of the position, where orbitals are no points.
+    pub positions: Option<PositionElements>,
 }
 
 /// States at a momentum, ascending, and what belongs to each pair of them, `from` not above `to`.
@@ -38,6 +41,8 @@ struct Pairs {
     /// Levels as near to one another as that are one.
     close: f64,
     list: Vec<Pair>,
+    /// What states outside the model add to the Berry curvature of each; empty where there are none.
+    outside: Vec<f64>,
 }
 
 /// A pair of states: the products of the elements of current and field between them, in both directions.
@@ -101,6 +106,10 @@ impl ConductivityOptions {
             return Err(Error::input("the current within bands at zero temperature")
                 .hint("a sum over momenta needs a temperature above the distance of its levels"));
         }
+        if self.carries.is_some() && self.positions.is_some() {
+            return Err(Error::input("what the current carries, with matrix elements of the position")
+                .hint("what states outside the model carry is not known: leave out one of the two"));
+        }
         if let Some(carried) = &self.carries {
             let n = bloch.rows();
             let rows =
@@ -126,11 +135,21 @@ impl ConductivityOptions {
         let between = |operator: Matrix| -> Result<Vec<C64>> {
             Ok(l.vectors.dagger().matmul(&operator.matmul(&l.vectors)?)?.data().to_complex())
         };
-        let mut current = bloch.velocity(k, self.axes[0])?;
+        let velocity = |axis: usize| match &self.positions {
+            None => bloch.velocity(k, axis),
+            Some(positions) => positions.velocity(bloch, k, axis),
+        };
+        let outside = match &self.positions {
+            Some(positions) if self.eta == 0.0 => {
+                expectations(&positions.curvature(k, self.axes)?, &l.vectors)?
+            }
+            _ => Vec::new(),
+        };
+        let mut current = velocity(self.axes[0])?;
         if let Some(carried) = &self.carries {
             current = carried.matmul(&current)?.add(&current.matmul(carried)?)?.scale(0.5.into());
         }
-        let (current, field) = (between(current)?, between(bloch.velocity(k, self.axes[1])?)?);
+        let (current, field) = (between(current)?, between(velocity(self.axes[1])?)?);
         let n = bloch.rows();
         let mut list = Vec::with_capacity(n * (n + 1) / 2);
         for (from, low) in l.energies.iter().enumerate() {
@@ -143,7 +162,7 @@ impl ConductivityOptions {
                 }
             }
         }
-        Ok(Pairs { energies: l.energies, close, list })
+        Ok(Pairs { energies: l.energies, close, list, outside })
     }
 
     /// The sum over momenta of what `add` adds for the pairs of each, over their number and the volume, in e^2/h.
@@ -211,6 +230,9 @@ pub fn band_conductivity(
     }
     o.sum(bloch, potentials.len(), task, |pairs, sum| {
         let full = Occupation::new(&pairs.energies, pairs.close, potentials, o.temperature);
+        for (added, filled) in pairs.outside.iter().zip(full.filled.chunks(potentials.len().max(1))) {
+            sum.iter_mut().zip(filled).for_each(|(sum, filled)| *sum += added * filled);
+        }
         for pair in &pairs.list {
             let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
             let [there, back] = pair.products;

@@ -8,6 +8,7 @@ use std::f64::consts::TAU;
 use super::filled::{check_filled, check_gap};
 use super::flux::partners_change;
 use super::plane::Plane;
+use super::positions::{PositionElements, combined, expectations};
 use super::{at_each, keep, levels, split};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -16,11 +17,19 @@ use crate::task::Task;
 
 /// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian
 /// (Xiao, Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors
-/// and `curvature` in squared lattice constants. The report holds the Chern number that follows from the mean.
+/// and `curvature` in squared lattice constants. The report holds the Chern number that follows from the mean. With
+/// matrix elements of the position it is that of the orbitals too.
 ///
 /// # Errors
 /// As [`super::chern_number`].
-pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task: &Task) -> Result<Table> {
+pub fn berry_curvature(
+    bloch: &Bloch,
+    positions: Option<&PositionElements>,
+    filled: usize,
+    plane: &Plane,
+    n: usize,
+    task: &Task,
+) -> Result<Table> {
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     if !(1..=1 << 14).contains(&n) {
@@ -32,15 +41,37 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
         (0..n * n).map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64)).collect();
     let found = at_each(&momenta, "Berry curvature", task, |k| {
         let l = levels(bloch, k)?;
-        if filled == bloch.rows() {
-            return Ok((0.0, l.energies));
-        }
         let (below, above) = split(&l.vectors, filled)?;
+        let mut sum = match positions {
+            None => 0.0,
+            Some(positions) => {
+                let [first, second] = plane.directions.map(|d| &bloch.reciprocal()[d]);
+                let both = first
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(a, x)| second.iter().enumerate().map(move |(b, y)| (x * y, [a, b])));
+                let parts = both.filter(|(weight, [a, b])| a != b && *weight != 0.0);
+                let own = combined(parts.map(|(weight, axes)| (weight, positions.curvature(k, axes))))?;
+                own.map_or(Ok(Vec::new()), |own| expectations(&own, &below))?.iter().sum()
+            }
+        };
+        if filled == bloch.rows() {
+            return Ok((sum, l.energies));
+        }
         let between = |d: usize| -> Result<Vec<C64>> {
-            Ok(below.dagger().matmul(&bloch.derivative_times(k, d, &above)?)?.data().to_complex())
+            let moved = match positions {
+                None => bloch.derivative_times(k, d, &above)?,
+                Some(positions) => {
+                    let axes = bloch.reciprocal()[d].iter().enumerate().filter(|(_, b)| **b != 0.0);
+                    combined(axes.map(|(axis, b)| (*b, positions.velocity(bloch, k, axis))))?
+                        .ok_or_else(|| Error::internal("a reciprocal vector of length zero"))?
+                        .matmul(&above)?
+                }
+            };
+            Ok(below.dagger().matmul(&moved)?.data().to_complex())
         };
         let (first, second) = (between(plane.directions[0])?, between(plane.directions[1])?);
-        let (empty, mut sum) = (bloch.rows() - filled, 0.0);
+        let empty = bloch.rows() - filled;
         for low in 0..filled {
             for high in 0..empty {
                 let apart = l.energies[low] - l.energies[filled + high];

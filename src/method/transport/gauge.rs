@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use super::TransportSample;
 use super::lead::Lead;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -52,6 +53,40 @@ pub(super) fn phases(sample: &Model, lead: &Lead, sites: &[usize]) -> Result<Vec
             Ok(if lead.is_hole(row) { phase.conj() } else { phase })
         })
         .collect()
+}
+
+impl TransportSample {
+    /// Whether the sample's model and a lead both have a magnetic field, and these differ in the plane of the lead.
+    ///
+    /// # Errors
+    /// Places that a lattice does not have.
+    pub fn other_field(&self, model: &Model, lead: usize) -> Result<bool> {
+        let Some((lead, sites)) = self.lead(lead) else { return Ok(false) };
+        let (own, along) = lead.model();
+        if !own.has_field() || !model.has_field() {
+            return Ok(false);
+        }
+        let places: Vec<Vec<f64>> =
+            (0..sites.len()).map(|i| place(own, lead, i, None)).collect::<Result<_>>()?;
+        let offset = minus(&model.lattice().position(sites[0])?, &places[0]);
+        let frame = LeadFrame { model: own, along, middle: &places[0] };
+        // Around what lies between two neighbouring cells and two lines of sites.
+        let around = |potential: VectorPotential<'_>, from: &[f64], across: &[f64]| {
+            let (a, b) = (plus(from, lead.step()), plus(from, across));
+            let corner = plus(&a, across);
+            potential.on_the_way(from, &a)
+                + potential.on_the_way(&a, &corner)
+                + potential.on_the_way(&corner, &b)
+                + potential.on_the_way(&b, from)
+        };
+        let start = plus(&places[0], &offset);
+        Ok(places.iter().any(|place| {
+            let across = frame.across(place);
+            let (own, there) =
+                (around(own.potential(), &places[0], &across), around(model.potential(), &start, &across));
+            !same(own, there)
+        }))
+    }
 }
 
 /// The way from a place by a vector and on to another place.
@@ -161,4 +196,30 @@ fn plus(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 fn minus(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::{Lattice, OrbitalBlock};
+
+    #[test]
+    fn fields_of_leads_are_compared_with_that_of_the_sample() {
+        const PERIODIC: Wrap = Wrap::Phase(C64::ONE);
+        let sheet = |cells: [usize; 2], wraps: &[Wrap], flux: f64, order: [usize; 2]| {
+            let lattice = Lattice::honeycomb(cells[0], cells[1]).unwrap().boundary(wraps).unwrap();
+            let mut model = Model::new(lattice, 1).unwrap();
+            model.nearest(&OrbitalBlock::scalar(1, -C64::ONE)).unwrap();
+            model.flux(flux, order[0], order[1]).unwrap();
+            model
+        };
+        let sample = sheet([4, 3], &[Wrap::Open, Wrap::Open], 0.1, [0, 1]);
+        let other = |flux: f64| {
+            let cell = sheet([1, 3], &[PERIODIC, Wrap::Open], flux, [1, 0]);
+            let leads = vec![Lead::new(&cell, None, None, true, &[]).unwrap()];
+            TransportSample::new(&sample, leads).unwrap().other_field(&sample, 0).unwrap()
+        };
+        // The order of the directions turns the sign round. No field in a lead is meant so.
+        assert_eq!([-0.1, 0.1, -0.05, 0.0].map(other), [false, true, true, false]);
+    }
 }

@@ -5,8 +5,10 @@
 
 mod conserved;
 mod dense;
+mod edge;
 mod escape;
 mod gauge;
+mod green;
 mod lead;
 mod modes;
 mod newton;
@@ -16,6 +18,7 @@ mod reflection;
 mod slab;
 mod slices;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use faer::Mat;
@@ -24,7 +27,7 @@ use conserved::check_local;
 pub use escape::{Escape, SelfEnergyAt};
 pub use lead::Lead;
 use modes::{Beam, Mode, Modes};
-use opening::{BESIDE, Opening, unresolved};
+use opening::{Opening, unresolved};
 use passed::{Openings, PassedByEnergy};
 use slices::{SliceBlocks, Slices};
 
@@ -33,11 +36,6 @@ use crate::error::{Error, Result};
 use crate::lattice::Model;
 use crate::number::{C64, Matrix, Series, Table, memory};
 use crate::task::{self, Task};
-
-/// Limits of the transmission from both sides of an energy that differ by less are the same.
-const SAME: f64 = 1e-5;
-/// A limit that still changes by more, from one distance to the next, is none.
-const UNSETTLED: f64 = 1e-3;
 
 /// A sample with its leads.
 #[derive(Debug, Clone)]
@@ -144,6 +142,26 @@ fn check_fits(model: &Model, contact: &Contact, number: usize) -> Result<()> {
             .hint("the sample must be open where leads begin"));
     }
     Ok(())
+}
+
+/// For a sample that is not determined inside by what comes in.
+fn unreached() -> Error {
+    Error::numeric("the sample has a level exactly at this energy that no lead reaches")
+        .hint("move the energy by a little")
+}
+
+/// Subtracts what leads add on their rows.
+fn subtract_leads(blocks: &mut SliceBlocks<'_>, rows: &[Vec<usize>], openings: &[Opening]) {
+    for (rows, opening) in rows.iter().zip(openings) {
+        for (i, &row) in rows.iter().enumerate() {
+            for (j, &column) in rows.iter().enumerate() {
+                let value = opening.matrix[(i, j)];
+                if value != C64::ZERO {
+                    blocks.subtract(row, column, value);
+                }
+            }
+        }
+    }
 }
 
 /// What comes in or goes out through a lead.
@@ -268,27 +286,18 @@ impl TransportSample {
         Err(Error::input(format!("lead {lead} of {}", self.leads.len())).hint("leads are counted from 0"))
     }
 
+    /// The slices with the leads' own rows, and all rows of each lead.
+    fn with_leads(&self, openings: &[Opening]) -> (Cow<'_, Slices>, Vec<Vec<usize>>) {
+        let extra = self.leads.iter().zip(openings).map(|(lead, opening)| (&lead.rows[..], opening.extra));
+        self.slices.with(&extra.collect::<Vec<_>>(), self.h.rows)
+    }
+
     /// The scattering states that come in through these leads. None where a lead is not resolved.
     fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<Option<States>> {
         let Some(openings) = self.openings(energy)? else { return Ok(None) };
-        let extra: Vec<(&[usize], usize)> = self
-            .leads
-            .iter()
-            .zip(&*openings)
-            .map(|(lead, opening)| (&lead.rows[..], opening.extra))
-            .collect();
-        let (slices, rows) = self.slices.with(&extra, self.h.rows);
+        let (slices, rows) = self.with_leads(&openings);
         let mut blocks = SliceBlocks::new(&slices, &self.h, energy);
-        for (rows, opening) in rows.iter().zip(&*openings) {
-            for (i, &row) in rows.iter().enumerate() {
-                for (j, &column) in rows.iter().enumerate() {
-                    let value = opening.matrix[(i, j)];
-                    if value != C64::ZERO {
-                        blocks.subtract(row, column, value);
-                    }
-                }
-            }
-        }
+        subtract_leads(&mut blocks, &rows, &openings);
         let mut columns = Vec::new();
         let mut count = 0;
         for &lead in from {
@@ -331,8 +340,7 @@ impl TransportSample {
         self.check(from)?;
         let states = self.states(energy, &[from], task)?.ok_or_else(|| unresolved(energy))?;
         if states.open {
-            return Err(Error::numeric("the sample has a level exactly at this energy that no lead reaches")
-                .hint("move the energy by a little"));
+            return Err(unreached());
         }
         Ok(states)
     }
@@ -413,45 +421,10 @@ impl TransportSample {
     ) -> Result<f64> {
         self.check(from)?;
         self.check(to)?;
-        let at = |energy: f64, task: &Task| -> Result<Option<f64>> {
-            let Some(passed) = self.passed(energy, from, task)? else { return Ok(None) };
-            passed.sum((from, sends), (to, takes)).map(Some)
-        };
-        if let Some(passed) = at(energy, task)? {
-            return Ok(passed);
+        if let Some(passed) = self.passed(energy, from, task)? {
+            return passed.sum((from, sends), (to, takes));
         }
-        let mut unit = 0.0f64;
-        for attached in &self.leads {
-            let Contact::Lead(lead) = &attached.contact else { continue };
-            if attached.opening(energy)?.is_none() {
-                lead.check_alone(energy)?;
-            }
-            unit = unit.max(lead.unit());
-        }
-        let mut limits = [0.0; 2];
-        let mut settled = true;
-        for (side, limit) in [-unit, unit].into_iter().zip(&mut limits) {
-            let mut near = Vec::new();
-            for above in BESIDE {
-                near.push(at(energy + above * side, &task.quiet())?.ok_or_else(|| unresolved(energy))?);
-            }
-            // At an edge, and where bands touch, it changes as the root of the distance, and beside it as the distance.
-            // Each distance is a quarter of the last one.
-            let [far, close] = [2.0 * near[1] - near[0], 2.0 * near[2] - near[1]];
-            *limit = (4.0 * close - far) / 3.0;
-            settled &= (*limit - close).abs() < UNSETTLED;
-        }
-        let [below, above] = limits;
-        if !settled || (below - above).abs() > SAME {
-            return Err(Error::numeric(format!(
-                "at energy {energy} bands of a lead touch or begin, and the transmission has no limit: just below it \
-                 is {:.6}, just above {:.6}",
-                below.max(0.0),
-                above.max(0.0)
-            ))
-            .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it"));
-        }
-        Ok((0.5 * (below + above)).max(0.0))
+        self.limit_at_edge((from, sends), (to, takes), energy, task)
     }
 
     /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`, or

@@ -20,6 +20,8 @@ pub(super) struct PassedByEnergy {
     all: Arc<Mutex<HashMap<u64, Arc<ChannelProbabilities>>>>,
     /// The leads at the energy that was asked for last.
     openings: Arc<Mutex<Option<(u64, Openings)>>>,
+    /// What is known beside the edge of a band that was asked for last.
+    pub(super) edge: Arc<Mutex<Option<(u64, Arc<EdgeProbabilities>)>>>,
 }
 
 /// All leads of a sample at one energy.
@@ -32,6 +34,12 @@ pub(super) struct ChannelProbabilities {
     told: Vec<Vec<ChannelKind>>,
     /// By the lead they come from, where that is known, and by the lead they go to: by kinds that come in and go out.
     from: Vec<Option<Vec<Vec<Vec<f64>>>>>,
+}
+
+/// What passes beside an energy, below and above, the nearest last.
+#[derive(Debug)]
+pub(super) struct EdgeProbabilities {
+    pub(super) sides: [Vec<ChannelProbabilities>; 2],
 }
 
 impl Particle {
@@ -79,6 +87,14 @@ impl ChannelProbabilities {
         Ok(sent.iter().flat_map(|s| taken.iter().map(move |t| all[to][*s][*t])).sum::<f64>() + 0.0)
     }
 
+    /// What states say that come in through all leads.
+    pub fn of(states: &States) -> ChannelProbabilities {
+        let leads: Vec<usize> = (0..states.columns.len()).collect();
+        let mut all = ChannelProbabilities { told: told(&states.openings), from: vec![None; leads.len()] };
+        all.add(states, &leads);
+        all
+    }
+
     /// Takes over what states say that come in through these leads.
     fn add(&mut self, states: &States, leads: &[usize]) {
         let kinds = |opening: &Opening| -> Vec<Range<usize>> {
@@ -104,11 +120,17 @@ impl ChannelProbabilities {
     }
 }
 
+/// The kinds of channels that each lead tells apart.
+fn told(openings: &Openings) -> Vec<Vec<ChannelKind>> {
+    openings.iter().map(|opening| opening.kinds.iter().map(|(kind, _)| *kind).collect()).collect()
+}
+
 impl TransportSample {
     /// Forgets what is known of energies: a self-energy has become another.
     pub fn forget(&self) {
         self.known.all.lock().unwrap_or_else(PoisonError::into_inner).clear();
         *self.known.openings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.known.edge.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// All leads at an energy, in the sample's gauge. None where one is not resolved.
@@ -169,11 +191,7 @@ impl TransportSample {
             }
         };
         let Some(states) = self.states(energy, &asked, task)? else { return Ok(None) };
-        passed.told = states
-            .openings
-            .iter()
-            .map(|opening| opening.kinds.iter().map(|(kind, _)| *kind).collect())
-            .collect();
+        passed.told = told(&states.openings);
         passed.add(&states, &asked);
         Ok(known(Some(Arc::new(passed))))
     }

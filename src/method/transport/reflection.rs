@@ -7,6 +7,7 @@
 //! are `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16
 //! (2014) 063065, whose modes are the eigenvectors of what `LeadSlab::behind` (`newton.rs`) calls `ahead`.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -205,12 +206,14 @@ impl SlabWaves {
 
     fn sought(&self, energy: f64) -> Result<Option<Reflection>> {
         let mut best: Option<Reflection> = None;
+        // Whether a polynomial was given up, as it cannot follow a root: one from larger imaginary parts cannot either.
+        let rooted = Cell::new(false);
         // And whether they are ways to a start of Newton's steps.
         let ways: [(bool, &dyn Fn() -> Option<Reflection>); 6] = [
             (true, &|| self.at_once(energy)),
             (true, &|| self.by_two(energy)),
-            (false, &|| self.extrapolated(energy, EXTRAPOLATED[0])),
-            (false, &|| self.extrapolated(energy, EXTRAPOLATED[1])),
+            (false, &|| self.extrapolated(energy, EXTRAPOLATED[0], &rooted)),
+            (false, &|| self.extrapolated(energy, EXTRAPOLATED[1], &rooted)),
             (true, &|| self.followed(energy, STRIDES[0])),
             (true, &|| self.followed(energy, STRIDES[1])),
         ];
@@ -286,13 +289,17 @@ impl SlabWaves {
 
     /// By a polynomial in the imaginary part (Neville). It holds where two bands cross, which Newton's steps take for
     /// the edge of one.
-    fn extrapolated(&self, energy: f64, most: f64) -> Option<Reflection> {
+    fn extrapolated(&self, energy: f64, most: f64, rooted: &Cell<bool>) -> Option<Reflection> {
+        if rooted.get() {
+            return None;
+        }
         let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
         let far = |eta: &f64| self.far(C64::new(energy, *eta), PASSED);
         let nearest: Vec<Mat<C64>> = etas[ORDERS - 3..].iter().map(far).collect::<Option<_>>()?;
         // Where a band begins, changes fall with the root of the imaginary part, and no polynomial follows.
         let change = |k: usize| largest((&nearest[k + 1] - &nearest[k]).as_ref());
         if change(1) > ROOTED * change(0) + TAIL {
+            rooted.set(true);
             return None;
         }
         let mut known: Vec<Mat<C64>> = etas[..ORDERS - 3].iter().map(far).collect::<Option<_>>()?;

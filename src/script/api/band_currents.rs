@@ -2,7 +2,7 @@
 
 use rhai::plugin::*;
 
-use super::bands::{bloch, counts};
+use super::bands::{bloch, counts, positions};
 use super::model::ScriptModel;
 use super::values::to_series;
 use crate::error::{Error, Result};
@@ -48,6 +48,7 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
         eta,
         within,
         carries: o.maybe::<Matrix>("carries"),
+        positions: positions(o, bloch)?,
     })
 }
 
@@ -72,6 +73,9 @@ mod currents {
     /// - `intraband` (bool, where `temperature` and `eta` are above 0): whether to include the current within bands.
     /// - `carries` (Matrix, none): a Hermitian matrix S on the rows of a cell: the current is (S v + v S)/2 instead of
     ///   v. The spin gives the spin Hall conductivity, per unit of S.
+    /// - `positions` (array, none): models with the matrix elements of the position, one for each Cartesian axis, as
+    ///   from `lattice::wannier90_position`. Velocities then include them. Without `eta` also what states outside
+    ///   the model add to the Berry curvature (Wang, Yates, Souza, Vanderbilt 2006).
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -108,7 +112,8 @@ mod currents {
     /// - `potential` (0.0): chemical potential.
     /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
     ///   smooth.
-    /// - `direction`, `grid`, `temperature`, `intraband`, `carries`, `progress`: as for `bloch::conductivity`.
+    /// - `direction`, `grid`, `temperature`, `intraband`, `carries`, `positions`, `progress`: as for
+    ///   `bloch::conductivity`.
     ///
     /// # Example
     /// ```rhai

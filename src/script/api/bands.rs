@@ -9,7 +9,7 @@ use super::sparse::indices;
 use super::values::{as_number, numbered, to_dynamic, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::method::{self, BandOptions, DensityOptions, MomentumGrid, Plane};
+use crate::method::{self, BandOptions, DensityOptions, MomentumGrid, Plane, PositionElements};
 use crate::number::{Arithmetic, Matrix, Number, Series, Table};
 use crate::script::callback::{Callback, floats};
 use crate::script::rooms::Rooms;
@@ -28,6 +28,20 @@ pub(super) fn bloch(model: &ScriptModel) -> Result<Bloch> {
         ));
     }
     Bloch::new(&model.model)
+}
+
+/// The option `positions`: models with the matrix elements of each Cartesian coordinate.
+pub(super) fn positions(o: &Options, of: &Bloch) -> Result<Option<PositionElements>> {
+    const HINT: &str =
+        "write it like `positions: [0, 1, 2].map(|axis| lattice::wannier90_position(file, axis))`";
+    let Some(models) = o.maybe::<Array>("positions") else { return Ok(None) };
+    let one = |value: Dynamic| -> Result<Bloch> {
+        let model = value.try_cast::<ScriptModel>();
+        bloch(&model.ok_or_else(|| Error::input("option `positions` takes models").hint(HINT))?)
+    };
+    let axes = models.into_iter().map(one).collect::<Result<_>>()?;
+    // The layer below does not know where such models come from.
+    PositionElements::new(axes, of).map(Some).map_err(|e| e.hint(HINT))
 }
 
 /// The corners of a path: pairs of a name and a momentum.
@@ -293,6 +307,7 @@ mod band_functions {
     /// - `filled` (int >= 1, required): give the number of bands below the gap.
     /// - `grid` (int >= 1, 48): momenta in each direction.
     /// - `plane` (two counts, [0, 1]), `at` (float or array, 0): as for `chern_number`.
+    /// - `positions` (array, none): as for `bloch::conductivity`.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -309,7 +324,8 @@ mod band_functions {
     pub fn berry_curvature(m: ScriptModel, o: Options) -> Fallible<Table> {
         let bloch = bloch(&m)?;
         let plane = plane(&o, &bloch)?;
-        Ok(method::berry_curvature(&bloch, o.count("filled")?, &plane, o.count("grid")?, &o.task()?)?)
+        let (filled, grid, own) = (o.count("filled")?, o.count("grid")?, positions(&o, &bloch)?);
+        Ok(method::berry_curvature(&bloch, own.as_ref(), filled, &plane, grid, &o.task()?)?)
     }
 
     /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2

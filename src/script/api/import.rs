@@ -214,8 +214,9 @@ mod wannier_functions {
 
     /// The matrix elements of a Cartesian coordinate (axis 0, 1 or 2) between the Wannier functions of a `_tb.dat`
     /// file, as a model on the lattice of `lattice::wannier90`, in angstrom. The centres are subtracted, and the
-    /// Hermitian part is taken. With this model, velocities include the overlap of Wannier functions:
-    /// `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B 74, 195118, eq. 31).
+    /// Hermitian part is taken. The option `positions` of `bloch::conductivity`, `bloch::optical_conductivity` and
+    /// `bloch::berry_curvature` takes one for each axis. In a sample, velocities that include the overlap of Wannier
+    /// functions are `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B 74, 195118, eq. 31).
     ///
     /// # Options
     /// - `cells`, `boundary`, `vectors`, `centres`, `nearest`, `cutoff`: as for `lattice::wannier90`;

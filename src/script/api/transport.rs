@@ -8,7 +8,8 @@ use rhai::{Array, Dynamic, INT, Map};
 use super::contact::{ContactFunction, ScriptContact, tell};
 use super::lattice::{ints, momentum};
 use super::model::ScriptModel;
-use super::values::{as_number, type_of};
+use super::sparse::indices;
+use super::values::{as_number, numbered, type_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lattice::Model;
 use crate::method::{Contact, Lead, Particle, TransportSample};
@@ -279,7 +280,16 @@ mod transport_functions {
             None => m.model,
             Some(k) => m.model.at_momentum(&momentum(&k)?)?,
         };
-        Ok(ScriptSample(Rc::new(TransportSample::new(&model, leads)?), Rc::new(model), Rc::new(told)))
+        let sample = TransportSample::new(&model, leads)?;
+        for lead in 0..sample.leads() {
+            if sample.other_field(&model, lead)? {
+                session()?.note(&format!(
+                    "the magnetic field in lead {lead} is not that of the sample; `m.flux(alpha, 1, 0)` is \
+                     `m.flux(-alpha)`"
+                ));
+            }
+        }
+        Ok(ScriptSample(Rc::new(sample), Rc::new(model), Rc::new(told)))
     }
 
     /// The number of open channels of the lead at an energy. Where bands touch, it is the number just below and just
@@ -359,7 +369,13 @@ mod transport_functions {
         let task = session()?.task(true);
         let quiet = task.quiet();
         let energies = EnergyArgument::of(&energy)?;
-        tell(&ctx, &s.0, &s.2, energies.all())?;
+        let mut asked = energies.all().to_vec();
+        if !s.2.is_empty() {
+            // At the edge of a band functions of the energy are asked beside it, for the limit.
+            let all = energies.all().iter().map(|x| s.0.energies_asked(*x)).collect::<Result<Vec<_>>>()?;
+            asked.extend(all.into_iter().flatten());
+        }
+        tell(&ctx, &s.0, &s.2, &asked)?;
         match energies {
             EnergyArgument::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
             many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
@@ -543,6 +559,42 @@ mod transport_functions {
         tell(&ctx, &s.0, &s.2, &[energy])?;
         let carries = o.maybe::<Matrix>("carries");
         Ok(s.0.currents(lead_number(from)?, energy, carries.as_ref(), &session()?.task(true))?)
+    }
+
+    /// The retarded Green's function of the sample with its leads, from some sites to others (a number or an array of
+    /// them each): a Matrix with a row for each orbital of the sites `to` and a column for each orbital of the sites
+    /// `from`. On the diagonal -1/pi times its imaginary part is the local density of states. Sites are numbered as in
+    /// the sample's lattice. The exact energy of a level that no lead reaches is refused.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // an infinite chain: exp(i k |x|)/(i v), with E = -2 cos k and v = 2 sin k
+    /// let m = model(lattice::chain(6).boundary("open"));
+    /// m.nearest(-1.0);
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
+    /// let k = PI / 3.0;
+    /// assert_close(abs(s.green(4, 1, -1.0)[[0, 0]] - exp(3.0 * I * k) / (2.0 * I * sin(k))), 0.0, 1e-12);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn green(
+        ctx: NativeCallContext,
+        s: &mut ScriptSample,
+        to: Dynamic,
+        from: Dynamic,
+        energy: Dynamic,
+    ) -> Fallible<Matrix> {
+        let energy = one(&energy)?;
+        let sites = |value: &Dynamic| -> Result<Vec<usize>> {
+            match value.as_int() {
+                Ok(site) => Ok(vec![numbered(site, "site")?]),
+                Err(_) => indices(value.clone(), "site"),
+            }
+        };
+        let (to, from) = (sites(&to)?, sites(&from)?);
+        tell(&ctx, &s.0, &s.2, &[energy])?;
+        Ok(s.0.green(&to, &from, energy, &session()?.task(true))?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
