@@ -51,14 +51,6 @@ const PHRASES: &[(&str, &str)] = &[
         "make the kernel with `wilson::kernel(u, #{ s: 0.4 })`",
     ),
     (
-        "give the sign function a smaller deviation, or the zero modes, so that they are treated exactly",
-        "give the sign function a smaller `delta`, or the zero modes with `zero_modes: overlap::index(d)`",
-    ),
-    (
-        "the index of the operator on the same gauge field, massless or not, finds them",
-        "`overlap::index(d)` of the same gauge field, or of the massless operator on it, finds them",
-    ),
-    (
         "links that are a little off can be projected onto SU(3)",
         "`load(file, #{ reunitarise: true })` projects links onto SU(3)",
     ),

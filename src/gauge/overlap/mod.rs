@@ -16,7 +16,7 @@ pub use index::OverlapIndex;
 pub use operator::{ChiralNormal, OverlapOperator, overlap_scale};
 pub use report::SignReport;
 pub use sign::Sign;
-pub use solve::{InversionOptions, invert};
+pub use solve::relaxed_gradient;
 
 #[cfg(test)]
 mod tests;

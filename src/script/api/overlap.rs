@@ -1,9 +1,9 @@
-//! The primitives of the overlap operator; `stdlib/overlap.rhai` puts them together.
+//! The primitives of the overlap operator; `stdlib/overlap/` puts them together.
 
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::eigen::ScriptEigen;
 use super::solve::{ScriptSolution, noted};
@@ -12,11 +12,12 @@ use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gauge::overlap::{
-    ChiralNormal, InversionOptions, OverlapIndex, OverlapOperator, Sign, SignOptions, invert, overlap_scale,
+    self, ChiralNormal, OverlapIndex, OverlapOperator, Sign, SignOptions, overlap_scale,
 };
-use crate::method::{MinMax, Zolotarev};
+use crate::method::{MinMax, SolveOptions, Zolotarev, check_system, finished, in_range, only};
 use crate::number::Series;
 use crate::operator::{Action, Operator};
+use crate::script::callback::Callback;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
@@ -299,37 +300,6 @@ mod overlap_functions {
     pub fn index_to_string(i: &mut ScriptIndex) -> String {
         i.0.to_string()
     }
-
-    /// Solves D x = b for an overlap operator by conjugate gradients in each chirality: a Solution. Each iteration
-    /// applies one sign function with the accuracy that the present residual needs.
-    ///
-    /// # Options
-    /// - `tol` (1e-8): largest |b - D x|/|b|.
-    /// - `iterations` (int >= 1, 10000): largest number of iterations.
-    /// - `adaptive` (true): reduce the accuracy of the sign function as the residual falls, within the limit set by the
-    ///   lowest eigenvalue of D^+ D: m^2, or the lowest non-zero eigenvalue if `zero_modes` is given.
-    /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
-    /// - `progress` (true): show a bar.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
-    /// let d = overlap::operator(u, #{ s: 0.4, mass: 0.2, delta: 1e-9, seed: 1, progress: false });
-    /// let psi = wilson::reference_spinor(u, 2);
-    /// let x = overlap::solve(d, psi, #{ tol: 1e-7, progress: false }).x;
-    /// assert_close(norm(d * x - psi) / norm(psi), 0.0, 1e-6);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<ScriptSolution> {
-        let wanted = InversionOptions {
-            tolerance: o.float("tol")?,
-            max_iterations: o.count("iterations")?,
-            adaptive: o.flag("adaptive")?,
-            zero_modes: o.maybe::<ScriptIndex>("zero_modes").map(|i| (*i.0).clone()),
-        };
-        let solution = invert(overlap_of(&d)?, &b.block, &wanted, &o.task()?)?;
-        noted(solution, d)
-    }
 }
 
 #[export_module(root = "crate::script::native")]
@@ -393,5 +363,54 @@ mod overlap_parts {
                 .map(|v| (*v.block).clone()),
         };
         Ok(ScriptIndex(Rc::new(index), d.device().clone()))
+    }
+
+    /// The Solution of D x = b from a function that gives x and its iterations, for a right-hand side in the operator's
+    /// precision whose norms are neither too small nor too large to be squared.
+    ///
+    /// # Options
+    /// - `tol`, `iterations`: as for `overlap::solve`.
+    #[rhai_fn(return_raw)]
+    pub fn solution(
+        ctx: NativeCallContext,
+        d: Operator,
+        b: Vector,
+        solve: FnPtr,
+        o: Options,
+    ) -> Fallible<ScriptSolution> {
+        let (tolerance, max_iterations) = (o.float("tol")?, o.count("iterations")?);
+        let system = SolveOptions { tolerance, max_iterations, start: None };
+        check_system(&d, &b.block, &system)?;
+        let callback = Callback::new(&ctx);
+        let found = in_range(d.device(), &b.block, system, |b, _| {
+            let b = d.accept(b)?.unwrap_or_else(|| b.clone());
+            let missing = || Error::internal("a solver gave no vector with its iterations");
+            let given = callback.call(&solve, (Vector::new(d.device(), b.clone()),))?;
+            let [x, steps] = <[Dynamic; 2]>::try_from(given.cast::<Array>()).map_err(|_| missing())?;
+            let x = x.try_cast::<Vector>().ok_or_else(missing)?.block;
+            let x = d.accept(&x)?.unwrap_or_else(|| (*x).clone());
+            // These residuals are true ones: no factor for those of a recurrence.
+            Ok(vec![finished(&d, &b, x, steps.as_int().unwrap_or_default() as usize, 0.5 * tolerance)?])
+        });
+        noted(only(callback.finish(found)?)?, d)
+    }
+
+    /// The solution of D^+ D x = b in one chirality by conjugate gradients, with a sign function only as accurate as
+    /// the residual needs: `x` and `iterations` in an array, or () where D^+ D is not positive.
+    ///
+    /// # Options
+    /// - `tol`, `progress`: as for `overlap::solve`.
+    /// - `iterations` (int >= 0, 10000): largest number of iterations.
+    /// - `most` (float, 0.0): the largest error of the sign function.
+    #[rhai_fn(return_raw)]
+    pub fn relaxed_gradient(normal: Operator, b: Vector, o: Options) -> Fallible<Dynamic> {
+        let chiral = normal.exactly::<ChiralNormal>();
+        let chiral = chiral.ok_or_else(|| Error::internal("not the normal operator of a chirality"))?;
+        let (tolerance, max_iterations) = (o.float("tol")?, o.count("iterations")?);
+        let wanted = SolveOptions { tolerance, max_iterations, start: None };
+        let found = overlap::relaxed_gradient(chiral, &b.block, wanted, o.float("most")?, &o.task()?)?;
+        Ok(found.map_or(Dynamic::UNIT, |(x, steps)| {
+            vec![Dynamic::from(Vector::new(normal.device(), x)), Dynamic::from(steps as INT)].into()
+        }))
     }
 }
