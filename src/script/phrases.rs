@@ -34,14 +34,6 @@ const PHRASES: &[(&str, &str)] = &[
         "make one with `lattice::hypercubic(8, 8, 8, 16)`",
     ),
     (
-        "the kernel gamma5 (D_W - 1 - s) of a gauge field is one",
-        "make one with `wilson::kernel(u, #{ s: 0.4 })`",
-    ),
-    (
-        "Lanczos' method finds the largest eigenvalue of Q^2",
-        "`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it",
-    ),
-    (
         "the Ritz functional of Q^2, of the same Q, finds some",
         "`ritz(q * q, #{ count: 8 })` of the same `q` finds some",
     ),
