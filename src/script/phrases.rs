@@ -34,14 +34,6 @@ const PHRASES: &[(&str, &str)] = &[
         "make one with `lattice::hypercubic(8, 8, 8, 16)`",
     ),
     (
-        "the kernel gamma5 (D_W - 1 - s) of a gauge field is one",
-        "make one with `wilson::kernel(u, #{ s: 0.4 })`",
-    ),
-    (
-        "Lanczos' method finds the largest eigenvalue of Q^2",
-        "`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it",
-    ),
-    (
         "the Ritz functional of Q^2, of the same Q, finds some",
         "`ritz(q * q, #{ count: 8 })` of the same `q` finds some",
     ),
@@ -49,14 +41,6 @@ const PHRASES: &[(&str, &str)] = &[
     (
         "take the kernel gamma5 (D_W - 1 - s) of a gauge field",
         "make the kernel with `wilson::kernel(u, #{ s: 0.4 })`",
-    ),
-    (
-        "give the sign function a smaller deviation, or the zero modes, so that they are treated exactly",
-        "give the sign function a smaller `delta`, or the zero modes with `zero_modes: overlap::index(d)`",
-    ),
-    (
-        "the index of the operator on the same gauge field, massless or not, finds them",
-        "`overlap::index(d)` of the same gauge field, or of the massless operator on it, finds them",
     ),
     (
         "links that are a little off can be projected onto SU(3)",

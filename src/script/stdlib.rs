@@ -26,7 +26,10 @@ pub(super) const MODULES: [(&str, &str); 13] = [
         texts!("meanfield/iteration" "meanfield/descent" "meanfield/hubbard" "meanfield/superconductor"),
     ),
     ("models", texts!("models")),
-    ("overlap", texts!("overlap")),
+    (
+        "overlap",
+        texts!("overlap/sign" "overlap/operator" "overlap/index" "overlap/solve" "overlap/propagator"),
+    ),
     ("vmc", texts!("vmc")),
 ];
 

@@ -8,12 +8,12 @@ use umklapp::backend::{
     BlockVector, Device, Dots, Grid, Kernel, MatrixSpec, Random, Rows, Update, VectorDistribution,
 };
 use umklapp::gauge::Links;
-use umklapp::gauge::overlap::{Sign, SignOptions};
+use umklapp::gauge::overlap::{Fit, Sign, SignParts};
 use umklapp::lattice::Lattice;
+use umklapp::method::MinMax;
 use umklapp::number::philox::{self, Stream};
 use umklapp::number::{C64, DType};
 use umklapp::operator::WilsonOperator;
-use umklapp::task::Task;
 
 use super::suite::or_nan;
 
@@ -237,8 +237,12 @@ pub fn signs(device: &Device) {
         let spec = u.wilson(-1.4, true, Compression::Twelve, single).expect("a kernel");
         let q = WilsonOperator::build(device, spec).expect("a kernel");
         let delta = if single { 1e-4 } else { 1e-9 };
-        let wanted = SignOptions { modes: Some(0), delta, seed: 1, ..SignOptions::default() };
-        let sign = Sign::build(&q, wanted, &Task::default()).expect("a sign function");
+        // The spectrum of |Q| of this field is within [0.5, 7].
+        let (least, upper) = (0.25, 49.0);
+        let fit = Fit::Polynomial(MinMax::to_error(least / upper, delta).expect("a fit"));
+        let (modes, given, touching, rest, seed) = (None, false, false, least, 1);
+        let parts = SignParts { modes, given, touching, rest, least, fit, upper, delta, seed };
+        let sign = Sign::build(&q, parts).expect("a sign function");
         let dtype = DType::of(single, true);
         let size = |x: &[C64]| x.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
         let mut before: Vec<Vec<C64>> = Vec::new();

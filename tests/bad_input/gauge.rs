@@ -237,7 +237,8 @@ fn sign_functions_that_cannot_be() {
                 "leave one of them out",
             ),
             ("overlap::sign(q, #{ upper: 1.0 / 0.0 })", "option `upper` is inf", "finite"),
-            ("overlap::sign(u)", "a sign function of a Links", "wilson::kernel"),
+            ("overlap::sign(u)", "a sign function of a value of type Links", "wilson::kernel"),
+            ("overlap::sign(q, #{ low_modes: 100000 })", "100000 low modes", "like 8"),
             ("overlap::operator(lat)", "the argument `on` takes Links or an Operator", "gauge::"),
             ("overlap::propagator(d, 1.0)", "the argument `site` takes a whole number or an array, not `1.0`", "site: \
             int or array"),

@@ -8,14 +8,14 @@ pub(super) const UNSOLVED: f64 = 0.1;
 
 /// The approximation beyond the low modes.
 #[derive(Debug, Clone)]
-pub(super) enum Fit {
+pub enum Fit {
     Polynomial(MinMax),
     Rational(Zolotarev),
 }
 
 impl Fit {
-    /// The fit holds where Q^2 over its largest value is `eps` or more.
-    pub fn eps(&self) -> f64 {
+    /// The fit holds where Q^2 over its largest value is this or more.
+    fn eps(&self) -> f64 {
         match self {
             Fit::Polynomial(p) => p.eps,
             Fit::Rational(r) => r.eps,

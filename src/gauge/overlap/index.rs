@@ -1,5 +1,5 @@
 //! The index of the overlap operator: its exact zero modes, counted in each chirality, and checks with its other low
-//! modes. `stdlib/overlap.rhai` finds them.
+//! modes. `stdlib/overlap/index.rhai` finds them.
 
 use std::fmt;
 

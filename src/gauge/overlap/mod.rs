@@ -2,7 +2,6 @@
 //! its inversion (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31; Walk, Wittig, Dranischnikow, Schoemer 2010).
 
 mod build;
-mod choice;
 mod fit;
 mod index;
 mod modes;
@@ -11,12 +10,13 @@ mod report;
 mod sign;
 mod solve;
 
-pub use build::SignOptions;
+pub use build::SignParts;
+pub use fit::Fit;
 pub use index::OverlapIndex;
 pub use operator::{ChiralNormal, OverlapOperator, overlap_scale};
 pub use report::SignReport;
 pub use sign::Sign;
-pub use solve::{InversionOptions, invert};
+pub use solve::relaxed_gradient;
 
 #[cfg(test)]
 mod tests;

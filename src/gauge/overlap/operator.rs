@@ -92,11 +92,6 @@ impl OverlapOperator {
         self.sign.exactly().ok_or_else(|| Error::internal("an overlap operator without a sign function"))
     }
 
-    /// gamma5 on its spinors.
-    pub fn gamma5(&self) -> &Operator {
-        &self.gamma5
-    }
-
     /// The s of the kernel.
     pub fn s(&self) -> f64 {
         self.s
@@ -107,29 +102,9 @@ impl OverlapOperator {
         self.mass
     }
 
-    /// Whether this is the adjoint of D.
-    pub fn is_adjoint(&self) -> bool {
-        self.adjoint
-    }
-
     /// 1 + s - m/2.
     pub fn scale(&self) -> f64 {
         1.0 + self.s - self.mass / 2.0
-    }
-
-    /// `D v`, or `D^+ v`, with a sign function wrong by no more than `error`.
-    pub fn apply(&self, v: &BlockVector, adjoint: bool, error: f64) -> Result<BlockVector> {
-        let device = self.sign.device();
-        let sign = self.sign_function()?;
-        let g5 = |v: &BlockVector| -> Result<BlockVector> {
-            let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
-            self.gamma5.update(Update::PRODUCT, v, &mut w, None)?;
-            Ok(w)
-        };
-        let mut w = if adjoint { sign.apply(&g5(v)?, error)? } else { g5(&sign.apply(v, error)?)? };
-        let a = self.scale();
-        device.axpby(&[C64::new(a + self.mass, 0.0)], v, &[C64::new(a, 0.0)], &mut w)?;
-        Ok(w)
     }
 }
 
@@ -139,7 +114,17 @@ impl Action for OverlapOperator {
     }
 
     fn act(&self, v: &BlockVector) -> Result<BlockVector> {
-        self.apply(v, self.adjoint, 0.0)
+        let device = self.sign.device();
+        let sign = self.sign_function()?;
+        let g5 = |v: &BlockVector| -> Result<BlockVector> {
+            let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
+            self.gamma5.update(Update::PRODUCT, v, &mut w, None)?;
+            Ok(w)
+        };
+        let mut w = if self.adjoint { sign.act(&g5(v)?)? } else { g5(&sign.act(v)?)? };
+        let a = self.scale();
+        device.axpby(&[C64::new(a + self.mass, 0.0)], v, &[C64::new(a, 0.0)], &mut w)?;
+        Ok(w)
     }
 
     fn about(&self) -> KernelInfo {

@@ -17,6 +17,9 @@ use crate::task::Task;
 const CHUNK: usize = 1 << 13;
 const TOGETHER: usize = 64;
 
+/// Most images of states in one go, which many symmetries reach: the checks must not wait for them.
+const IMAGES: usize = 1 << 20;
+
 /// The states of a sector that symmetries divide.
 #[derive(Debug)]
 pub(super) struct Orbits {
@@ -43,13 +46,14 @@ impl Orbits {
         )?;
         let steps = task.start("orbits", dim);
         let (mut least, mut stabilisers) = (Vec::new(), Vec::new());
-        for slab in (0..dim).step_by(CHUNK * TOGETHER) {
-            let end = (slab + CHUNK * TOGETHER).min(dim);
-            let chunks: Vec<usize> = (slab..end).step_by(CHUNK).collect();
+        let chunk = (IMAGES / actions.count()).clamp(1 << 6, CHUNK);
+        for slab in (0..dim).step_by(chunk * TOGETHER) {
+            let end = (slab + chunk * TOGETHER).min(dim);
+            let chunks: Vec<usize> = (slab..end).step_by(chunk).collect();
             let found: Vec<Vec<(u64, u32)>> = chunks
                 .into_par_iter()
                 .map(|first| {
-                    representatives(basis, &actions, &group.characters, first, CHUNK.min(end - first))
+                    representatives(basis, &actions, &group.characters, first, chunk.min(end - first))
                 })
                 .collect();
             let more: usize = found.iter().map(Vec::len).sum();

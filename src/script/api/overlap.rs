@@ -1,24 +1,26 @@
-//! The primitives of the overlap operator; `stdlib/overlap.rhai` puts them together.
+//! The primitives of the overlap operator; `stdlib/overlap/` puts them together.
 
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::eigen::ScriptEigen;
 use super::solve::{ScriptSolution, noted};
-use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gauge::overlap::{
-    ChiralNormal, InversionOptions, OverlapIndex, OverlapOperator, Sign, SignOptions, invert, overlap_scale,
+    self, ChiralNormal, Fit, OverlapIndex, OverlapOperator, Sign, SignParts, overlap_scale,
 };
-use crate::method::{MinMax, Zolotarev};
+use crate::method::{
+    MinMax, RitzMethod, RitzOptions, SolveOptions, Zolotarev, check_system, finished, in_range, only, ritz,
+};
 use crate::number::Series;
 use crate::operator::{Action, Operator};
+use crate::script::callback::Callback;
 use crate::script::rooms::Rooms;
-use crate::script::{Fallible, Options, session};
+use crate::script::{Fallible, Options};
 
 /// The script's handle to an index, and the device on which its modes live.
 #[derive(Clone)]
@@ -29,14 +31,6 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<ScriptIndex>("Index");
     rooms.room("overlap", exported_module!(overlap_functions));
     rooms.room("internal", exported_module!(overlap_parts));
-}
-
-/// The operator that a sign function is made of.
-fn operator_of(q: &Dynamic) -> Result<Operator> {
-    q.clone().try_cast::<Operator>().ok_or_else(|| {
-        Error::input(format!("a sign function of {}", type_of(q)))
-            .hint("make an operator with `wilson::kernel(u, #{ s: 0.4 })`")
-    })
 }
 
 /// The sign function behind an operator, or of an overlap operator.
@@ -62,63 +56,6 @@ fn overlap_of(h: &Operator) -> Result<&OverlapOperator> {
 
 #[export_module(root = "crate::script::native")]
 mod overlap_functions {
-    /// The sign function of a Hermitian operator Q: exact on its lowest modes, a polynomial on the rest, P+ - P- + (1 -
-    /// P) X P_n(X^2) (1 - P) with X = Q/|Q|. Options that are not given are computed.
-    ///
-    /// # Options
-    /// - `low_modes` (Eigen or int, found): an Eigen of q * q with all lowest values, none left out; or the approximate
-    ///   number of modes to find. With 0 the fit begins at the lowest |Q|. By default up to 12 modes are computed, as
-    ///   long as they save more products with q over 50 applications than they cost. Often that is none; if q is nearly
-    ///   singular, it is its lowest modes.
-    /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the ratio of the lowest remaining
-    ///   value of q * q to the largest.
-    /// - `rational` (Zolotarev): from `overlap::zolotarev_inverse_sqrt(eps, ..)`; not with `polynomial`.
-    /// - `method` ("polynomial" or "rational"): the kind of fit to find if neither is given; not with `polynomial`,
-    ///   `rational`.
-    /// - `delta` (float > 0, 1e-10): the deviation of the fit; not with `polynomial`, `rational`.
-    /// - `upper` (float, found): the largest eigenvalue of q * q.
-    /// - `seed` (int or string, the session's): seed of random starting vectors.
-    /// - `progress` (true): show a bar.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
-    /// let psi = wilson::reference_spinor(u, 2);
-    /// assert_close(dot(psi, sign * psi).re, 13.28897305774, 1e-5);
-    /// assert(sign.bound < 1e-7, "known well");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn sign(q: Dynamic, o: Options) -> Fallible<Operator> {
-        let q = operator_of(&q)?;
-        let mut wanted = SignOptions { delta: o.float("delta")?, seed: o.seed()?, ..SignOptions::default() };
-        wanted.low = o.maybe::<ScriptEigen>("low_modes").map(|pairs| (*pairs.0).clone());
-        if let Some(n) = o.maybe::<INT>("low_modes") {
-            let wrong =
-                || Error::input(format!("{n} low modes")).hint("few of them pay, like 8, or 0 for none");
-            wanted.modes = Some(usize::try_from(n).ok().filter(|n| *n <= q.dim()).ok_or_else(wrong)?);
-        }
-        wanted.polynomial = o.maybe::<Rc<MinMax>>("polynomial").map(|p| (*p).clone());
-        wanted.rational = o.maybe::<Rc<Zolotarev>>("rational").map(|r| (*r).clone());
-        wanted.zolotarev = o.one_of("method", &[("polynomial", false), ("rational", true)])?;
-        wanted.upper = o.maybe_float("upper")?;
-        let sign = Sign::build(&q, wanted, &o.task()?)?;
-        let (bound, fit) = (sign.report().bound, sign.deviation());
-        let doubtful = sign.report().doubtful;
-        if doubtful > 0 {
-            session()?.note(&format!(
-                "{doubtful} of the low modes of Q are closer to zero than their errors: their sign, and an index, \
-                 depends on rounding; another `s` moves them away"
-            ));
-        } else if bound > 10.0 * fit {
-            session()?.note(&format!(
-                "the error bound of the sign function is {bound:.1e}, that of its fit {fit:.1e}: the low modes are \
-                 not accurate enough; use a smaller `tol` of `ritz`, more modes or double precision"
-            ));
-        }
-        Ok(sign.into_operator())
-    }
-
     /// A bound on the error of a sign function: the deviation of the polynomial plus the contribution of the residuals
     /// of the low modes. For an overlap operator, it is the bound on the operator.
     ///
@@ -299,41 +236,74 @@ mod overlap_functions {
     pub fn index_to_string(i: &mut ScriptIndex) -> String {
         i.0.to_string()
     }
-
-    /// Solves D x = b for an overlap operator by conjugate gradients in each chirality: a Solution. Each iteration
-    /// applies one sign function with the accuracy that the present residual needs.
-    ///
-    /// # Options
-    /// - `tol` (1e-8): largest |b - D x|/|b|.
-    /// - `iterations` (int >= 1, 10000): largest number of iterations.
-    /// - `adaptive` (true): reduce the accuracy of the sign function as the residual falls, within the limit set by the
-    ///   lowest eigenvalue of D^+ D: m^2, or the lowest non-zero eigenvalue if `zero_modes` is given.
-    /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
-    /// - `progress` (true): show a bar.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
-    /// let d = overlap::operator(u, #{ s: 0.4, mass: 0.2, delta: 1e-9, seed: 1, progress: false });
-    /// let psi = wilson::reference_spinor(u, 2);
-    /// let x = overlap::solve(d, psi, #{ tol: 1e-7, progress: false }).x;
-    /// assert_close(norm(d * x - psi) / norm(psi), 0.0, 1e-6);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<ScriptSolution> {
-        let wanted = InversionOptions {
-            tolerance: o.float("tol")?,
-            max_iterations: o.count("iterations")?,
-            adaptive: o.flag("adaptive")?,
-            zero_modes: o.maybe::<ScriptIndex>("zero_modes").map(|i| (*i.0).clone()),
-        };
-        let solution = invert(overlap_of(&d)?, &b.block, &wanted, &o.task()?)?;
-        noted(solution, d)
-    }
 }
 
 #[export_module(root = "crate::script::native")]
 mod overlap_parts {
+    /// The lowest eigenpairs of Q^2 by a Chebyshev filter, for a sign function: an Eigen.
+    ///
+    /// # Options
+    /// - `count` (1), `tol`, `products`, `seed`, `progress`: as for `ritz`.
+    /// - `sure` (int >= 1, all): how many must converge, counted from the lowest.
+    /// - `relative` (float, 0.0): residuals as a fraction of the lowest value; the larger tolerance counts.
+    /// - `start` (BlockVector): vectors to begin with.
+    #[rhai_fn(return_raw)]
+    pub fn lowest_pairs(squared: Operator, o: Options) -> Fallible<ScriptEigen> {
+        let count = o.count("count")?;
+        let wanted = RitzOptions {
+            sure: o.maybe_count("sure")?.unwrap_or(count),
+            start: o.maybe::<Vector>("start").map(|v| (*v.block).clone()),
+            tolerance: o.maybe_float("tol")?,
+            relative: o.float("relative")?,
+            max_products: o.count("products")?,
+            ..RitzOptions::new(count, o.seed()?, RitzMethod::Chebyshev)
+        };
+        let found = ritz(&squared, &wanted, &o.task()?)?;
+        Ok(ScriptEigen(Rc::new(found), squared.device().clone()))
+    }
+
+    /// Roughly the degree of the minmax polynomial of 1/sqrt(y) on [eps, 1] with this deviation.
+    #[rhai_fn(name = "degree_for")]
+    pub fn degree_for(eps: FLOAT, deviation: FLOAT) -> FLOAT {
+        MinMax::degree_for(eps, deviation)
+    }
+
+    /// The sign function of a Hermitian operator from its parts.
+    ///
+    /// # Options
+    /// - `modes` (BlockVector), `keep` (int >= 1, all): the first so many of these modes of Q^2 are exact.
+    /// - `given` (false): whether the modes may be those of another operator.
+    /// - `touching` (false): whether no gap is known between the last of the modes and the rest.
+    /// - `rest` (float, required), `least` (float, required): the lowest value of Q^2 beyond the modes, and a lower
+    ///   bound on it.
+    /// - `upper` (float, required): the largest eigenvalue of Q^2.
+    /// - `fit` (MinMax or Zolotarev, required): covers what is between.
+    /// - `delta`, `seed`: as for `overlap::sign`.
+    #[rhai_fn(return_raw)]
+    pub fn sign_function(q: Operator, o: Options) -> Fallible<Operator> {
+        let fit = o.maybe::<Rc<MinMax>>("fit").map(|p| Fit::Polynomial((*p).clone()));
+        let fit = fit.or_else(|| o.maybe::<Rc<Zolotarev>>("fit").map(|r| Fit::Rational((*r).clone())));
+        let modes = match o.maybe::<Vector>("modes") {
+            Some(v) => {
+                let keep = o.maybe_count("keep")?.unwrap_or(v.block.columns());
+                Some(q.device().columns(&v.block, 0..keep)?)
+            }
+            None => None,
+        };
+        let parts = SignParts {
+            modes,
+            given: o.flag("given")?,
+            touching: o.flag("touching")?,
+            rest: o.float("rest")?,
+            least: o.float("least")?,
+            fit: fit.ok_or_else(|| Error::internal("a sign function without a fit"))?,
+            upper: o.float("upper")?,
+            delta: o.float("delta")?,
+            seed: o.seed()?,
+        };
+        Ok(Sign::build(&q, parts)?.into_operator())
+    }
+
     /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s),
     /// or that of another overlap operator.
     ///
@@ -393,5 +363,54 @@ mod overlap_parts {
                 .map(|v| (*v.block).clone()),
         };
         Ok(ScriptIndex(Rc::new(index), d.device().clone()))
+    }
+
+    /// The Solution of D x = b from a function that gives x and its iterations, for a right-hand side in the operator's
+    /// precision whose norms are neither too small nor too large to be squared.
+    ///
+    /// # Options
+    /// - `tol`, `iterations`: as for `overlap::solve`.
+    #[rhai_fn(return_raw)]
+    pub fn solution(
+        ctx: NativeCallContext,
+        d: Operator,
+        b: Vector,
+        solve: FnPtr,
+        o: Options,
+    ) -> Fallible<ScriptSolution> {
+        let (tolerance, max_iterations) = (o.float("tol")?, o.count("iterations")?);
+        let system = SolveOptions { tolerance, max_iterations, start: None };
+        check_system(&d, &b.block, &system)?;
+        let callback = Callback::new(&ctx);
+        let found = in_range(d.device(), &b.block, system, |b, _| {
+            let b = d.accept(b)?.unwrap_or_else(|| b.clone());
+            let missing = || Error::internal("a solver gave no vector with its iterations");
+            let given = callback.call(&solve, (Vector::new(d.device(), b.clone()),))?;
+            let [x, steps] = <[Dynamic; 2]>::try_from(given.cast::<Array>()).map_err(|_| missing())?;
+            let x = x.try_cast::<Vector>().ok_or_else(missing)?.block;
+            let x = d.accept(&x)?.unwrap_or_else(|| (*x).clone());
+            // These residuals are true ones: no factor for those of a recurrence.
+            Ok(vec![finished(&d, &b, x, steps.as_int().unwrap_or_default() as usize, 0.5 * tolerance)?])
+        });
+        noted(only(callback.finish(found)?)?, d)
+    }
+
+    /// The solution of D^+ D x = b in one chirality by conjugate gradients, with a sign function only as accurate as
+    /// the residual needs: `x` and `iterations` in an array, or () where D^+ D is not positive.
+    ///
+    /// # Options
+    /// - `tol`, `progress`: as for `overlap::solve`.
+    /// - `iterations` (int >= 0, 10000): largest number of iterations.
+    /// - `most` (float, 0.0): the largest error of the sign function.
+    #[rhai_fn(return_raw)]
+    pub fn relaxed_gradient(normal: Operator, b: Vector, o: Options) -> Fallible<Dynamic> {
+        let chiral = normal.exactly::<ChiralNormal>();
+        let chiral = chiral.ok_or_else(|| Error::internal("not the normal operator of a chirality"))?;
+        let (tolerance, max_iterations) = (o.float("tol")?, o.count("iterations")?);
+        let wanted = SolveOptions { tolerance, max_iterations, start: None };
+        let found = overlap::relaxed_gradient(chiral, &b.block, wanted, o.float("most")?, &o.task()?)?;
+        Ok(found.map_or(Dynamic::UNIT, |(x, steps)| {
+            vec![Dynamic::from(Vector::new(normal.device(), x)), Dynamic::from(steps as INT)].into()
+        }))
     }
 }

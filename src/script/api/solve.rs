@@ -288,6 +288,12 @@ mod solve_functions {
         r.shifts.len() as INT
     }
 
+    /// The lower end of the interval.
+    #[rhai_fn(global, get = "eps", pure)]
+    pub fn rational_eps(r: &mut Rc<Zolotarev>) -> FLOAT {
+        r.eps
+    }
+
     /// Largest |1 - sqrt(y) R(y)| on [eps, 1].
     #[rhai_fn(global, get = "deviation", pure)]
     pub fn rational_deviation(r: &mut Rc<Zolotarev>) -> FLOAT {
@@ -331,7 +337,7 @@ mod rational_fits {
     /// ```rhai
     /// let fit = overlap::zolotarev_inverse_sqrt(1e-4, #{ error: 1e-8 });
     /// assert_close(fit.at(0.01), 10.0, 1e-7);
-    /// assert(fit.deviation < 1e-8, "close");
+    /// assert(fit.deviation < 1e-8 && fit.eps == 1e-4, "close");
     /// assert(fit.shifts.len == fit.poles && fit.residues.min() > 0.0, "a term a pole, all positive");
     /// ```
     #[rhai_fn(return_raw)]
