@@ -399,7 +399,7 @@ impl DavidsonSearch<'_, '_> {
                     if let Some(columns) = &columns {
                         space.restart(&s, columns, &theta)?;
                     }
-                    space.extend_by(pair, columns.as_deref().map(|columns| (&s[..], columns)))?
+                    space.extend_by(*pair, columns.as_deref().map(|columns| (&s[..], columns)))?
                 }
                 step => {
                     let t = match step {
@@ -441,10 +441,10 @@ impl DavidsonSearch<'_, '_> {
         };
         let shift = self.shift(d, &theta[..1], clear);
         if let Some(pair) = space.correction((theta[0], s), d, shift[0])? {
-            return Ok(Step::Pair(pair));
+            return Ok(Step::Pair(Box::new(pair)));
         }
         let (r, x) = space.residuals(s, targets, theta)?;
-        let olsen = Olsen::new(self.h, d, &shift, &r, &x)?;
+        let olsen = Box::new(Olsen::new(self.h, d, &shift, &r, &x)?);
         let (square, products) = olsen.products(self.h, &r, &x)?;
         Ok(Step::Single { r, x, square, olsen, products })
     }

@@ -164,9 +164,9 @@ impl OlsenPair {
 /// What an iteration of Davidson's method begins with.
 pub(super) enum Step {
     /// The correction of a single pair, with all its products with the basis.
-    Pair(OlsenPair),
+    Pair(Box<OlsenPair>),
     /// That of a single pair where no pass over the basis makes these.
-    Single { r: BlockVector, x: BlockVector, square: f64, olsen: Olsen, products: [Vec<C64>; 2] },
+    Single { r: BlockVector, x: BlockVector, square: f64, olsen: Box<Olsen>, products: [Vec<C64>; 2] },
     /// Residuals and their Ritz vectors.
     Block { r: BlockVector, x: BlockVector },
 }
