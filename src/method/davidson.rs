@@ -10,7 +10,7 @@
 use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::method::fixed::{first, fixed, joint, width};
-use crate::method::olsen::{KnownDiagonal, Olsen, Step, basis_states};
+use crate::method::olsen::{DavidsonStep, KnownDiagonal, Olsen, basis_states};
 use crate::method::subspace::{SearchSubspace, orthonormal};
 use crate::method::units::{Units, countable, positive, too_many};
 use crate::number::C64;
@@ -395,7 +395,7 @@ impl DavidsonSearch<'_, '_> {
             // The shift of a correction that was begun is the one that is wanted now.
             let good = was == clear || self.trusted;
             let added = match step {
-                Step::Pair(pair) if good => {
+                DavidsonStep::Pair(pair) if good => {
                     if let Some(columns) = &columns {
                         space.restart(&s, columns, &theta)?;
                     }
@@ -403,11 +403,13 @@ impl DavidsonSearch<'_, '_> {
                 }
                 step => {
                     let t = match step {
-                        Step::Single { olsen, products, .. } if good => olsen.correction(h, products)?,
+                        DavidsonStep::Single { olsen, products, .. } if good => {
+                            olsen.correction(h, products)?
+                        }
                         step => {
                             let (r, x) = match step {
-                                Step::Pair(_) => space.residuals(&s, &targets, &theta)?,
-                                Step::Single { r, x, .. } | Step::Block { r, x } => (r, x),
+                                DavidsonStep::Pair(_) => space.residuals(&s, &targets, &theta)?,
+                                DavidsonStep::Single { r, x, .. } | DavidsonStep::Block { r, x } => (r, x),
                             };
                             self.corrections(r, &x, &theta[..targets.len()], clear, above.is_some())?
                         }
@@ -433,20 +435,20 @@ impl DavidsonSearch<'_, '_> {
         (theta, s): (&[f64], &[C64]),
         targets: &[usize],
         clear: bool,
-    ) -> Result<Step> {
+    ) -> Result<DavidsonStep> {
         let known = self.diagonal.as_ref().filter(|_| targets.len() == 1 && space.is_single());
         let Some(d) = known else {
             let (r, x) = space.residuals(s, targets, theta)?;
-            return Ok(Step::Block { r, x });
+            return Ok(DavidsonStep::Block { r, x });
         };
         let shift = self.shift(d, &theta[..1], clear);
         if let Some(pair) = space.correction((theta[0], s), d, shift[0])? {
-            return Ok(Step::Pair(Box::new(pair)));
+            return Ok(DavidsonStep::Pair(Box::new(pair)));
         }
         let (r, x) = space.residuals(s, targets, theta)?;
         let olsen = Box::new(Olsen::new(self.h, d, &shift, &r, &x)?);
         let (square, products) = olsen.products(self.h, &r, &x)?;
-        Ok(Step::Single { r, x, square, olsen, products })
+        Ok(DavidsonStep::Single { r, x, square, olsen, products })
     }
 
     /// Whether it is decided if a state lies below `value`.

@@ -162,7 +162,7 @@ impl OlsenPair {
 }
 
 /// What an iteration of Davidson's method begins with.
-pub(super) enum Step {
+pub(super) enum DavidsonStep {
     /// The correction of a single pair, with all its products with the basis.
     Pair(Box<OlsenPair>),
     /// That of a single pair where no pass over the basis makes these.
@@ -171,13 +171,13 @@ pub(super) enum Step {
     Block { r: BlockVector, x: BlockVector },
 }
 
-impl Step {
+impl DavidsonStep {
     /// The norms of the residuals.
     pub(super) fn norms(&self, h: &Operator) -> Result<Vec<f64>> {
         match self {
-            Step::Pair(pair) => Ok(vec![root(pair.residual)]),
-            Step::Single { square, .. } => Ok(vec![root(*square)]),
-            Step::Block { r, .. } => h.device().norms(r),
+            DavidsonStep::Pair(pair) => Ok(vec![root(pair.residual)]),
+            DavidsonStep::Single { square, .. } => Ok(vec![root(*square)]),
+            DavidsonStep::Block { r, .. } => h.device().norms(r),
         }
     }
 }
