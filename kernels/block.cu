@@ -212,9 +212,7 @@ __device__ void precondition(uint64_t rows, uint32_t columns, uint32_t first, ui
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
         const uint32_t c = (uint32_t)(i % width);
         const uint64_t row = i / width, at = row * columns + first + c;
-        double below = shift.of[c].re - (double)d[row];
-        if (fabs(below) < floor) below = below < 0.0 ? -floor : floor;
-        y[at] = mla((Real)(1.0 / below), x[at], T{});
+        y[at] = mla((Real)(1.0 / away_from_zero(shift.of[c].re, (double)d[row], floor)), x[at], T{});
     }
 }
 

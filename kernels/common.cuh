@@ -160,6 +160,13 @@ __device__ __forceinline__ void await_pass(const char* landing, uint32_t n, uint
 }
 
 // Threads of a block, where a kernel says nothing else.
+// The denominator of a preconditioner, shift - d, kept away from zero.
+__device__ __forceinline__ double away_from_zero(double shift, double d, double floor) {
+    const double gap = shift - d;
+    if (fabs(gap) < floor) return gap < 0.0 ? -floor : floor;
+    return gap;
+}
+
 constexpr int THREADS = host::cuda::THREADS;
 
 // The sum over the threads of a block that share a lane: thread t has lane t % L. Threads of the first group get it.

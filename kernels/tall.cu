@@ -277,9 +277,7 @@ __device__ void correct(uint64_t rows, uint32_t columns, const List<T>& v, const
         for (int k = 0; k < J; ++k) u[k] = load_once(v.of[k] + i);
 #pragma unroll
         for (int k = 0; k < J; ++k) image[k] = load_once(w.of[k] + i);
-        double below = shift - (double)d[i];
-        if (fabs(below) < floor) below = below < 0.0 ? -floor : floor;
-        const Real inverse = (Real)(1.0 / below);
+        const Real inverse = (Real)(1.0 / away_from_zero(shift, (double)d[i], floor));
         T x{}, r{};
 #pragma unroll
         for (int k = 0; k < J; ++k) {

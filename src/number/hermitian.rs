@@ -21,7 +21,7 @@ pub fn eigh<T: Scalar<Real = f64> + ComplexField>(a: MatRef<'_, T>, par: Par) ->
         for i in j..n {
             let z = a[(i, j)].to_c64();
             let size = z.re.abs().max(z.im.abs());
-            // Not NaN and what is infinite, which the iteration answers.
+            // NaN and infinite entries set no scale: the iteration refuses them.
             if size <= f64::MAX {
                 largest = largest.max(size);
             }

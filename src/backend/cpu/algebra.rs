@@ -277,6 +277,13 @@ pub(super) fn combine(
     by_precision!(x, go((threads, isa), x, c, b, y))
 }
 
+/// The denominator of a preconditioner, `shift - d`, kept away from zero.
+#[inline(always)]
+pub(super) fn away_from_zero(shift: f64, d: f64, floor: f64) -> f64 {
+    let gap = shift - d;
+    if gap.abs() < floor { floor.copysign(gap) } else { gap }
+}
+
 pub(super) fn precondition(
     threads: &Threads,
     d: &BlockVector,
@@ -304,9 +311,8 @@ pub(super) fn precondition(
             for (row, y) in range.zip(y.chunks_exact_mut(stride)) {
                 let x = &x[row * stride..][..stride];
                 for (i, (y, x)) in y.iter_mut().zip(x).enumerate() {
-                    let gap = shift[i / side % columns] - d[row * side + i % side].to_f64();
-                    let gap = if gap.abs() < floor { floor.copysign(gap) } else { gap };
-                    *y = F::from_f64(x.to_f64() / gap);
+                    let d = d[row * side + i % side].to_f64();
+                    *y = F::from_f64(x.to_f64() / away_from_zero(shift[i / side % columns], d, floor));
                 }
             }
         })?;

@@ -1,6 +1,7 @@
 //! Corrections of Davidson's method for a basis that is a list of real columns. Its columns and their images are read
 //! from memory once: a strip of them stays in the second cache while all that is asked of it is made.
 
+use super::algebra::away_from_zero;
 use super::lists::{StripSums, add};
 use super::pack::{Pack, PackedWork, dispatch};
 use super::{Isa, Threads, lists, single};
@@ -91,9 +92,7 @@ impl PackedWork<f64> for PairRows<'_, '_> {
             let (kr, kx, d) = (&mut self.kr[at..end], &mut self.kx[at..end], &self.d[rows.clone()]);
             for ((((d, r), x), kr), kx) in d.iter().zip(&mut *r).zip(&*x).zip(&mut *kr).zip(&mut *kx) {
                 *r -= self.value * x;
-                let gap = self.shift - d;
-                let gap = if gap.abs() < self.floor { self.floor.copysign(gap) } else { gap };
-                let inverse = 1.0 / gap;
+                let inverse = 1.0 / away_from_zero(self.shift, *d, self.floor);
                 (*kr, *kx) = (*r * inverse, x * inverse);
             }
             let (kr, kx) = (&*kr, &*kx);
