@@ -7,7 +7,7 @@ use super::matrix::classes::Classes;
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::{Face, WilsonSpec};
 use super::matrix::{Csr, Stencil};
-use super::{Backend, BlockVector, Rows, Vectors};
+use super::{Backend, BlockVector, Device, Rows, Vectors};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -261,6 +261,11 @@ pub trait Kernel: Send + Sync {
         Ok(None)
     }
 
+    /// The one place that has all of it, where there are several; none where that is all there is.
+    fn one_place(&self) -> Option<&dyn OnePlace> {
+        None
+    }
+
     /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
     fn overwrites(&self) -> bool {
         false
@@ -270,6 +275,32 @@ pub trait Kernel: Send + Sync {
     fn recordable(&self) -> bool {
         false
     }
+}
+
+/// The place that has all of an operator and of its vectors, of several that compute together. Work that needs nothing
+/// else is done there as if there were no other place, and what it finds is told.
+pub trait OnePlace {
+    /// Its device, and the kernel as that has it; none in a process that has nothing of them.
+    fn there(&self) -> Option<(&Device, &Arc<dyn Kernel>)>;
+
+    /// A vector as this device knows it, brought if its rows are elsewhere; none in a process that has nothing of it.
+    /// All ranks call this together.
+    ///
+    /// # Errors
+    /// Those of MPI and of the devices.
+    fn bring(&self, v: &BlockVector) -> Result<Option<BlockVector>>;
+
+    /// A vector that this device has made, as all processes know it.
+    ///
+    /// # Errors
+    /// Those of the devices.
+    fn known(&self, own: Option<BlockVector>, shape: (DType, usize)) -> Result<BlockVector>;
+
+    /// So many numbers that were found there, in all processes, which call this together; others bring none.
+    ///
+    /// # Errors
+    /// Those of what found them, and of MPI.
+    fn tell(&self, count: usize, own: Result<Option<Vec<f64>>>) -> Result<Vec<f64>>;
 }
 
 /// One fused pass with both products, which are summed when the call returns.

@@ -49,7 +49,9 @@ pub(in crate::backend) use algebra::{check_deflation, conformal};
 pub use distributed::Distributed;
 pub use exchange::{HostExchange, PeerExchange};
 pub(crate) use kernel::step_by_step;
-pub use kernel::{Dots, Kernel, KernelInfo, KernelShape, Matrices, MatrixSpec, Recorder, Recording, Update};
+pub use kernel::{
+    Dots, Kernel, KernelInfo, KernelShape, Matrices, MatrixSpec, OnePlace, Recorder, Recording, Update,
+};
 pub(in crate::backend) use kernel::{check_update, with_dots};
 pub use matrix::held::MatrixKeeper;
 pub use matrix::outer::Superblocks;

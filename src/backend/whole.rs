@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use super::exchange::PendingProducts;
-use super::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, Update, check_update, with_dots};
-use crate::error::Result;
+use super::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, OnePlace, Update, check_update, with_dots,
+};
+use crate::error::{Error, Result};
+use crate::number::DType;
 
 /// Where such an operator lives.
 pub(super) trait OperatorHome: Send + Sync {
@@ -19,6 +22,16 @@ pub(super) trait OperatorHome: Send + Sync {
 
     /// The numbers of a block of this place to where `v` has its rows.
     fn take_back(&self, whole: BlockVector, v: &mut BlockVector) -> Result<()>;
+
+    /// The device, where no other one has anything of the operator.
+    fn device(&self) -> Option<&Device> {
+        None
+    }
+
+    /// A block of this place as others know it.
+    fn known(&self, whole: BlockVector) -> BlockVector {
+        whole
+    }
 
     /// Whether this place can record passes.
     fn records(&self) -> bool {
@@ -130,5 +143,28 @@ impl<H: OperatorHome> Kernel for WholeKernel<H> {
 
     fn recordable(&self) -> bool {
         self.home.records() && self.inner.recordable()
+    }
+
+    fn one_place(&self) -> Option<&dyn OnePlace> {
+        self.home.device().map(|_| self as &dyn OnePlace)
+    }
+}
+
+/// Of one process.
+impl<H: OperatorHome> OnePlace for WholeKernel<H> {
+    fn there(&self) -> Option<(&Device, &Arc<dyn Kernel>)> {
+        self.home.device().map(|device| (device, &self.inner))
+    }
+
+    fn bring(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        self.home.there(v)?.cloned().map_or_else(|| self.home.bring(v), Ok).map(Some)
+    }
+
+    fn known(&self, own: Option<BlockVector>, _shape: (DType, usize)) -> Result<BlockVector> {
+        own.map(|own| self.home.known(own)).ok_or_else(|| Error::internal("a vector of no place"))
+    }
+
+    fn tell(&self, _count: usize, own: Result<Option<Vec<f64>>>) -> Result<Vec<f64>> {
+        own?.ok_or_else(|| Error::internal("numbers of no place"))
     }
 }

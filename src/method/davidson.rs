@@ -9,6 +9,8 @@
 
 use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
+use crate::method::alone::{SearchInput, searched};
+use crate::method::eigen::{Eigen, SearchEnded};
 use crate::method::fixed::{first, fixed, joint, width};
 use crate::method::olsen::{DavidsonStep, KnownDiagonal, Olsen, basis_states};
 use crate::method::subspace::{SearchSubspace, orthonormal};
@@ -84,66 +86,6 @@ impl DavidsonOptions<'_> {
     }
 }
 
-/// Why a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SearchEnded {
-    /// The pairs are known as well as was asked for.
-    Converged,
-    /// Iterations or products are used up.
-    Limit,
-    /// The residuals have stopped falling: the limit of rounding.
-    Stalled,
-}
-
-impl SearchEnded {
-    /// Its name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            SearchEnded::Converged => "converged",
-            SearchEnded::Limit => "limit",
-            SearchEnded::Stalled => "stalled",
-        }
-    }
-
-    /// The reason of this name.
-    pub fn named(name: &str) -> Option<SearchEnded> {
-        [SearchEnded::Converged, SearchEnded::Limit, SearchEnded::Stalled]
-            .into_iter()
-            .find(|e| e.name() == name)
-    }
-}
-
-/// Eigenpairs and how well they are known.
-#[derive(Debug, Clone)]
-pub struct Eigen {
-    /// Ritz values, ascending.
-    pub values: Vec<f64>,
-    /// Ritz vectors, a column each.
-    pub vectors: BlockVector,
-    /// Norms of H x - theta x; for vectors of a degenerate level a bound for any of them.
-    pub residuals: Vec<f64>,
-    /// The residual that counts as converged.
-    pub tolerance: f64,
-    /// Expansions of the basis.
-    pub iterations: usize,
-    /// Products with single vectors.
-    pub products: usize,
-    pub ended: SearchEnded,
-}
-
-impl Eigen {
-    /// Whether every residual is below the tolerance and no lower state was missed, as far as a search that overlaps
-    /// with every state can tell.
-    pub fn converged(&self) -> bool {
-        self.ended == SearchEnded::Converged
-    }
-
-    /// The largest residual norm.
-    pub fn worst(&self) -> f64 {
-        self.residuals.iter().copied().fold(0.0, f64::max)
-    }
-}
-
 /// The lowest eigenpairs of a Hermitian operator.
 ///
 /// # Errors
@@ -179,43 +121,27 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);
-    let mut search = DavidsonSearch {
-        h,
-        options,
-        unit: units.unit,
-        tolerance,
-        diagonal,
-        trusted,
-        whole: false,
-        progress,
-        randoms: 0,
-        iterations: 0,
-        products: 0,
-    };
-    let mut found = search.run(count, start, avoid.as_ref(), None)?;
-    let looks = doubtful || (!trusted && search.iterations < FEW);
-    while looks && found.converged() && count + avoided < h.dim() && !search.is_whole(count, avoided) {
-        let highest = found.values[count - 1];
-        let known = match &avoid {
-            Some(avoid) => h.device().side_by_side(&[avoid, &found.vectors])?,
-            None => found.vectors.clone(),
+    let search = |h: &Operator, SearchInput { start, avoid, diagonal }| {
+        let search = DavidsonSearch {
+            h,
+            options,
+            unit: units.unit,
+            tolerance,
+            diagonal,
+            trusted,
+            whole: false,
+            progress,
+            randoms: 0,
+            iterations: 0,
+            products: 0,
         };
-        let beyond = search.run(1, None, Some(&known), Some(highest))?;
-        if beyond.values[0] >= highest - search.slack(highest) {
-            found.ended = beyond.ended;
-            break;
-        }
-        let start = h.device().side_by_side(&[&found.vectors, &beyond.vectors])?;
-        found = search.run(count, Some(start), avoid.as_ref(), None)?;
-    }
-    let free = h.dim() - avoided;
-    if found.ended == SearchEnded::Limit && free <= LARGE && search.products > 4 * free {
-        search.whole = true;
-        found = search.run(count, None, avoid.as_ref(), None)?;
-    }
-    (found.iterations, found.products) = (search.iterations, search.products);
-    // A search from a start keeps the vectors that it leads to: the next step of a sweep goes on from there.
-    if started { first(h, found, count) } else { fixed(h, found, count) }
+        let found = search.from(count, start, avoid, doubtful)?;
+        // A search from a start keeps the vectors that it leads to: the next step of a sweep goes on from there.
+        if started { first(h, found, count) } else { fixed(h, found, count) }
+    };
+    let input = SearchInput { start, avoid, diagonal };
+    // The user's function is given vectors as scripts know them.
+    if own { search(h, input) } else { searched(h, count, input, search) }
 }
 
 /// What several searches on one operator share.
@@ -239,6 +165,41 @@ struct DavidsonSearch<'a, 'b> {
 }
 
 impl DavidsonSearch<'_, '_> {
+    /// The search, and what is to be done after it. `doubtful`: whether it may have missed lower states.
+    fn from(
+        mut self,
+        count: usize,
+        start: Option<BlockVector>,
+        avoid: Option<BlockVector>,
+        doubtful: bool,
+    ) -> Result<Eigen> {
+        let h = self.h;
+        let avoided = avoid.as_ref().map_or(0, BlockVector::columns);
+        let mut found = self.run(count, start, avoid.as_ref(), None)?;
+        let looks = doubtful || (!self.trusted && self.iterations < FEW);
+        while looks && found.converged() && count + avoided < h.dim() && !self.is_whole(count, avoided) {
+            let highest = found.values[count - 1];
+            let known = match &avoid {
+                Some(avoid) => h.device().side_by_side(&[avoid, &found.vectors])?,
+                None => found.vectors.clone(),
+            };
+            let beyond = self.run(1, None, Some(&known), Some(highest))?;
+            if beyond.values[0] >= highest - self.slack(highest) {
+                found.ended = beyond.ended;
+                break;
+            }
+            let start = h.device().side_by_side(&[&found.vectors, &beyond.vectors])?;
+            found = self.run(count, Some(start), avoid.as_ref(), None)?;
+        }
+        let free = h.dim() - avoided;
+        if found.ended == SearchEnded::Limit && free <= LARGE && self.products > 4 * free {
+            self.whole = true;
+            found = self.run(count, None, avoid.as_ref(), None)?;
+        }
+        (found.iterations, found.products) = (self.iterations, self.products);
+        Ok(found)
+    }
+
     /// Whether a search for `count` pairs diagonalises the whole space orthogonal to the avoided columns.
     fn is_whole(&self, count: usize, avoided: usize) -> bool {
         let free = self.h.dim() - avoided;

@@ -26,7 +26,9 @@ mod recorded;
 mod zolotarev;
 
 // Eigenpairs and linear systems.
+mod alone;
 mod davidson;
+mod eigen;
 mod fixed;
 mod folded;
 mod interior;
@@ -50,8 +52,9 @@ pub use bands::{
     wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;
-pub use davidson::{DavidsonOptions, Eigen, Preconditioner, SearchEnded, davidson};
+pub use davidson::{DavidsonOptions, Preconditioner, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};
+pub use eigen::{Eigen, SearchEnded};
 pub use evolve::{Evolved, evolve, steps_over};
 pub use expansion::{Expansion, clenshaw, polynomial};
 pub use fermi::fermi_series;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::action::probe_hermitian;
-use super::{DiagonalOnDevice, Operator};
-use crate::backend::{BlockVector, Dots, KernelInfo, Update, step_by_step};
+use super::{DiagonalOnDevice, LinearOperator, Operator};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, OnePlace, Update, step_by_step};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -153,6 +153,18 @@ impl Operator {
         self.fused(Update::PRODUCT).is_none() || self.node.kernel().overwrites()
     }
 
+    /// The one place that has all of the operator, if it is one of several.
+    pub fn one_place(&self) -> Option<&dyn OnePlace> {
+        self.node.kernel().one_place()
+    }
+
+    /// What multiplies vectors of that place; none in a process that has nothing of it.
+    pub fn at(&self, place: &dyn OnePlace) -> Option<Operator> {
+        let (device, kernel) = place.there()?;
+        let node = Arc::new(AtOnePlace(kernel.clone()));
+        Some(Operator::from_node(device.clone(), node).with(self.scale, self.shift))
+    }
+
     /// Whether passes may be recorded; see [`Kernel::recordable`](crate::backend::Kernel::recordable).
     pub fn recordable(&self) -> bool {
         self.fused(Update::PRODUCT).is_some() && self.node.kernel().recordable()
@@ -276,6 +288,15 @@ impl Operator {
     /// Why the entries are stored in this format, where a choice was made.
     pub fn reason(&self) -> Option<&str> {
         self.node.reason()
+    }
+}
+
+/// An operator as one of several places knows it: its product, and nothing else.
+struct AtOnePlace(Arc<dyn Kernel>);
+
+impl LinearOperator for AtOnePlace {
+    fn kernel(&self) -> &dyn Kernel {
+        &*self.0
     }
 }
 

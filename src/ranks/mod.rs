@@ -141,12 +141,19 @@ pub fn once_helped<T: Broadcast>(
 /// # Errors
 /// Those of MPI.
 pub fn told<T: Broadcast>(own: T) -> Result<T> {
-    let Some(world) = world() else { return Ok(own) };
-    if world.rank() > 0 {
-        return told::read(&world.broadcast(Vec::new())?);
+    result_of(0, Ok(own))
+}
+
+/// What one rank has done or has failed in, on all ranks; what the others bring is not looked at.
+///
+/// # Errors
+/// That of the rank, and those of MPI.
+pub fn result_of<T: Broadcast>(rank: usize, own: Result<T>) -> Result<T> {
+    let Some(world) = world() else { return own };
+    if world.rank() != rank {
+        return told::read(&world.broadcast_by(Vec::new(), rank)?);
     }
-    let own = Ok(own);
-    world.broadcast(told::written(&own))?;
+    world.broadcast_by(told::written(&own), rank)?;
     own
 }
 

@@ -1,6 +1,6 @@
 //! Work shared out to ranks: pieces of uneven size, and many that are alike by weight.
 
-use super::{World, joined};
+use super::{World, joined, result_of};
 use crate::error::Result;
 
 /// Multiplications below which every rank does all of some work: the results would take as long on their way.
@@ -63,7 +63,7 @@ impl AlikeRanks {
     pub fn shares(self, works: &[u64]) -> PieceShares {
         let (rank, ranks) = (self.world.rank(), self.world.size());
         let owners = self.one.map_or_else(|| owners(works, ranks), |one| vec![one; works.len()]);
-        PieceShares { rank, ranks, owners }
+        PieceShares { rank, ranks, owners, one: self.one }
     }
 }
 
@@ -72,6 +72,8 @@ pub struct PieceShares {
     rank: usize,
     ranks: usize,
     owners: Vec<usize>,
+    /// The rank that does all of them, where it is always the same.
+    one: Option<usize>,
 }
 
 impl PieceShares {
@@ -101,7 +103,10 @@ impl PieceShares {
     /// Those of any rank, and of MPI.
     pub fn joined(&self, own: Result<Vec<Box<[u8]>>>) -> Result<Vec<Box<[u8]>>> {
         let (order, _) = self.in_order(&[]);
-        let all = joined(own)?;
+        let all = match self.one {
+            Some(one) => result_of(one, own)?,
+            None => joined(own)?,
+        };
         if all.len() != order.len() {
             return Err(super::apart(" in work that they share"));
         }

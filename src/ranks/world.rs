@@ -129,7 +129,8 @@ impl World {
             if looks < self.looks {
                 std::hint::spin_loop();
             } else {
-                std::thread::sleep(Duration::from_micros(u64::from(looks / 32).clamp(10, 500)));
+                let slept = looks - self.looks;
+                std::thread::sleep(Duration::from_micros(u64::from(slept / 32).clamp(10, 500)));
             }
         }
         Ok(())
@@ -189,11 +190,19 @@ impl World {
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn broadcast(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
-        let mut message = self.mpi.broadcast(Box::new(vec![bytes.len() as u64]), 8, 0)?;
+    pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        self.broadcast_by(bytes, 0)
+    }
+
+    /// The same, of rank `root`.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn broadcast_by(&self, mut bytes: Vec<u8>, root: usize) -> Result<Vec<u8>> {
+        let mut message = self.mpi.broadcast(Box::new(vec![bytes.len() as u64]), 8, root)?;
         self.wait(&mut message)?;
         bytes.resize(words(&message.take())[0] as usize, 0);
-        self.share(&mut bytes, 0)?;
+        self.share(&mut bytes, root)?;
         Ok(bytes)
     }
 

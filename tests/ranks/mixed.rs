@@ -3,6 +3,8 @@
 
 use super::lattices::{of_all_lattices, same_lattices};
 use super::manybody::SUPERBLOCKS;
+use std::path::Path;
+
 use super::{Place, close_within, dealt, launchers};
 use crate::common::Folder;
 
@@ -57,6 +59,65 @@ fn what_is_not_shared_out_lives_on_one_rank() {
                 assert_eq!(said.code, 0, "{said:?}");
                 close_within(1e-8, &alone, &said.out, &format!("{ranks} ranks by {weights}"));
             }
+        }
+    }
+}
+
+/// Searches that one place makes by itself: what it finds is the same in every bit, however the search begins and ends.
+/// The user's own function takes part in a search on all ranks.
+const SEARCHES: &str = r#"
+    let c = sites("S=1/2", 10);
+    let h = exact::operator(models::heisenberg(c), c, #{ Sz: 0 });
+    let low = davidson(h, #{ count: 3, seed: 1, progress: false }).vectors;
+    let real = random_block(h, 2, #{ seed: 5 });
+    for more in [#{ count: 3 }, #{ count: 2, start: real }, #{ which: "highest" }, #{ count: 2, orthogonal_to: low },
+        #{ count: 4, iterations: 2 }, #{ start: low, trust_start: true }, #{ preconditioner: |r, e| r },
+        #{ tol: 1e-18 }] {
+        let found = davidson(2.0 * h - 0.5, #{ seed: 7, progress: false } + more);
+        for k in 0..found.values.len { print(`${found.values[k]} ${found.residuals[k]}`); }
+        print(`${found.iterations} ${found.products} ${found.ended} ${found.vectors}`);
+        print(found.vectors.column(0).dot(random_block(h, 1, #{ seed: 2 })));
+        print((h * found.vectors).norm());
+    }
+    let n = 101;
+    let from = [];
+    let to = [];
+    let hops = [];
+    for i in 0..n {
+        from += [i, (i + 1) % n];
+        to += [(i + 1) % n, i];
+        hops += [0.6 + 0.8 * I, 0.6 - 0.8 * I];
+    }
+    let ring = sparse(from, to, hops);
+    for more in [#{ count: 2 }, #{ start: random_block(ring, 1, #{ seed: 3 }) }] {
+        let found = davidson(ring, #{ seed: 7, progress: false } + more);
+        print(`${found.values[0]} ${found.iterations} ${found.vectors}`);
+        print(found.vectors.column(0).dot(random_block(ring, 1, #{ seed: 2 })));
+    }
+    try {
+        davidson(h, #{ start: (0.0 / 0.0) * real, progress: false });
+    } catch (e) {
+        print(e.message);
+    }"#;
+
+#[test]
+fn one_place_searches_by_itself() {
+    let place = Place(Folder::new("mixed-alone").with("a.rhai", SEARCHES));
+    let run = |launcher: &Path, how: &[&str]| {
+        let said = place.run(launcher, &[&["run", "a.rhai", "--threads", "1"][..], how].concat());
+        assert_eq!(said.code, 0, "{how:?}: {said:?}");
+        said.out.replace("on cpu+cpu", "on cpu")
+    };
+    let Some(first) = launchers().first() else { return };
+    let alone = run(first, &["--backend", "cpu"]);
+    assert!(alone.contains("stalled") && alone.contains("limit"), "{alone}");
+    for weights in ["0:1", "1:0"] {
+        assert_eq!(alone, run(first, &["--backend", "cpu+cpu", "--weights", weights]), "{weights}");
+    }
+    for (launcher, runs) in dealt(&RANKS) {
+        for (ranks, backend, weights) in runs {
+            let how = ["--ranks", ranks, "--backend", backend, "--weights", weights];
+            assert_eq!(alone, run(launcher, &how), "{ranks} ranks by {weights}");
         }
     }
 }

@@ -141,7 +141,7 @@ impl Kernel for RankMatrix {
 }
 
 /// What is told of the matrix, the same on all ranks.
-pub(super) fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelInfo> {
+fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelInfo> {
     let sum = |f: fn(&KernelInfo) -> usize| own.iter().map(f).sum::<usize>() as u64;
     let counts = team.world.gather_words(vec![sum(|i| i.bytes), sum(|i| i.entries)])?;
     let total = |which: usize| counts.iter().skip(which).step_by(2).sum::<u64>() as usize;

@@ -213,7 +213,7 @@ impl MatrixKeeper for Ranks {
     fn replace(&self, block: &BlockVector, first: usize, numbers: &[f64]) -> Result<()> {
         let lone = self.lone_keeper()?;
         let own = self.own_keeper(lone).map_or(Ok(()), |keeper| keeper.replace(block, first, numbers));
-        ranks::agreed(own)
+        ranks::result_of(lone.rank, own)
     }
 
     /// By the one rank alone: only this asks for it.

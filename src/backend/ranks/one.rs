@@ -4,13 +4,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::held::{RankDevices, own, own_mut};
-use super::{Ranks, Team, kernel};
+use super::held::{RankDevices, local, other_cut, own, own_mut};
+use super::{Ranks, Team};
 use crate::backend::cut::RowCut;
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, Update, check_update};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, KernelShape, MatrixSpec, OnePlace, Update, check_update,
+};
 use crate::error::Result;
-use crate::number::C64;
-use crate::ranks;
+use crate::number::{C64, DType};
+use crate::ranks::{self, Broadcast};
+
+/// Rows from which on work with vectors may take long enough to be watched: rank 0 shows its progress, so that of
+/// another rank all have to take part in it.
+const WATCHED: usize = 1 << 20;
 
 struct OneRank {
     team: Team,
@@ -32,11 +38,31 @@ pub(super) fn prepare(
     (row_cut, col_cut): (Arc<RowCut>, Arc<RowCut>),
 ) -> Result<Arc<dyn Kernel>> {
     let (team, places) = (ranks.team, ranks.places.clone());
-    let here = row_cut.holders() == [row_cut.part];
-    let inner = ranks::agreed(here.then(|| places.device.prepare(spec())).transpose())?;
-    let infos: Vec<KernelInfo> = inner.iter().map(|inner| inner.info()).collect();
-    let info = kernel::told(team, &infos, infos.first().map(|info| info.format.clone()))?;
+    let rank = row_cut.holders()[0];
+    let own = (rank == row_cut.part).then(|| places.device.prepare(spec())).transpose();
+    let (inner, own) = match own {
+        Ok(inner) => {
+            let info = inner.as_ref().map(|inner| inner.info());
+            (inner, Ok(info))
+        }
+        Err(e) => (None, Err(e)),
+    };
+    let info = ranks::result_of(rank, own)?.ok_or_else(other_cut)?;
     Ok(Arc::new(OneRank { team, places, row_cut, col_cut, shape, info, inner }))
+}
+
+impl Broadcast for KernelInfo {
+    fn bytes(&self) -> Vec<u8> {
+        let numbers = [self.bytes, self.entries].map(|n| (n as u64).to_le_bytes());
+        [&numbers.concat(), self.format.as_bytes()].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (numbers, format) = bytes.split_at_checked(16)?;
+        let (bytes, entries) = numbers.split_at(8);
+        let number = |bytes| usize::try_from(u64::of(bytes)?).ok();
+        Some(KernelInfo { format: String::of(format)?, bytes: number(bytes)?, entries: number(entries)? })
+    }
 }
 
 /// No products: those of a rank that has no rows.
@@ -175,5 +201,31 @@ impl Kernel for OneRank {
 
     fn overwrites(&self) -> bool {
         self.inner.as_ref().is_none_or(|inner| inner.overwrites())
+    }
+
+    fn one_place(&self) -> Option<&dyn OnePlace> {
+        let rank = self.row_cut.lone().filter(|_| self.row_cut == self.col_cut)?;
+        (rank == 0 || self.shape.cols < WATCHED).then_some(self as &dyn OnePlace)
+    }
+}
+
+impl OnePlace for OneRank {
+    fn there(&self) -> Option<(&Device, &Arc<dyn Kernel>)> {
+        self.inner.as_ref().map(|inner| (&self.places.device, inner))
+    }
+
+    fn bring(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        let there = self.brought(v, &self.row_cut)?;
+        Ok(self.inner.as_ref().map(|_| local(&there).clone()))
+    }
+
+    fn known(&self, own: Option<BlockVector>, (dtype, columns): (DType, usize)) -> Result<BlockVector> {
+        let (cut, rows) = (&self.row_cut, self.shape.rows);
+        let own = own.map_or_else(|| self.places.at(cut).zeros(dtype, cut.held(&rows), columns), Ok)?;
+        Ok(self.places.wrap(cut.clone(), rows, own))
+    }
+
+    fn tell(&self, count: usize, own: Result<Option<Vec<f64>>>) -> Result<Vec<f64>> {
+        ranks::told_by(self.row_cut.holders()[0], own.map(Option::unwrap_or_default), count)
     }
 }

@@ -575,7 +575,8 @@ impl Matrices for SplitBackend {
             };
             self.cuts.keep_whole(inner.rows().local)?;
             self.cuts.keep_whole(inner.cols())?;
-            return Ok(whole::prepare(self, part, inner));
+            let cut = self.cuts.of_rows(&self.parts, &inner.rows())?;
+            return Ok(whole::prepare(self, part, cut, inner));
         };
         share::validate(&spec)?;
         let of = match &spec {
@@ -590,7 +591,7 @@ impl Matrices for SplitBackend {
         let (row_cut, col_cut) = (cut(rows)?, cut(cols)?);
         match (&row_cut.holders()[..], &col_cut.holders()[..]) {
             ([part], [other]) if part == other => {
-                Ok(whole::prepare(self, *part, self.parts[*part].prepare(spec)?))
+                Ok(whole::prepare(self, *part, row_cut.clone(), self.parts[*part].prepare(spec)?))
             }
             _ => {
                 if let MatrixSpec::Wilson(spec) = &spec

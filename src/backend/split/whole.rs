@@ -2,18 +2,28 @@
 
 use std::sync::Arc;
 
-use super::{Slab, SplitBackend, cut_of, pieces, pieces_mut, together};
+use super::{Slab, SplitBackend, SplitRows, cut_of, pieces, pieces_mut, together};
+use crate::backend::cut::RowCut;
 use crate::backend::whole::{OperatorHome, WholeKernel};
-use crate::backend::{BlockVector, Device, Kernel};
+use crate::backend::{BlockVector, Device, Kernel, Storage};
 use crate::error::Result;
 
 struct OnePart {
     part: usize,
     parts: Vec<Device>,
+    name: &'static str,
+    /// Of its rows, all of which this part has.
+    cut: Arc<RowCut>,
 }
 
-pub(super) fn prepare(split: &SplitBackend, part: usize, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
-    Arc::new(WholeKernel { home: OnePart { part, parts: split.parts.clone() }, inner })
+pub(super) fn prepare(
+    split: &SplitBackend,
+    part: usize,
+    cut: Arc<RowCut>,
+    inner: Arc<dyn Kernel>,
+) -> Arc<dyn Kernel> {
+    let home = OnePart { part, parts: split.parts.clone(), name: split.name, cut };
+    Arc::new(WholeKernel { home, inner })
 }
 
 impl OperatorHome for OnePart {
@@ -35,6 +45,17 @@ impl OperatorHome for OnePart {
         let numbers = pieces(v)?.iter().map(|Slab { part, block }| self.parts[*part].download(block));
         let numbers = together(cut_of(v)?, numbers.collect::<Result<_>>()?, v.columns);
         self.parts[self.part].upload(v.dtype, v.rows, v.columns, &numbers)
+    }
+
+    fn device(&self) -> Option<&Device> {
+        self.parts.get(self.part)
+    }
+
+    fn known(&self, whole: BlockVector) -> BlockVector {
+        let (dtype, rows, columns) = (whole.dtype, whole.rows, whole.columns);
+        let list = vec![Slab { part: self.part, block: whole }];
+        let storage = Storage::Split(SplitRows { name: self.name, cut: self.cut.clone(), list });
+        BlockVector { dtype, rows, columns, storage }
     }
 
     fn take_back(&self, whole: BlockVector, v: &mut BlockVector) -> Result<()> {
