@@ -256,6 +256,11 @@ impl<T> HeldMatrix<T> {
         self.there.as_ref().is_some_and(|there| there.numbers.are_there())
     }
 
+    /// Whether one rank has it and the others only know of it.
+    fn is_lone(&self) -> bool {
+        self.there.as_ref().is_some_and(|there| there.numbers.lone.is_some())
+    }
+
     /// The block of a backend that has it, its first number there, and whether its numbers stand row by row.
     pub fn there(&self) -> Option<(BlockVector, usize, bool)> {
         let there = self.there.as_ref()?;
@@ -287,9 +292,8 @@ impl<T: DenseNumber> HeldMatrix<T> {
     /// # Errors
     /// Those of the backend that it comes from.
     pub fn here_alone(&self) -> Result<MatRef<'_, T>> {
-        let lone = self.there.as_ref().is_some_and(|there| there.numbers.lone.is_some());
         match self.here.get() {
-            None if lone => self.brought(&self.alone, DeviceNumbers::part),
+            None if self.is_lone() => self.brought(&self.alone, DeviceNumbers::part),
             _ => self.here(),
         }
     }
@@ -319,8 +323,7 @@ impl<T: DenseNumber> HeldMatrix<T> {
 /// # Errors
 /// Those of the rank that has them, and of MPI.
 pub fn before_threads<'a, T: DenseNumber>(all: impl Iterator<Item = &'a Arc<HeldMatrix<T>>>) -> Result<()> {
-    let lone = |m: &HeldMatrix<T>| m.there.as_ref().is_some_and(|there| there.numbers.lone.is_some());
-    all.filter(|m| lone(m)).try_for_each(|m| m.here().map(|_| ()))
+    all.filter(|m| m.is_lone()).try_for_each(|m| m.here().map(|_| ()))
 }
 
 impl<T> std::fmt::Debug for HeldMatrix<T> {

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ranks::AlikeRanks;
 use crate::task::parallel;
 
-/// Multiplications from which on operators are worth a way to a device.
+/// Multiplications from which on operators and vectors of the host are worth a way to a device.
 const LARGE: u64 = 1 << 24;
 
 pub struct TruncatedBasis<T> {
@@ -153,7 +153,9 @@ impl<T: Element> TruncatedBasis<T> {
         places: impl Iterator<Item = (usize, usize, &'a [OperatorPiece<T>])>,
         work: u64,
     ) -> Result<Option<WholeMatrices<T>>> {
-        let Some(device) = self.device.as_ref().filter(|_| work >= LARGE) else { return Ok(None) };
+        // Vectors that the device has would have to be copied from there.
+        let pays = work >= LARGE || vectors.iter().any(|m| m.is_there());
+        let Some(device) = self.device.as_ref().filter(|_| pays) else { return Ok(None) };
         let turn = |(to, from, pieces): (usize, usize, &'a [OperatorPiece<T>])| BasisChange {
             rows: &*vectors[to],
             columns: &*vectors[from],

@@ -16,9 +16,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::number::C64;
 use crate::task::parallel;
 
-/// Numbers from which on matrices are put together by the device that has their pieces.
-const MANY: usize = 1 << 18;
-
 /// The pieces of a matrix, and its size.
 pub(super) struct CoveredMatrix<T> {
     pub shape: (usize, usize),
@@ -53,15 +50,14 @@ pub(super) fn put_together<T: Element>(
     parallel::try_map(all.len(), |k| here(&all[k]).map(|m| Arc::new(m.into())))
 }
 
-/// By the device that has the pieces.
+/// By the device that has the pieces, from which the host would have to copy them.
 fn on_device<T: Element>(
     device: &Device,
     all: &[CoveredMatrix<T>],
 ) -> Result<Option<Vec<Arc<HeldMatrix<T>>>>> {
     let Some(keeper) = device.keeper() else { return Ok(None) };
-    let numbers: usize = all.iter().map(|whole| whole.shape.0 * whole.shape.1).sum();
     let mut pieces = all.iter().flat_map(|whole| &whole.factors).filter_map(|f| f.matrix.as_ref());
-    if numbers < MANY || !pieces.any(|m| m.is_there()) {
+    if !pieces.any(|m| m.is_there()) {
         return Ok(None);
     }
     let mut composed = Vec::with_capacity(all.len());

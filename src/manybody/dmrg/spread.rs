@@ -101,6 +101,13 @@ pub(super) fn joined<T: Element>(
     own: Result<Vec<Mat<T>>>,
     shapes: &[(usize, usize)],
 ) -> Result<Vec<Mat<T>>> {
+    let told = |own: Result<Vec<Mat<T>>>| -> Result<Vec<Mat<T>>> {
+        let bytes = own.map(|own| own.iter().map(|m| to_bytes(m.as_ref())).collect());
+        shares.joined(bytes)?.iter().zip(shapes).map(|(bytes, shape)| of_bytes(bytes, *shape)).collect()
+    };
+    if device.distributed().is_some_and(|ranks| ranks.lone().is_some()) {
+        return told(own);
+    }
     let own = ranks::agreed(own)?;
     let words = size_of::<T>() / size_of::<f64>();
     let sizes: Vec<usize> = shapes.iter().map(|(rows, columns)| rows * columns * words).collect();
@@ -108,8 +115,7 @@ pub(super) fn joined<T: Element>(
     let mut mine: Vec<T> = Vec::with_capacity(own.iter().map(|m| m.nrows() * m.ncols()).sum());
     own.iter().for_each(|m| append(&mut mine, m.as_ref()));
     let Some(all) = by_device(device, bytemuck::cast_slice(raw(&mut mine)), &starts)? else {
-        let bytes = shares.joined(Ok(own.iter().map(|m| to_bytes(m.as_ref())).collect()))?;
-        return bytes.iter().zip(shapes).map(|(bytes, shape)| of_bytes(bytes, *shape)).collect();
+        return told(Ok(own));
     };
     let mut at = 0;
     let mut places = vec![0..0; sizes.len()];
@@ -126,7 +132,7 @@ pub(super) fn joined<T: Element>(
 /// Numbers of all ranks by way of their devices, where these hand one another what they have.
 fn by_device(device: &dyn Backend, own: &[f64], starts: &[usize]) -> Result<Option<Vec<f64>>> {
     let (Some(ranks), Some(alone)) = (device.distributed(), device.alone()) else { return Ok(None) };
-    if alone.keeper().is_none() || ranks.lone().is_some() {
+    if alone.keeper().is_none() {
         return Ok(None);
     }
     let own: Vec<C64> = own.par_iter().map(|&x| x.into()).collect();
