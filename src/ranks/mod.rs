@@ -141,19 +141,26 @@ pub fn once_helped<T: Broadcast>(
 /// # Errors
 /// Those of MPI.
 pub fn told<T: Broadcast>(own: T) -> Result<T> {
-    result_of(0, Ok(own))
+    let Some(world) = world() else { return Ok(own) };
+    let own = Ok(own);
+    if world.rank() > 0 {
+        return told::read(&world.broadcast(Vec::new())?);
+    }
+    world.broadcast(told::written(&own))?;
+    own
 }
 
-/// What one rank has done or has failed in, on all ranks; what the others bring is not looked at.
+/// What one rank has done or has failed in, on all ranks; what the others bring is not looked at. It does not wait
+/// until they have heard.
 ///
 /// # Errors
 /// That of the rank, and those of MPI.
 pub fn result_of<T: Broadcast>(rank: usize, own: Result<T>) -> Result<T> {
     let Some(world) = world() else { return own };
     if world.rank() != rank {
-        return told::read(&world.broadcast_by(Vec::new(), rank)?);
+        return told::read(&world.heard(rank)?);
     }
-    world.broadcast_by(told::written(&own), rank)?;
+    world.say(&told::written(&own))?;
     own
 }
 
@@ -209,10 +216,12 @@ pub fn told_by(rank: usize, own: Result<Vec<f64>>, count: usize) -> Result<Vec<f
         return Err(parted());
     }
     let mut numbers = own?;
-    if !mine {
+    if mine {
+        world.hand_out(bytemuck::cast_slice(&numbers))?;
+    } else {
         numbers = vec![0.0; count];
+        world.share(bytemuck::cast_slice_mut(&mut numbers), rank)?;
     }
-    world.share(bytemuck::cast_slice_mut(&mut numbers), rank)?;
     Ok(numbers)
 }
 

@@ -1,6 +1,8 @@
 //! All ranks as one of them sees them: what it sends to the others, hears of them and sums with them.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::mpi::{Bytes, Message, Mpi};
@@ -21,6 +23,9 @@ const FEW_LOOKS: u32 = 20;
 /// Processors a rank that are many.
 const MANY: usize = 8;
 
+/// Messages that may be on their way from one rank at a time.
+const MOST_LEAVING: usize = 64;
+
 /// How long last words take through a launcher.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
@@ -40,6 +45,8 @@ pub struct World {
     sums: AtomicU64,
     /// How often one rank has told the others numbers.
     told: AtomicU64,
+    /// What this rank has told, as long as others may not have heard it.
+    leaving: Mutex<VecDeque<Message>>,
     ended: AtomicBool,
 }
 
@@ -91,6 +98,7 @@ impl World {
             looks,
             sums: AtomicU64::new(0),
             told: AtomicU64::new(0),
+            leaving: Mutex::default(),
             ended: AtomicBool::new(false),
         }
     }
@@ -190,20 +198,56 @@ impl World {
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        self.broadcast_by(bytes, 0)
+    pub fn broadcast(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+        if self.rank > 0 {
+            return self.heard(0);
+        }
+        let mut length = (bytes.len() as u64).to_ne_bytes();
+        self.share(&mut length, 0)?;
+        self.share(&mut bytes, 0)?;
+        Ok(bytes)
     }
 
-    /// The same, of rank `root`.
+    /// Bytes of another rank, which tells all ranks how many there are, and then what they are.
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn broadcast_by(&self, mut bytes: Vec<u8>, root: usize) -> Result<Vec<u8>> {
-        let mut message = self.mpi.broadcast(Box::new(vec![bytes.len() as u64]), 8, root)?;
-        self.wait(&mut message)?;
-        bytes.resize(words(&message.take())[0] as usize, 0);
+    pub fn heard(&self, root: usize) -> Result<Vec<u8>> {
+        let mut length = [0; 8];
+        self.share(&mut length, root)?;
+        let mut bytes = vec![0; u64::from_ne_bytes(length) as usize];
         self.share(&mut bytes, root)?;
         Ok(bytes)
+    }
+
+    /// The other side of [`World::heard`]. This rank does not wait until the others have heard it.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn say(&self, bytes: &[u8]) -> Result<()> {
+        self.hand_out(&(bytes.len() as u64).to_ne_bytes())?;
+        self.hand_out(bytes)
+    }
+
+    /// [`World::share`] of this rank, which does not wait for the others. Long messages travel only while this rank
+    /// calls the library, so this is for what nobody else is in a hurry to have.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn hand_out(&self, bytes: &[u8]) -> Result<()> {
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        for piece in bytes.chunks(PIECE) {
+            leaving.push_back(self.mpi.broadcast(copied(piece), piece.len(), self.rank)?);
+        }
+        while let Some(mut oldest) = leaving.pop_front() {
+            if leaving.len() >= MOST_LEAVING {
+                self.wait(&mut oldest)?;
+            } else if !self.mpi.done(&mut oldest)? {
+                leaving.push_front(oldest);
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Sums over ranks, added in their order: the same bits on every rank and in every run.
@@ -236,6 +280,9 @@ impl World {
     pub fn tell(&self, x: &mut [f64], rank: usize) -> Result<()> {
         let own = [self.told.fetch_add(1, Ordering::Relaxed), x.len() as u64];
         let mut all: Vec<u64> = own.into_iter().chain(x.iter().map(|x| x.to_bits())).collect();
+        if rank == self.rank {
+            return self.hand_out(bytemuck::cast_slice(&all));
+        }
         self.share(bytemuck::cast_slice_mut(&mut all), rank)?;
         if all[..2] != own {
             return Err(super::apart(""));
@@ -320,6 +367,9 @@ impl World {
     pub fn finish(&self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
             super::farewell();
+            let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+            // An error here would be one of a library that is about to be closed.
+            let _ = leaving.iter_mut().try_for_each(|message| self.wait(message));
             self.mpi.finalize();
         }
     }
