@@ -94,6 +94,12 @@ macro_rules! on {
 
             #[test]
             $(#[$attribute])?
+            fn products_of_lists_agree_with_loops() {
+                suite::lists(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
             fn corrections_agree_with_loops() {
                 suite::corrections(&$device);
             }

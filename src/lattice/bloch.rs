@@ -33,6 +33,10 @@ pub struct Bloch {
     velocities: Arc<Vec<OnceLock<Vec<CopyElements>>>>,
 }
 
+/// What [`Bloch::higher_derivative`] makes, for any momentum.
+#[derive(Debug, Clone)]
+pub struct BlochDerivative(Vec<CopyElements>);
+
 /// A bond of [`Bloch::bonds`].
 #[derive(Debug, Clone)]
 pub struct CellBond {
@@ -217,6 +221,25 @@ impl Bloch {
         }
         let parts = closed(&self.model, &self.periodic, self.model.by_copy(&[axis])?);
         Ok(kept.get_or_init(|| parts))
+    }
+
+    /// The derivative of `H` along several Cartesian axes, one after the other, with the orbitals at their places.
+    ///
+    /// # Errors
+    /// An axis that the lattice does not have.
+    pub fn higher_derivative(&self, axes: &[usize]) -> Result<BlochDerivative> {
+        if let Some(axis) = axes.iter().find(|axis| **axis >= self.velocities.len()) {
+            return Err(no_axis(*axis, self.velocities.len()));
+        }
+        Ok(BlochDerivative(closed(&self.model, &self.periodic, self.model.by_copy(axes)?)))
+    }
+
+    /// A derivative at a momentum.
+    ///
+    /// # Errors
+    /// As [`Bloch::hamiltonian`].
+    pub fn at_momentum(&self, k: &[f64], derivative: &BlochDerivative) -> Result<Matrix> {
+        self.at(k, &derivative.0)
     }
 
     /// The derivative of `H` along reciprocal vector `d`, as [`Bloch::velocity`].

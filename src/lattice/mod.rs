@@ -48,7 +48,7 @@ mod tests;
 
 pub use assemble::{Assembled, AssemblyForm};
 pub use atoms::{AtomOptions, Atoms, Species, read_atoms};
-pub use bloch::{Bloch, CellBond};
+pub use bloch::{Bloch, BlochDerivative, CellBond};
 pub use block::OrbitalBlock;
 pub use defects::{Defect, DefectPlaces, DefectSite};
 pub use field::VectorPotential;

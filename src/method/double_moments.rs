@@ -1,6 +1,6 @@
 //! Moments of two operators between Chebyshev polynomials, mu_mn = Tr[A T_m(H~) B T_n(H~)]/D.
 
-use crate::backend::{BlockVector, Update};
+use crate::backend::{BlockVector, Dots, Update};
 use crate::error::{Error, Result};
 use crate::method::moments::ALIKE;
 use crate::method::saved::SavedTable;
@@ -11,6 +11,9 @@ use crate::task::Task;
 
 /// Orders of the left side that are multiplied with those of the right together.
 const BATCH: usize = 64;
+
+/// The same where there is room for all orders of both sides: as many at once as leave the progress to be seen.
+const LARGE_BATCH: usize = 128;
 
 /// Bytes that the vectors of both sides may take without being asked for,
 /// and orders of the right side that may take more.
@@ -39,7 +42,7 @@ pub fn cross_moments(
     for n in 0..count {
         out.push(h.device().dots(&left, chain.current())?);
         if n + 1 < count {
-            chain.step()?;
+            chain.step(None)?;
         }
         progress.advance(n + 1)?;
     }
@@ -87,14 +90,15 @@ impl Polynomials {
         &self.current
     }
 
-    fn step(&mut self) -> Result<()> {
+    /// The next order; where asked, with products of the one before.
+    fn step(&mut self, dots: Option<&mut Dots>) -> Result<()> {
         let (a, b) = (1.0 / self.window.half_width, -self.window.center / self.window.half_width);
         let c = if self.order == 0 {
             Update { alpha: a, beta: b, gamma: 0.0 }
         } else {
             Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 }
         };
-        self.h.update(c, &self.current, &mut self.previous, None)?;
+        self.h.update(c, &self.current, &mut self.previous, dots)?;
         std::mem::swap(&mut self.current, &mut self.previous);
         self.order += 1;
         Ok(())
@@ -109,13 +113,15 @@ impl Polynomials {
         mut keep: impl FnMut(usize, &BlockVector) -> Result<()>,
     ) -> Result<()> {
         for k in 0..count {
-            let v = &self.current;
-            let length = self.h.device().dots(v, v)?.first().map_or(0.0, |z| z.re);
-            self.window.holds(length, self.square, v.dtype())?;
-            keep(k, v)?;
-            if k + 1 < count || !last {
-                self.step()?;
-            }
+            keep(k, &self.current)?;
+            let length = if k + 1 < count || !last {
+                let mut dots = Dots::default();
+                self.step(Some(&mut dots))?;
+                dots.vv.first().copied()
+            } else {
+                self.h.device().dots(&self.current, &self.current)?.first().map(|z| z.re)
+            };
+            self.window.holds(length.unwrap_or_default(), self.square, self.current.dtype())?;
         }
         Ok(())
     }
@@ -188,7 +194,10 @@ impl KeptOrders {
         let ordinary = (ORDINARY / vector).max(ENOUGH + BATCH);
         // Both recurrences and their starts have vectors of their own.
         let fit = ordinary.min(h.device().memory().free / 2 / vector).saturating_sub(8).max(2);
-        let left = BATCH.min(fit / 3).clamp(1, count);
+        let left = match 2 * count <= fit {
+            true => count.min(LARGE_BATCH),
+            false => BATCH.min(fit / 3).clamp(1, count),
+        };
         let passes = count.div_ceil(fit - left);
         KeptOrders { right: count.div_ceil(passes), left }
     }

@@ -19,7 +19,7 @@ const fn term(
     FieldTerm { words, names, scripts }
 }
 
-const TERMS: [FieldTerm; 61] = [
+const TERMS: [FieldTerm; 62] = [
     term(&["dos"], &["kpm::dos", "bloch::density"], "density of states"),
     term(&["ldos"], &["kpm::ldos", "kpm::ldos_map"], "density of states"),
     term(&["density of states", "spectrum"], &[], "density of states"),
@@ -57,6 +57,11 @@ const TERMS: [FieldTerm; 61] = [
     ),
     term(&["hall effect", "quantum hall", "topology", "topological"], &[], "chern"),
     term(&["drude", "optical response"], &["kpm::optical_conductivity"], ""),
+    term(
+        &["second harmonic", "nonlinear optics", "shift current", "injection current", "photogalvanic"],
+        &["bloch::second_order_conductivity"],
+        "",
+    ),
     term(&["peierls", "magnetic field", "magnetic flux", "landau levels", "hofstadter"], &["Model.flux"], ""),
     term(&["supercell", "moire", "twisted bilayer"], &["Model.hop_within", "Model.build"], ""),
     term(&["stiffness", "superfluid", "twisted boundary", "drude weight"], &["lattice::twisted"], ""),

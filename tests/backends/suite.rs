@@ -587,6 +587,28 @@ pub fn algebra(device: &Device) {
     }
 }
 
+/// Products of two lists against sums over rows, where lists and columns are longer than what is multiplied at once.
+pub fn lists(device: &Device) {
+    for dtype in TYPES {
+        for (rows, m, n) in [(3, 13, 5), (515, 9, 2), (70, 1, 300), (1100, 37, 261), (2049, 12, 10)] {
+            let (x, xh) = block(device, dtype, rows, m, 5);
+            let (y, yh) = block(device, dtype, rows, n, 6);
+            let columns = |v: &BlockVector| -> Vec<BlockVector> {
+                (0..v.columns()).map(|i| device.columns(v, i..i + 1).expect("a column")).collect()
+            };
+            let (left, right) = (columns(&x), columns(&y));
+            let (left, right): (Vec<_>, Vec<_>) = (left.iter().collect(), right.iter().collect());
+            let found = device.grams(&left, &right).expect("<x_i|y_j>");
+            let sum = |i: usize, j: usize| (0..rows).map(|r| xh[r * m + i].conj() * yh[r * n + j]).sum();
+            let expected: Vec<C64> = (0..m * n).map(|at| sum(at / n, at % n)).collect();
+            let tolerance = epsilon(dtype) * (1.0 + rows as f64).sqrt();
+            close(&found, &expected, tolerance, &format!("{m} x {n} products of {rows} rows, {dtype}"));
+            assert!(device.grams(&left, &[]).expect("no products").is_empty());
+            assert!(device.grams(&[], &right).expect("no products").is_empty());
+        }
+    }
+}
+
 /// Random entries follow Philox and the recipe of each distribution.
 pub fn random(device: &Device) {
     let rows = Rows::all(1000);

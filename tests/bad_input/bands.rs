@@ -132,6 +132,47 @@ fn bands_that_cannot_be() {
                 "of a superconductor",
                 "electrons alone",
             ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.1], direction: \"xx\" })",
+                "a `direction` of \"xx\"",
+                "three letters",
+            ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.1], direction: \"xqx\" })",
+                "a `direction` of \"xqx\"",
+                "three letters",
+            ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.1], direction: \"xxz\" })",
+                "the axis z",
+                "Cartesian",
+            ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.1], process: \"direct\" })",
+                "no process `direct`",
+                "rectified",
+            ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.1], eta: 0.0 })",
+                "option `eta` is 0",
+                "above 0",
+            ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.0 / 0.0] })",
+                "a frequency of NaN",
+                "division",
+            ),
+            (
+                "bloch::second_order_conductivity(g, #{ frequencies: [0.1], grid: [4] })",
+                "a grid [4] in 2",
+                "one for each",
+            ),
+            (
+                "let p = model(lattice::chain(1)); p.nearest(-1.0); p.pairing(0.1); \
+                 bloch::second_order_conductivity(p, #{ frequencies: [0.1] })",
+                "of a superconductor",
+                "electrons alone",
+            ),
             ("kpm::ldos(h, 0, #{ kpoints: 2 })", "momenta of a value", "the model itself"),
             ("kpm::green(h, 0, 0, #{ kpoints: 2 })", "momenta of a value", "the model itself"),
             ("kpm::ldos(g, 0)", "one of an Operator", "m.build()"),

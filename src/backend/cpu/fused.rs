@@ -528,8 +528,10 @@ fn real_strips<F: BlockReal, M: WalksRows<F>, P: Pack<F>, Q: Pack<F>>(
     stride: usize,
 ) {
     let PassShare { matrix, pass, range, lanes, sums } = share;
-    for first in range.clone().step_by(STRIP) {
-        let strip = first..(first + STRIP).min(range.end);
+    // A single column has no lanes to walk again, and its sums are as many as a register has lanes.
+    let reach = if stride == 1 { REACH } else { STRIP };
+    for first in range.clone().step_by(reach) {
+        let strip = first..(first + reach).min(range.end);
         for lane in lanes.clone().step_by(P::WIDTH) {
             let mut rows =
                 RealRows::<F, P, Q> { part: PartPack::new(*pass), many: PartPack::new(*pass), lane, stride };

@@ -1,14 +1,8 @@
-//! Lists of single columns, without copying them side by side. Products `X^H Y`: each pair is a scalar product, and the
-//! pairs of a tile share their loads. Sums `X C`: a strip of the `x` is read from memory once for all sums. 2 flops a
-//! row and pair, 8 where columns are complex.
+//! Lists of single columns, without copying them side by side. Products `X^H y`: each is a scalar product, and those of
+//! a tile share their loads. Sums `X C`: a strip of the `x` is read from memory once for all sums. 2 flops a row and
+//! pair, 8 where columns are complex.
 
 use std::ops::Range;
-
-use bytemuck::Pod;
-use faer::linalg::matmul::matmul;
-use faer::traits::ComplexField;
-use faer::traits::math_utils::one;
-use faer::{Accum, MatMut, MatRef, Par};
 
 use super::pack::{Pack, PackedWork, dispatch};
 use super::{Isa, Threads, single};
@@ -22,62 +16,10 @@ const STRIP: usize = 256;
 /// Reals of the widest pack there is.
 const WIDE: usize = 16;
 
-/// Runs of reals multiplied with as many others in one go, so that strips and sums stay in the second cache.
+/// Runs of reals multiplied in one go, so that strips and sums stay in the nearest caches.
 const GROUP: usize = 64;
 
-/// Fewer rows than this make a matrix product of whole lists.
-const FEW: usize = 1024;
-
-/// `<x_i|y_j>`, row-major, of columns that [`single::serve`] takes.
-pub(super) fn grams(
-    (threads, isa): (&Threads, Isa),
-    x: &[&BlockVector],
-    y: &[&BlockVector],
-) -> Result<Vec<C64>> {
-    let Some(first) = x.first() else { return Ok(Vec::new()) };
-    let rows = first.rows().local;
-    if (1..FEW).contains(&rows) && x.len() > 1 && y.len() > 1 {
-        let (xs, ys) = (columns(x)?, columns(y)?);
-        return match first.dtype().is_complex() {
-            false => of_few_rows::<f64>(threads, rows, &xs, &ys, |&z| C64::new(z, 0.0)),
-            true => of_few_rows::<C64>(threads, rows, &xs, &ys, |&z| z),
-        };
-    }
-    products_over(&threads.ranges(rows, x.len() * y.len()), (threads, isa), x, y)
-}
-
-/// The same over few rows, where the last additions of each pair would take as long as all others: by matrices, the
-/// columns of which threads share out.
-fn of_few_rows<T: ComplexField + Pod>(
-    threads: &Threads,
-    rows: usize,
-    x: &[&[f64]],
-    y: &[&[f64]],
-    complex: impl Fn(&T) -> C64,
-) -> Result<Vec<C64>> {
-    let beside = |columns: &[&[f64]]| -> Vec<T> {
-        columns.iter().flat_map(|column| bytemuck::cast_slice::<f64, T>(column)).copied().collect()
-    };
-    let x = beside(x);
-    let x = MatRef::from_column_major_slice(&x, rows, x.len() / rows);
-    let parts = threads.map(&threads.ranges(y.len(), rows * x.ncols()), |range| {
-        let y = beside(&y[range.clone()]);
-        let y = MatRef::from_column_major_slice(&y, rows, range.len());
-        let mut products = vec![T::zeroed(); x.ncols() * range.len()];
-        let to = MatMut::from_column_major_slice_mut(&mut products, x.ncols(), range.len());
-        matmul(to, Accum::Replace, x.adjoint(), y, one::<T>(), Par::Seq);
-        products
-    })?;
-    let mut all = vec![C64::default(); x.ncols() * y.len()];
-    for (j, column) in parts.iter().flat_map(|part| part.chunks(x.ncols())).enumerate() {
-        for (i, z) in column.iter().enumerate() {
-            all[i * y.len() + j] = complex(z);
-        }
-    }
-    Ok(all)
-}
-
-/// `<x_k|y>` of such columns.
+/// `<x_k|y>` of columns that [`single::serve`] takes.
 pub(super) fn dots((threads, isa): (&Threads, Isa), x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
     // A few sums alone would wait for each addition.
     if x.len() < 4 {
@@ -86,36 +28,18 @@ pub(super) fn dots((threads, isa): (&Threads, Isa), x: &[&BlockVector], y: &Bloc
     let parts = if y.dtype().is_complex() { 2 } else { 1 };
     let reals = single::ranges(threads, y.rows().local * parts);
     let rows: Vec<Range<usize>> = reals.iter().map(|r| r.start / parts..r.end / parts).collect();
-    products_over(&rows, (threads, isa), x, &[y])
-}
-
-fn products_over(
-    ranges: &[Range<usize>],
-    (threads, isa): (&Threads, Isa),
-    x: &[&BlockVector],
-    y: &[&BlockVector],
-) -> Result<Vec<C64>> {
-    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
-    let complex = first.dtype().is_complex();
-    let (xs, ys) = (columns(x)?, columns(y)?);
-    let sums = threads.map(ranges, |range| {
-        let mut out = vec![C64::default(); xs.len() * ys.len()];
-        let side = if complex { GROUP / 2 } else { GROUP };
-        for (i, x) in xs.chunks(side).enumerate() {
-            for (j, y) in ys.chunks(side).enumerate() {
-                if threads.stopped() {
-                    return out;
-                }
-                let lists = ListGroups { x, y, complex, range: range.clone() };
-                let products = dispatch(isa, width(isa), lists);
-                for (k, line) in products.chunks(y.len()).enumerate() {
-                    out[(i * side + k) * ys.len() + j * side..][..y.len()].copy_from_slice(line);
-                }
+    let (complex, xs, y) = (parts == 2, columns(x)?, single::column(y)?);
+    let sums = threads.map(&rows, |range| {
+        let mut out = Vec::with_capacity(xs.len());
+        for x in xs.chunks(GROUP / parts) {
+            if threads.stopped() {
+                return out;
             }
+            out.extend(dispatch(isa, width(isa), ListDots { x, y, complex, range: range.clone() }));
         }
         out
     })?;
-    let mut total = vec![C64::default(); xs.len() * ys.len()];
+    let mut total = vec![C64::default(); xs.len()];
     for part in sums {
         total.iter_mut().zip(part).for_each(|(t, z)| *t += z);
     }
@@ -251,44 +175,42 @@ pub(super) fn columns<'a>(list: &[&'a BlockVector]) -> Result<Vec<&'a [f64]>> {
     list.iter().map(|v| single::column(v)).collect()
 }
 
-/// A group of columns on either side, over some rows. Complex columns are pairs of reals.
-struct ListGroups<'a> {
+/// Some columns and the one that they are multiplied with, over some rows. Complex columns are pairs of reals.
+struct ListDots<'a> {
     x: &'a [&'a [f64]],
-    y: &'a [&'a [f64]],
+    y: &'a [f64],
     complex: bool,
     range: Range<usize>,
 }
 
-impl PackedWork<f64> for ListGroups<'_> {
+impl PackedWork<f64> for ListDots<'_> {
     type Output = Vec<C64>;
     const WIDEST: bool = false;
 
     #[inline(always)]
     fn at<P: Pack<f64>, Q: Pack<f64>>(self) -> Vec<C64> {
         let parts = if self.complex { 2 } else { 1 };
-        let (m, n) = (self.x.len(), self.y.len());
-        let (wide, high) = (m * parts, n * parts);
-        let mut sums = StripSums::<P>::new(wide, high);
+        let m = self.x.len();
+        let mut sums = StripSums::<P>::new(m * parts, parts);
         let (mut apart_x, mut apart_y) = (Vec::new(), Vec::new());
         let mut at = self.range.start;
         while at < self.range.end {
             let end = (at + STRIP).min(self.range.end);
             let (x, y): (Vec<&[f64]>, Vec<&[f64]>) = match self.complex {
-                false => (strips(self.x, at..end), strips(self.y, at..end)),
+                false => (strips(self.x, at..end), vec![&self.y[at..end]]),
                 true => {
-                    (take_apart(self.x, at..end, &mut apart_x), take_apart(self.y, at..end, &mut apart_y))
+                    (take_apart(self.x, at..end, &mut apart_x), take_apart(&[self.y], at..end, &mut apart_y))
                 }
             };
             sums.add(&x, &y);
             at = end;
         }
         let sums = sums.finish();
-        let at = |i: usize, j: usize| sums[i * high + j];
-        let entry = |i: usize, j: usize| match self.complex {
-            false => C64::new(at(i, j), 0.0),
-            true => C64::new(at(i, j) + at(m + i, n + j), at(i, n + j) - at(m + i, j)),
-        };
-        (0..m * n).map(|k| entry(k / n, k % n)).collect()
+        if !self.complex {
+            return sums.into_iter().map(|z| C64::new(z, 0.0)).collect();
+        }
+        let (real, imaginary) = (sums[..2 * m].as_chunks::<2>().0, sums[2 * m..].as_chunks::<2>().0);
+        real.iter().zip(imaginary).map(|(re, im)| C64::new(re[0] + im[1], re[1] - im[0])).collect()
     }
 }
 
@@ -350,7 +272,7 @@ fn products<P: Pack<f64>>(x: &[&[f64]], y: &[&[f64]], packs: &mut [P], sums: &mu
     let length = x[0].len();
     let whole = length / P::WIDTH * P::WIDTH;
     let mut i = 0;
-    // Sums of a tile take twenty-four registers of 32, or twelve of 16.
+    // Sums of a tile take sixteen registers of 32, or eight of 16.
     if P::WIDTH == 8 {
         while i + 8 <= x.len() {
             row_of_tiles::<P, 8>(&x[i..], y, i, whole, packs);
@@ -386,11 +308,6 @@ fn row_of_tiles<P: Pack<f64>, const N: usize>(
     let high = y.len();
     let x: [&[f64]; N] = std::array::from_fn(|k| &x[k][..whole]);
     let mut j = 0;
-    while j + 3 <= high {
-        let three = [&y[j][..whole], &y[j + 1][..whole], &y[j + 2][..whole]];
-        tile::<P, N, 3>(&x, three, (first, j), high, packs);
-        j += 3;
-    }
     while j + 2 <= high {
         tile::<P, N, 2>(&x, [&y[j][..whole], &y[j + 1][..whole]], (first, j), high, packs);
         j += 2;

@@ -16,6 +16,7 @@ mod kernels;
 mod lists;
 mod pack;
 mod pairs;
+mod panels;
 mod random;
 mod records;
 mod simd;
@@ -338,11 +339,14 @@ impl Lists for Cpu {
     }
 
     fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
-        let like = x.first().copied();
-        if like.is_some_and(|like| single::serve(x.iter().chain(y).copied(), like)) {
-            return lists::grams((&self.threads, self.isa), x, y);
+        let Some(like) = x.first() else { return Ok(Vec::new()) };
+        if !panels::serve(x.iter().chain(y).copied(), like) {
+            return crate::backend::algebra::grams_side_by_side(self, x, y);
         }
-        crate::backend::algebra::grams_side_by_side(self, x, y)
+        match like.dtype().is_single() {
+            true => panels::products::<f32>((&self.threads, self.isa), x, y),
+            false => panels::products::<f64>((&self.threads, self.isa), x, y),
+        }
     }
 
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {

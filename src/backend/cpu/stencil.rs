@@ -115,11 +115,13 @@ impl<T: StoredScalar> StencilRows<T> {
     /// Number of the class combination of the line (all directions but the first) that a cell lies on.
     #[inline]
     fn line_class(&self, cell: usize) -> usize {
-        let mut rest = cell / self.source.cells[0];
+        let cells = &self.source.cells[..];
+        let mut rest = cell / cells[0];
         let mut combination = 0;
-        for ((classes, &n), stride) in self.classes.iter().zip(&self.source.cells).zip(&self.weights).skip(1)
-        {
-            combination += classes[rest % n] as usize * stride;
+        // No iterators: some builds call what they are made of.
+        for direction in 1..cells.len() {
+            let n = cells[direction];
+            combination += self.classes[direction][rest % n] as usize * self.weights[direction];
             rest /= n;
         }
         combination

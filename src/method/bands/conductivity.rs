@@ -5,12 +5,10 @@
 
 use std::f64::consts::TAU;
 
-use rayon::prelude::*;
-
 use super::grid::MomentumGrid;
 use super::positions::{PositionElements, expectations};
 use super::size::one_level;
-use super::{CHUNK, levels};
+use super::{CHUNK, levels, zone_sum};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::fermi::fermi;
@@ -93,15 +91,9 @@ impl Occupation {
 
 impl ConductivityOptions {
     fn check(&self, bloch: &Bloch) -> Result<MomentumGrid> {
-        if bloch.cell().holes().is_some() {
-            return Err(Error::input("the conductivity of a superconductor's bands")
-                .hint("its pairs carry current too: this sum is for electrons alone"));
-        }
-        for (value, what) in [(self.eta, "eta"), (self.temperature, "the temperature")] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(Error::input(format!("{what} is {value}")).hint("it is an energy, zero or above"));
-            }
-        }
+        check_electrons(bloch)?;
+        check_energy(self.eta, "eta")?;
+        check_energy(self.temperature, "the temperature")?;
         if self.within && self.temperature == 0.0 {
             return Err(Error::input("the current within bands at zero temperature")
                 .hint("a sum over momenta needs a temperature above the distance of its levels"));
@@ -179,28 +171,36 @@ impl ConductivityOptions {
         let rows = bloch.rows();
         let each = 16 * count as u128 * (1 + rows as u128) + 64 * (rows as u128).pow(2);
         memory::ensure(CHUNK.min(total) as u128 * each, "conductivities of some momenta")?;
-        let (steps, close) = (task.start("conductivity", total), one_level(bloch));
-        let mut sum = vec![T::default(); count];
-        let one = |number: usize| -> Result<Vec<T>> {
+        let close = one_level(bloch);
+        let sum = zone_sum(&grid, count, "conductivity", task, |k| {
             let mut part = vec![T::default(); count];
-            add(&self.pairs(bloch, &grid.momentum(number), close)?, &mut part);
+            add(&self.pairs(bloch, k, close)?, &mut part);
             Ok(part)
-        };
-        for first in (0..total).step_by(CHUNK) {
-            let last = total.min(first + CHUNK);
-            let parts: Result<Vec<_>> = (first..last).into_par_iter().map(one).collect();
-            for part in parts? {
-                sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
-            }
-            steps.advance(last)?;
-        }
+        })?;
         let unit = TAU / (bloch.cell().geometry().volume()? * total as f64);
         Ok(sum.into_iter().map(|x| x * unit).collect())
     }
 }
 
+/// An error for a model with holes.
+pub(super) fn check_electrons(bloch: &Bloch) -> Result<()> {
+    if bloch.cell().holes().is_some() {
+        return Err(Error::input("the conductivity of a superconductor's bands")
+            .hint("its pairs carry current too: this sum is for electrons alone"));
+    }
+    Ok(())
+}
+
+/// An error unless this energy is zero or above.
+pub(super) fn check_energy(value: f64, what: &str) -> Result<()> {
+    match value >= 0.0 && value.is_finite() {
+        true => Ok(()),
+        false => Err(Error::input(format!("{what} is {value}")).hint("it is an energy, zero or above")),
+    }
+}
+
 /// An error unless all of these numbers are finite.
-fn check_finite(all: &[f64], what: &str) -> Result<()> {
+pub(super) fn check_finite(all: &[f64], what: &str) -> Result<()> {
     match all.iter().find(|x| !x.is_finite()) {
         Some(x) => Err(Error::input(format!("a {what} of {x}")).hint("look for a division by zero")),
         None => Ok(()),

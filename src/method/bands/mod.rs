@@ -9,6 +9,7 @@ mod path;
 mod plane;
 mod polarization;
 mod positions;
+mod second;
 mod size;
 mod tetrahedra;
 mod topology;
@@ -23,6 +24,7 @@ pub use path::{BandOptions, bands};
 pub use plane::Plane;
 pub use polarization::{PolarizationOptions, hilbert, polarizability};
 pub use positions::PositionElements;
+pub use second::{SecondOrderOptions, band_second_order};
 pub use tetrahedra::{DensityOptions, band_density};
 pub use topology::{berry_curvature, z2};
 pub use wilson::{berry_phases, wannier_centres, wilson_loop};
@@ -60,6 +62,29 @@ fn at_each<K: Sync, T: Send>(
         steps.advance(all.len())?;
     }
     Ok(all)
+}
+
+/// The sum of a function over a grid of momenta, `count` numbers each; some are computed at once.
+fn zone_sum<T: Send + Copy + Default + std::ops::AddAssign>(
+    grid: &MomentumGrid,
+    count: usize,
+    what: &str,
+    task: &Task,
+    one: impl Fn(&[f64]) -> Result<Vec<T>> + Sync,
+) -> Result<Vec<T>> {
+    let total = grid.total();
+    let steps = task.start(what, total);
+    let mut sum = vec![T::default(); count];
+    for first in (0..total).step_by(CHUNK) {
+        let last = total.min(first + CHUNK);
+        let parts: Result<Vec<_>> =
+            (first..last).into_par_iter().map(|number| one(&grid.momentum(number))).collect();
+        for part in parts? {
+            sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+        }
+        steps.advance(last)?;
+    }
+    Ok(sum)
 }
 
 /// An error unless `each` complex numbers at each of `points` momenta fit into memory.

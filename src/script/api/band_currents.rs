@@ -7,7 +7,7 @@ use super::model::ScriptModel;
 use super::values::to_series;
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::method::{self, ConductivityOptions};
+use crate::method::{self, ConductivityOptions, SecondOrderOptions};
 use crate::number::{Matrix, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
@@ -34,13 +34,7 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
     let (temperature, eta) = (o.float("temperature")?, o.float("eta")?);
     let within = o.maybe::<bool>("intraband").unwrap_or(temperature > 0.0 && eta > 0.0);
     let (axes, d) = (o.one_of("direction", &AXES)?, bloch.cell().lattice().space());
-    if let Some(axis) = axes.iter().find(|axis| **axis >= d) {
-        let name = ["x", "y", "z"][*axis];
-        return Err(Error::input(format!(
-            "`direction` names the axis {name} of a lattice in {d} dimensions"
-        ))
-        .hint("x is the first Cartesian axis, y the second, z the third"));
-    }
+    check_axes(&axes, d)?;
     Ok(ConductivityOptions {
         grid: counts(&o.value("grid")?, bloch.dimension())?,
         axes,
@@ -50,6 +44,26 @@ fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
         carries: o.maybe::<Matrix>("carries"),
         positions: positions(o, bloch)?,
     })
+}
+
+/// An error for an axis that a lattice in `d` dimensions does not have.
+fn check_axes(axes: &[usize], d: usize) -> Result<()> {
+    let Some(axis) = axes.iter().find(|axis| **axis >= d) else { return Ok(()) };
+    let name = ["x", "y", "z"][*axis];
+    Err(Error::input(format!("`direction` names the axis {name} of a lattice in {d} dimensions"))
+        .hint(AXES_HINT))
+}
+
+const AXES_HINT: &str = "x is the first Cartesian axis, y the second, z the third";
+
+/// The axes of a current and of two fields, from a word like "xyy".
+fn three_axes(word: &str, d: usize) -> Result<[usize; 3]> {
+    let axes: Vec<usize> = word.chars().filter_map(|axis| "xyz".find(axis)).collect();
+    match <[usize; 3]>::try_from(axes) {
+        Ok(axes) if word.len() == 3 => check_axes(&axes, d).map(|()| axes),
+        _ => Err(Error::input(format!("a `direction` of \"{word}\""))
+            .hint("three letters name the axes of the current and of both fields, like \"xyy\"")),
+    }
 }
 
 #[export_module(root = "crate::script::native")]
@@ -129,6 +143,53 @@ mod currents {
         let options = conditions(&o, &bloch)?;
         let w = to_series(&o.value("frequencies")?)?.as_real("frequencies")?.to_vec();
         let found = method::band_optical(&bloch, &w, o.float("potential")?, &options, &o.task()?)?;
+        Ok(Table::from_columns([("frequency", Series::Real(w)), ("conductivity", Series::Complex(found))])?)
+    }
+
+    /// The second-order conductivity of bands, a sum over momenta and triples of states (Parker, Morimoto, Orenstein,
+    /// Moore 2019): the current j_a = sigma_abc E_b E_c at twice the frequency of a field E exp(-i w t), or with
+    /// `process: "rectified"` the direct current of light, the sum over b and c of 2 sigma_abc E_b E_c^* for the field
+    /// E exp(-i w t) and its conjugate. A Table of `frequency` (an energy, hbar = 1) and `conductivity`, complex, in
+    /// e^3/h over the unit of energy, times lattice constant^(3 - d), for electrons of charge -e. It is the mean over
+    /// both orders of the fields, and zero with inversion symmetry. Frequencies are w + i eta. The current within
+    /// bands is included, so that the direct current along the field is both shift and injection current, which goes
+    /// with 1/eta. States are counted once: multiply by two for two spins. The field moves momenta by E/w: towards
+    /// low frequencies large numbers cancel, and the grid has to be finer (Passos et al. 2018).
+    ///
+    /// # Options
+    /// - `frequencies` (array or Series or range, required): energies.
+    /// - `direction` ("xxx"): axes of the current and of both fields, one letter each.
+    /// - `process` ("harmonic" or "rectified"): the current at twice the frequency, or the direct one.
+    /// - `potential` (0.0): chemical potential.
+    /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
+    ///   smooth.
+    /// - `grid`, `temperature`, `progress`: as for `bloch::conductivity`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // a chain of dimers whose sites differ; without that difference it has a centre of inversion
+    /// let m = model(lattice::custom([[1.0]], #{ sites: [[0.0], [0.4]] }));
+    /// m.hop([0], "A", "B", -1.2);
+    /// m.hop([1], "B", "A", -0.7);
+    /// let at = #{ frequencies: [0.8], eta: 0.1, grid: 200 };
+    /// assert_close(abs(bloch::second_order_conductivity(m, at).conductivity[0]), 0.0, 1e-10);
+    /// m.sublattice("A", 0.3);
+    /// m.sublattice("B", -0.3);
+    /// assert(abs(bloch::second_order_conductivity(m, at).conductivity[0]) > 0.1, "half of the gap");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn second_order_conductivity(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let options = SecondOrderOptions {
+            grid: counts(&o.value("grid")?, bloch.dimension())?,
+            axes: three_axes(&o.text("direction")?, bloch.cell().lattice().space())?,
+            potential: o.float("potential")?,
+            temperature: o.float("temperature")?,
+            eta: o.float("eta")?,
+            rectified: o.one_of("process", &[("harmonic", false), ("rectified", true)])?,
+        };
+        let w = to_series(&o.value("frequencies")?)?.as_real("frequencies")?.to_vec();
+        let found = method::band_second_order(&bloch, &w, &options, &o.task()?)?;
         Ok(Table::from_columns([("frequency", Series::Real(w)), ("conductivity", Series::Complex(found))])?)
     }
 }

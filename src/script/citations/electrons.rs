@@ -2,7 +2,22 @@
 
 use super::work::{CitedWork, work};
 
-pub(super) const WORKS: [CitedWork; 12] = [
+pub(super) const WORKS: [CitedWork; 14] = [
+    work(
+        "Parker2019",
+        "Parker, Daniel E. and Morimoto, Takahiro and Orenstein, Joseph and Moore, Joel E.",
+        "Diagrammatic approach to nonlinear optical response with application to {Weyl} semimetals",
+        ["Physical Review B", "99", "045121"],
+        2019,
+    ),
+    work(
+        "Passos2018",
+        "Passos, D. J. and Ventura, G. B. and Viana Parente Lopes, J. M. and Lopes dos Santos, J. M. B. and Peres, \
+         N. M. R.",
+        "Nonlinear optical responses of crystalline systems: Results from a velocity gauge analysis",
+        ["Physical Review B", "97", "235446"],
+        2018,
+    ),
     work(
         "Pizzi2020",
         "Pizzi, Giovanni and others",
@@ -90,7 +105,7 @@ pub(super) const WORKS: [CitedWork; 12] = [
 ];
 
 /// The works behind functions; a path that ends in `::` means all of a module.
-pub(super) const CITED: [(&str, &[&str]); 14] = [
+pub(super) const CITED: [(&str, &[&str]); 15] = [
     ("transport::", &["LopezSancho1985", "Fisher1981"]),
     ("transport::contact", &["Caroli1971"]),
     ("markers::chern", &["Bianco2011"]),
@@ -99,6 +114,7 @@ pub(super) const CITED: [(&str, &[&str]); 14] = [
     ("markers::level_ratio", &["Oganesyan2007"]),
     ("chern_number", &["Fukui2005"]),
     ("bloch::z2", &["FuKane2006"]),
+    ("bloch::second_order_conductivity", &["Parker2019", "Passos2018"]),
     ("lattice::wannier90", &["Pizzi2020"]),
     ("tight_binding", &["Salmon2011"]),
     ("meanfield::", &["Anderson1965"]),

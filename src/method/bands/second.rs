@@ -1,0 +1,202 @@
+//! The second-order conductivity of electrons in bands, a sum over momenta and triples of states (Parker, Morimoto,
+//! Orenstein, Moore, PRB 99 (2019) 045121; Passos, Ventura, Viana Parente Lopes, Lopes dos Santos, Peres, PRB 97 (2018)
+//! 235446). A uniform field moves momenta; the density matrix and the current follow to second order.
+
+use std::f64::consts::TAU;
+
+use super::conductivity::{check_electrons, check_energy, check_finite};
+use super::grid::MomentumGrid;
+use super::size::one_level;
+use super::{levels, zone_sum};
+use crate::error::{Error, Result};
+use crate::lattice::{Bloch, BlochDerivative};
+use crate::method::fermi::fermi;
+use crate::number::{C64, Matrix, memory};
+use crate::task::Task;
+
+/// Which response is asked for.
+#[derive(Debug, Clone)]
+pub struct SecondOrderOptions {
+    /// Momenta in each direction.
+    pub grid: Vec<usize>,
+    /// Cartesian axes of the current and of both fields.
+    pub axes: [usize; 3],
+    pub potential: f64,
+    pub temperature: f64,
+    /// The imaginary part of the frequencies.
+    pub eta: f64,
+    /// Whether the second field has minus the frequency of the first, so that the current is a direct one.
+    pub rectified: bool,
+}
+
+/// Derivatives of the Hamiltonian, which are the same at all momenta.
+struct Derivatives {
+    /// Along the axis of the current, and along those of both fields.
+    first: [BlochDerivative; 3],
+    /// Of the current along the first field and along the second, and along both fields.
+    second: [BlochDerivative; 3],
+    third: BlochDerivative,
+}
+
+/// What all frequencies need at a momentum, between eigenstates, row-major.
+struct Elements {
+    n: usize,
+    energies: Vec<f64>,
+    filled: Vec<f64>,
+    first: [Vec<C64>; 3],
+    second: [Vec<C64>; 3],
+    /// The current of the unchanged density matrix.
+    at_rest: C64,
+}
+
+impl SecondOrderOptions {
+    fn check(&self, bloch: &Bloch, frequencies: &[f64]) -> Result<MomentumGrid> {
+        check_electrons(bloch)?;
+        check_finite(frequencies, "frequency")?;
+        check_finite(&[self.potential], "chemical potential")?;
+        check_energy(self.temperature, "the temperature")?;
+        if !(self.eta > 0.0 && self.eta.is_finite()) {
+            return Err(Error::input(format!("a second-order conductivity with `eta` of {}", self.eta))
+                .hint("give an energy above the distance of levels on the grid"));
+        }
+        MomentumGrid::new(&self.grid, bloch.dimension())
+    }
+
+    fn derivatives(&self, bloch: &Bloch) -> Result<Derivatives> {
+        let [a, b, c] = self.axes;
+        let along = |axes: &[usize]| bloch.higher_derivative(axes);
+        Ok(Derivatives {
+            first: [along(&[a])?, along(&[b])?, along(&[c])?],
+            second: [along(&[a, b])?, along(&[a, c])?, along(&[b, c])?],
+            third: along(&[a, b, c])?,
+        })
+    }
+
+    /// Whether both fields are one.
+    fn same(&self) -> bool {
+        !self.rectified && self.axes[1] == self.axes[2]
+    }
+
+    fn elements(&self, bloch: &Bloch, of: &Derivatives, k: &[f64], close: f64) -> Result<Elements> {
+        let l = levels(bloch, k)?;
+        let between = |derivative: &BlochDerivative| -> Result<Vec<C64>> {
+            let operator: Matrix = bloch.at_momentum(k, derivative)?;
+            Ok(l.vectors.dagger().matmul(&operator.matmul(&l.vectors)?)?.data().to_complex())
+        };
+        let [a, b, c] = &of.first;
+        let [ab, ac, bc] = &of.second;
+        let n = bloch.rows();
+        // At zero temperature a level at the potential is half full, whatever rounding makes of it.
+        let level = |e: f64| match self.temperature == 0.0 && (e - self.potential).abs() <= close {
+            true => self.potential,
+            false => e,
+        };
+        let filled: Vec<f64> =
+            l.energies.iter().map(|e| fermi(level(*e), self.potential, self.temperature)).collect();
+        let third = between(&of.third)?;
+        Ok(Elements {
+            n,
+            first: [between(a)?, between(b)?, between(c)?],
+            second: [between(ab)?, between(ac)?, between(bc)?],
+            at_rest: (0..n).map(|i| third[i * n + i] * filled[i]).sum(),
+            energies: l.energies,
+            filled,
+        })
+    }
+
+    /// Frequencies of both fields.
+    fn fields(&self, frequency: f64) -> [C64; 2] {
+        [
+            C64::new(frequency, self.eta),
+            C64::new(if self.rectified { -frequency } else { frequency }, self.eta),
+        ]
+    }
+}
+
+impl Elements {
+    /// `(f_j - f_i)/(z - E_i + E_j)` times each element (i, j): what a field of this frequency makes of the density
+    /// matrix.
+    fn response(&self, z: C64, field: &[C64], to: &mut [C64]) {
+        let (n, e, f) = (self.n, &self.energies, &self.filled);
+        for i in 0..n {
+            for j in 0..n {
+                let change = f[j] - f[i];
+                to[i * n + j] = match change == 0.0 {
+                    true => C64::ZERO,
+                    false => field[i * n + j] * change / (z - e[i] + e[j]),
+                };
+            }
+        }
+    }
+
+    /// The current in second order of two fields that move the momenta; `room` is overwritten.
+    fn current(&self, [z1, z2]: [C64; 2], same: bool, room: &mut [Vec<C64>; 2]) -> C64 {
+        let (n, e, f) = (self.n, &self.energies, &self.filled);
+        let [current, one, two] = &self.first;
+        let [with_one, with_two, of_both] = &self.second;
+        let [after_one, after_two] = room;
+        self.response(z1, one, after_one);
+        if same {
+            after_two.copy_from_slice(after_one);
+        } else {
+            self.response(z2, two, after_two);
+        }
+        let mut sum = self.at_rest;
+        for i in 0..n {
+            for j in 0..n {
+                let (here, back) = (i * n + j, j * n + i);
+                sum += with_one[back] * after_two[here] + with_two[back] * after_one[here];
+                if current[back] == C64::ZERO {
+                    continue;
+                }
+                // The commutators of each field with what the other has made.
+                let mut made = C64::ZERO;
+                for l in 0..n {
+                    made += one[i * n + l] * after_two[l * n + j] - after_two[i * n + l] * one[l * n + j];
+                }
+                if same {
+                    made *= 2.0;
+                } else {
+                    for l in 0..n {
+                        made += two[i * n + l] * after_one[l * n + j] - after_one[i * n + l] * two[l * n + j];
+                    }
+                }
+                made += of_both[here] * (f[j] - f[i]);
+                sum += current[back] * made / (z1 + z2 - e[i] + e[j]);
+            }
+        }
+        sum
+    }
+}
+
+/// `sigma_abc(w1 + w2; w1, w2)` for each frequency, the mean over both orders of the fields, in e^3/h per unit of
+/// energy times lattice constant^(3 - d), for electrons of charge -e: the current `j_a = sigma_abc E_b E_c` at twice
+/// the frequency, or half of the direct one, `j_a = 2 sigma_abc E_b E_c*`. States are counted once.
+///
+/// # Errors
+/// Options that cannot be, a model with holes; no memory; interruption.
+pub fn band_second_order(
+    bloch: &Bloch,
+    frequencies: &[f64],
+    o: &SecondOrderOptions,
+    task: &Task,
+) -> Result<Vec<C64>> {
+    let grid = o.check(bloch, frequencies)?;
+    let (of, close) = (o.derivatives(bloch)?, one_level(bloch));
+    // Nine matrices of elements and responses, and as many while they are made.
+    let each = 16 * (frequencies.len() as u128 + 18 * (bloch.rows() as u128).pow(2));
+    memory::ensure(super::CHUNK.min(grid.total()) as u128 * each, "second-order responses of some momenta")?;
+    let one = |k: &[f64]| -> Result<Vec<C64>> {
+        let elements = o.elements(bloch, &of, k, close)?;
+        let mut room = [(); 2].map(|_| vec![C64::ZERO; elements.n * elements.n]);
+        let at = |w: &f64| {
+            let [z1, z2] = o.fields(*w);
+            // Momenta move by a field over its frequency.
+            0.5 * elements.current([z1, z2], o.same(), &mut room) / (z1 * z2)
+        };
+        Ok(frequencies.iter().map(at).collect())
+    };
+    let sum = zone_sum(&grid, frequencies.len(), "second-order conductivity", task, one)?;
+    let unit = TAU / (bloch.cell().geometry().volume()? * grid.total() as f64);
+    Ok(sum.into_iter().map(|x: C64| x * unit).collect())
+}
