@@ -51,6 +51,7 @@ pub mod golden;
 pub mod lex;
 mod lint;
 mod recover;
+mod shadows;
 mod syntax;
 mod traps;
 mod types;

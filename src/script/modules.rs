@@ -13,6 +13,7 @@ use rhai::{AST, Engine, EvalAltResult, GlobalRuntimeState, Module, ModuleResolve
 use super::Failure;
 use super::direct::Direct;
 use super::failure::failure;
+use super::shadows::hidden_variables;
 use crate::error::Error;
 use crate::ranks;
 
@@ -130,6 +131,10 @@ impl ModuleResolver for Files {
         let _loading = self.enter(path, position)?;
         let none = || Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.to_string(), position)));
         let ast = self.files.resolve_ast(engine, None, path, position).unwrap_or_else(none)?;
+        if let Some(hidden) = hidden_variables(&ast, &Scope::new()).into_iter().next() {
+            let at = failure(hidden.error, hidden.position);
+            return Err(Box::new(EvalAltResult::ErrorInModule(path.to_string(), at, position)));
+        }
         let module = Module::eval_ast_as_new_raw(engine, scope, global, &self.direct.apply_to_module(ast))
             .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
         let module = Shared::new(module);
