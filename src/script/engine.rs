@@ -15,6 +15,7 @@ use super::diagnostics::Report;
 use super::direct::{self, Direct};
 use super::failure::failure;
 use super::modules::Files;
+use super::own::{is_closure, is_second_name};
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
@@ -181,9 +182,9 @@ impl Engine {
         registry::type_name(&self.rhai, value.type_name())
     }
 
-    /// The functions that scripts have defined so far.
+    /// The functions that scripts have defined so far, closures left out.
     pub fn functions(&self) -> impl Iterator<Item = ScriptFnMetadata<'_>> {
-        self.functions.iter_functions()
+        self.functions.iter_functions().filter(|f| !is_closure(f.name) && !is_second_name(f.name))
     }
 
     /// Runs a script file; modules that it imports lie beside it.

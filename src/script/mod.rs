@@ -11,6 +11,7 @@ mod direct;
 mod engine;
 mod modules;
 mod native;
+mod own;
 mod rooms;
 mod session;
 mod stack;

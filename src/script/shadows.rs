@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::{AST, ASTNode, Dynamic, Expr, FnPtr, Position, Scope, Stmt};
+use rhai::{AST, ASTNode, Dynamic, Expr, FnPtr, Position, Scope, ScriptFuncDef, Shared, Stmt};
 
 use super::direct::body_of;
 use super::lint::Finding;
-use super::registry::CLOSURE;
+use super::own::is_closure;
 use crate::error::Error;
 
 /// The names in the statements of a script, of a function or of a closure.
@@ -50,8 +50,7 @@ impl Names {
     /// Closures without captured variables are constants, and so are arrays and maps of them.
     fn constant(&mut self, value: &Dynamic) {
         if let Some(function) = value.read_lock::<FnPtr>() {
-            self.closures
-                .extend(Some(function.fn_name().to_string()).filter(|name| name.starts_with(CLOSURE)));
+            self.closures.extend(Some(function.fn_name().to_string()).filter(|name| is_closure(name)));
         } else if let Some(array) = value.read_lock::<rhai::Array>() {
             array.iter().for_each(|value| self.constant(value));
         } else if let Some(map) = value.read_lock::<rhai::Map>() {
@@ -60,11 +59,28 @@ impl Names {
     }
 }
 
+fn names_in(function: &Shared<ScriptFuncDef>) -> Names {
+    let mut names = Names::default();
+    names.made.extend(function.params.iter().map(|name| name.to_string()));
+    for statement in body_of(function) {
+        statement.walk(&mut Vec::new(), &mut |path: &[ASTNode]| {
+            path.last().into_iter().for_each(|node| names.look_at(node));
+            true
+        });
+    }
+    names
+}
+
+/// The names of the variables that a function or closure makes or is given.
+pub(super) fn made_in(function: &Shared<ScriptFuncDef>) -> BTreeSet<String> {
+    names_in(function).made
+}
+
 /// Each place in a closure where a function hides a variable that surrounds the closure: one of the script, or of
 /// `scope`, which holds those of a session.
 pub(super) fn hidden_variables(ast: &AST, scope: &Scope) -> Vec<Finding> {
     let functions: BTreeSet<&str> =
-        ast.iter_functions().map(|f| f.name).filter(|name| !name.starts_with(CLOSURE)).collect();
+        ast.iter_functions().map(|f| f.name).filter(|name| !is_closure(name)).collect();
     if functions.is_empty() {
         return Vec::new();
     }
@@ -79,15 +95,8 @@ pub(super) fn hidden_variables(ast: &AST, scope: &Scope) -> Vec<Finding> {
     let mut places = vec![script];
     let mut closures: BTreeMap<String, Names> = BTreeMap::new();
     for (.., function) in ast.shared_lib().iter_script_fn_info() {
-        let mut names = Names::default();
-        names.made.extend(function.params.iter().map(|name| name.to_string()));
-        for statement in body_of(function) {
-            statement.walk(&mut Vec::new(), &mut |path: &[ASTNode]| {
-                path.last().into_iter().for_each(|node| names.look_at(node));
-                true
-            });
-        }
-        if function.name.starts_with(CLOSURE) {
+        let names = names_in(function);
+        if is_closure(&function.name) {
             closures.insert(function.name.to_string(), names);
         } else {
             places.push(names);
