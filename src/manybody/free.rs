@@ -1,6 +1,6 @@
 //! Operators whose entries are not stored: every product generates the rows again.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -25,6 +25,8 @@ struct Generated {
     adjoint: Adjoint,
     hermitian: bool,
     reason: &'static str,
+    /// Those of Gershgorin, once they were asked for: they take as long as a product.
+    limits: OnceLock<Option<(f64, f64)>>,
 }
 
 /// A function that makes the adjoint of an operator.
@@ -38,7 +40,15 @@ pub(super) fn operator(
     (hermitian, adjoint): (bool, Adjoint),
     reason: &'static str,
 ) -> Operator {
-    let generated = Generated { source, device: device.clone(), single, adjoint, hermitian, reason };
+    let generated = Generated {
+        source,
+        device: device.clone(),
+        single,
+        adjoint,
+        hermitian,
+        reason,
+        limits: OnceLock::new(),
+    };
     Operator::from_node(device.clone(), Arc::new(generated))
 }
 
@@ -75,9 +85,15 @@ impl Generated {
     ) -> Result<Vec<T>> {
         let mut y = vec![T::ZERO; rows.len() * columns];
         let (length, slab) = self.source.pieces();
+        let task = task::here();
+        let (stop, steps) = (task.interrupt(), task.start("rows", rows.len()));
         for (part, y) in y.chunks_mut(slab * columns).enumerate() {
-            task::poll()?;
+            task.check()?;
             y.par_chunks_mut(length * columns).enumerate().for_each(|(chunk, y)| {
+                // With many columns a slab takes seconds.
+                if stop.raised() {
+                    return;
+                }
                 let first = rows.start + part * slab + chunk * length;
                 self.source.scatter(first, y.len() / columns, &mut |k, row| {
                     let y = &mut y[k * columns..][..columns];
@@ -87,6 +103,7 @@ impl Generated {
                     }
                 });
             });
+            steps.advance((part * slab + y.len() / columns).min(rows.len()))?;
         }
         Ok(y)
     }
@@ -122,15 +139,41 @@ impl Generated {
         join: impl Fn(R, R) -> R + Sync + Send,
     ) -> R {
         let n = self.source.shape().0;
-        let (length, _) = self.source.pieces();
-        (0..n.div_ceil(length))
-            .into_par_iter()
-            .map(|chunk| {
-                let (first, mut found) = (chunk * length, none());
-                self.source.visit(first, length.min(n - first), &mut |k, row| f(&mut found, first + k, row));
+        let (length, slab) = self.source.pieces();
+        let task = task::here();
+        let (stop, steps) = (task.interrupt(), task.start("rows", n));
+        let mut all = none();
+        for start in (0..n).step_by(slab) {
+            let end = n.min(start + slab);
+            let part = (start..end).into_par_iter().step_by(length).map(|first| {
+                let mut found = none();
+                if !stop.raised() {
+                    let count = length.min(end - first);
+                    self.source.visit(first, count, &mut |k, row| f(&mut found, first + k, row));
+                }
                 found
-            })
-            .reduce(&none, &join)
+            });
+            all = join(all, part.reduce(&none, &join));
+            // What is not complete is of no use.
+            if steps.advance(end).is_err() {
+                stop.heed();
+            }
+        }
+        all
+    }
+
+    /// The lowest and the highest end of Gershgorin's discs.
+    fn discs(&self) -> Option<(f64, f64)> {
+        let wider = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
+        let disc = |found: &mut (f64, f64), row: usize, entries: &[(u64, C64)]| {
+            let (mut centre, mut radius) = (0.0, 0.0);
+            for &(column, z) in entries {
+                if column == row as u64 { centre += z.re } else { radius += z.norm() }
+            }
+            *found = wider(*found, (centre - radius, centre + radius));
+        };
+        let (lower, upper) = self.over(|| (f64::INFINITY, f64::NEG_INFINITY), disc, wider);
+        (lower <= upper).then_some((lower, upper))
     }
 }
 
@@ -190,16 +233,7 @@ impl LinearOperator for Generated {
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
-        let wider = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
-        let disc = |found: &mut (f64, f64), row: usize, entries: &[(u64, C64)]| {
-            let (mut centre, mut radius) = (0.0, 0.0);
-            for &(column, z) in entries {
-                if column == row as u64 { centre += z.re } else { radius += z.norm() }
-            }
-            *found = wider(*found, (centre - radius, centre + radius));
-        };
-        let (lower, upper) = self.over(|| (f64::INFINITY, f64::NEG_INFINITY), disc, wider);
-        (lower <= upper).then_some((lower, upper))
+        *self.limits.get_or_init(|| self.discs())
     }
 
     fn reason(&self) -> Option<&str> {

@@ -117,7 +117,9 @@ fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result
     let trusted = options.trust_start && start.is_some();
     let doubtful = !trusted && (start.is_some() || own);
     let diagonal = match options.preconditioner {
-        Preconditioner::Diagonal => KnownDiagonal::of(h, if trusted { count + 1 } else { 0 })?,
+        Preconditioner::Diagonal => {
+            task.showing(|| KnownDiagonal::of(h, if trusted { count + 1 } else { 0 }))?
+        }
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);

@@ -8,7 +8,7 @@ use crate::method::Window;
 use crate::number::format::{real, real_or_complex};
 use crate::number::{C64, DType};
 use crate::operator::{Action, LinearOperator, Operator, TAKE_SIZES};
-use crate::task::Task;
+use crate::task::{self, Task};
 
 /// A Chebyshev series f(E) = sum_k c_k T_k((E - b)/a); c_0 has no half weight.
 #[derive(Debug, Clone)]
@@ -340,7 +340,7 @@ impl Action for Polynomial {
     }
 
     fn act(&self, v: &BlockVector) -> Result<BlockVector> {
-        self.series.apply(&self.h, v, &Task::default())
+        self.series.apply(&self.h, v, &task::here())
     }
 
     fn about(&self) -> KernelInfo {

@@ -407,8 +407,7 @@ impl ReplSession {
             })
             .collect();
         names.entries.truncate(self.builtin);
-        let own = self.engine.functions().map(|f| registry::of_script(&f));
-        names.entries.extend(own.filter(|e| !e.name.starts_with(registry::CLOSURE)));
+        names.entries.extend(self.engine.functions().map(|f| registry::of_script(&f)));
     }
 }
 

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use rhai::{Array, Dynamic, EvalAltResult, FLOAT, FnPtr, FuncArgs, NativeCallContext};
 
 use super::failure::failure;
+use super::own::is_closure;
 use super::{Failure, Fallible};
 use crate::error::{Error, Result};
 
@@ -32,7 +33,7 @@ impl<'a> Callback<'a> {
     fn explained(&self, f: &FnPtr, e: Failure) -> Failure {
         let error = match &*e {
             EvalAltResult::ErrorFunctionNotFound(call, _)
-                if f.is_anonymous() && call.starts_with(f.fn_name()) =>
+                if is_closure(f.fn_name()) && call.starts_with(f.fn_name()) =>
             {
                 let given = (call.matches(", ").count() + 1).saturating_sub(f.curry().len());
                 let names = ["a", "b", "c", "d"].map(String::from);

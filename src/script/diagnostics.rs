@@ -3,6 +3,7 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
+use super::own::{is_closure, known_names};
 use super::{complaints, habits, lex, lint, registry, stdlib, syntax};
 use crate::error::{Error, ErrorKind, nearest};
 use crate::number::format::plain;
@@ -41,7 +42,7 @@ pub struct CalledFunction {
 
 /// A function as a note names it: closures have no name that a script knows.
 fn called(name: &str) -> String {
-    if name.starts_with(registry::CLOSURE) { "a closure".into() } else { format!("`{name}`") }
+    if is_closure(name) { "a closure".into() } else { format!("`{}`", known_names(name)) }
 }
 
 impl std::fmt::Display for CalledFunction {
@@ -168,8 +169,9 @@ impl Report {
                     }
                 }
                 EvalAltResult::ErrorInModule(name, next, at) => {
+                    let there = next.position().line().map_or(String::new(), |line| format!("line {line} of "));
                     calls.push(CalledFunction {
-                        what: format!("module `{name}`"),
+                        what: format!("{there}module `{name}`"),
                         line: at.line(),
                         module: None,
                     });
@@ -192,7 +194,8 @@ impl Report {
                 }
             }
             EvalAltResult::ErrorFunctionNotFound(signature, _) => {
-                let name = signature.split('(').next().unwrap_or(signature).trim();
+                let signature = known_names(signature);
+                let name = signature.split('(').next().unwrap_or(&signature).trim();
                 hint = own_function(source, name).or(hint);
             }
             _ => {}
@@ -352,7 +355,7 @@ fn describe(
             ErrorKind::Input,
         ),
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, ErrorKind::Interrupted),
-        EvalAltResult::ErrorFunctionNotFound(signature, _) if signature.starts_with(registry::CLOSURE) => {
+        EvalAltResult::ErrorFunctionNotFound(signature, _) if is_closure(signature) => {
             let call = tidy_types(signature);
             let given =
                 call.split_once('(').map_or("", |(_, given)| given.strip_suffix(')').unwrap_or(given));
@@ -365,8 +368,9 @@ fn describe(
             )
         }
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
-            let name = signature.split('(').next().unwrap_or(signature).trim();
-            let call = tidy_types(signature);
+            let signature = known_names(signature);
+            let name = signature.split('(').next().unwrap_or(&signature).trim();
+            let call = tidy_types(&signature);
             let habit = || habits::name(name).map(str::to_string);
             let value = || scope.get_value::<rhai::FnPtr>(name).map(|_| lint::called_value(name));
             let given =

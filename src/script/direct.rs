@@ -3,19 +3,22 @@
 //! to the same. What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands
 //! in, whose doc comment declares the options; without that it is an error.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use rhai::{
-    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, ImmutableString,
-    Module, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
+    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, FnCallExpr, FnPtr,
+    ImmutableString, Module, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
 };
 
 use super::caught;
 use super::comparison::{Comparison, packed};
 use super::declaration::Declared;
 use super::options::{READING, Reading};
+use super::own::{OwnFunctions, is_closure};
 use super::registry;
+use super::shadows::made_in;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
 const BODY: &str = "\u{1}body";
@@ -60,6 +63,8 @@ pub(super) struct Direct {
     wrapper: Engine,
     /// The body that is being wrapped.
     wrapped: Rc<RefCell<Option<RewrittenBody>>>,
+    /// Modules so far.
+    modules: Cell<usize>,
 }
 
 impl Direct {
@@ -84,29 +89,39 @@ impl Direct {
             Token::Identifier(name) if *name == "entry" => Token::Custom(Box::new(ENTRY.into())),
             token => token,
         });
-        Direct { wrapper, wrapped }
+        Direct { wrapper, wrapped, modules: Cell::new(0) }
     }
 
     /// The script rewritten, its statements and its functions. A function `options` of one parameter, here or among the
     /// functions of `earlier` pieces of the script, is called as it is.
     pub(super) fn apply(&self, ast: AST, earlier: &AST) -> AST {
-        self.rewritten(ast, earlier, false)
+        self.rewritten(ast, earlier, None)
     }
 
     /// The same of a module, whose functions call one another whatever else has the same name.
     pub(super) fn apply_to_module(&self, ast: AST) -> AST {
-        self.rewritten(ast, &AST::empty(), true)
+        self.modules.set(self.modules.get() + 1);
+        self.rewritten(ast, &AST::empty(), Some(self.modules.get()))
     }
 
-    fn rewritten(&self, mut ast: AST, earlier: &AST, module: bool) -> AST {
+    /// The script with the number 0, or a module with its own, rewritten.
+    fn rewritten(&self, mut ast: AST, earlier: &AST, module: Option<usize>) -> AST {
         let own = ast.iter_functions().chain(earlier.iter_functions());
         let reads = !own.into_iter().any(|f| f.name == "options" && f.params.len() == 1);
         let mut body = ast.statements().to_vec();
-        let mut rewriter = Rewriter::default();
+        let own = OwnFunctions::of(module.unwrap_or(0), &ast, earlier);
+        let parser = &self.wrapper;
+        let mut rewriter = Rewriter { found: false, declared: None, own: &own, parser, hidden: None };
         rewriter.statements(&mut body);
         let mut functions = Module::new();
         for (.., function) in ast.shared_lib().iter_script_fn_info() {
-            functions.set_script_fn(self.function(function, reads, module));
+            let function = self.function(function, reads, module.is_some(), &own);
+            let twin = own.twin(&function);
+            // A closure of a module has only that name.
+            if twin.is_none() || !is_closure(&function.name) {
+                functions.set_script_fn(function);
+            }
+            twin.map(|twin| functions.set_script_fn(twin));
         }
         let rewritten = AST::new(body, functions);
         // The name and the doc of the script stay.
@@ -118,14 +133,21 @@ impl Direct {
 
     /// The function, with its body in a wrapper if there is something to rewrite in it, or if a module gives it to
     /// others. `reads` says whether `options(opts)` is rewritten.
-    fn function(&self, function: &Shared<ScriptFuncDef>, reads: bool, module: bool) -> Shared<ScriptFuncDef> {
+    fn function(
+        &self,
+        function: &Shared<ScriptFuncDef>,
+        reads: bool,
+        module: bool,
+        own: &OwnFunctions,
+    ) -> Shared<ScriptFuncDef> {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut body = body_of(function);
         // A closure has no doc comment that could declare options.
-        let reads = reads && !function.name.starts_with(registry::CLOSURE);
+        let reads = reads && !is_closure(&function.name);
         let doc = || registry::doc(function.comments.iter().map(|line| &**line));
         let declared = reads.then(|| Rc::new(Declared::new(doc())));
-        let mut rewriter = Rewriter { found: false, declared };
+        let hidden = Some(made_in(function));
+        let mut rewriter = Rewriter { found: false, declared, own, parser: &self.wrapper, hidden };
         rewriter.statements(&mut body);
         let entry = module && function.access == FnAccess::Public;
         if rewriter.found || entry {
@@ -165,16 +187,22 @@ pub(super) fn body_of(function: &Shared<ScriptFuncDef>) -> Vec<Stmt> {
     body
 }
 
-/// Walks through a script and rewrites its comparisons, what it catches, and how its functions read their options.
-#[derive(Default)]
-struct Rewriter {
+/// Walks through a script and rewrites its comparisons, what it catches, how its functions read their options, and how
+/// they call one another.
+struct Rewriter<'a> {
     /// Whether something was rewritten.
     found: bool,
     /// What the function declares; nothing where `options(opts)` stays as it is.
     declared: Option<Rc<Declared>>,
+    own: &'a OwnFunctions,
+    /// What reads a call, for its hashes.
+    parser: &'a Engine,
+    /// Names that a function or closure has variables for; nothing outside of functions, where calls find those of the
+    /// script.
+    hidden: Option<BTreeSet<String>>,
 }
 
-impl Rewriter {
+impl Rewriter<'_> {
     fn statements(&mut self, list: &mut [Stmt]) {
         list.iter_mut().for_each(|statement| self.statement(statement));
     }
@@ -206,11 +234,41 @@ impl Rewriter {
             }
             Stmt::Var(parts, ..) => self.expression(&mut parts.1),
             Stmt::Assignment(parts) => self.expressions([&mut parts.1.lhs, &mut parts.1.rhs]),
-            Stmt::FnCall(call, _) => self.expressions(&mut call.args),
+            Stmt::FnCall(call, _) => {
+                self.expressions(&mut call.args);
+                self.own_call(call);
+            }
             Stmt::Block(inner) => self.statements(inner.statements_mut()),
             Stmt::Expr(inner) => self.expression(inner),
             Stmt::BreakLoop(Some(inner), ..) | Stmt::Return(Some(inner), ..) => self.expression(inner),
             _ => {}
+        }
+    }
+
+    /// A call of an own function, in functions and closures, goes by its second name; `Fn("name")` everywhere.
+    fn own_call(&mut self, call: &mut FnCallExpr) -> bool {
+        if let ("Fn", [Expr::StringConstant(name, _)]) = (call.name.as_str(), &mut call.args[..]) {
+            if let Some(second) = self.own.name(name) {
+                self.found = true;
+                *name = second;
+            }
+            return true;
+        }
+        let own = self.hidden.is_some() && self.own.call(call, self.parser);
+        self.found |= own;
+        own
+    }
+
+    /// Functions in constants.
+    fn pointers(&mut self, value: &mut Dynamic) {
+        let name = value.read_lock::<FnPtr>().map(|pointer| pointer.fn_name().to_string());
+        if let Some(pointer) = name.and_then(|name| self.own.pointer(&name)) {
+            self.found = true;
+            *value = Dynamic::from(pointer);
+        } else if let Some(mut array) = value.write_lock::<rhai::Array>() {
+            array.iter_mut().for_each(|value| self.pointers(value));
+        } else if let Some(mut map) = value.write_lock::<rhai::Map>() {
+            map.values_mut().for_each(|value| self.pointers(value));
         }
     }
 
@@ -232,6 +290,9 @@ impl Rewriter {
                     *x = Expr::Custom(Box::new(custom), *position);
                     return;
                 }
+                if self.own_call(call) {
+                    return;
+                }
                 let comparison = call.op_token.as_ref().and_then(|_| Comparison::written(&call.name));
                 if let Some(comparison) = comparison.filter(|_| call.args.len() == 2) {
                     self.found = true;
@@ -243,6 +304,14 @@ impl Rewriter {
                         self_terminated: false,
                     };
                     *x = Expr::Custom(Box::new(custom), *position);
+                }
+            }
+            Expr::DynamicConstant(value, _) => self.pointers(value),
+            Expr::Variable(variable, ..) if variable.0.is_none() && variable.2.is_empty() => {
+                let seen = self.hidden.as_ref().is_some_and(|hidden| !hidden.contains(variable.1.as_str()));
+                if let Some(name) = self.own.name(&variable.1).filter(|_| seen) {
+                    self.found = true;
+                    variable.1 = name;
                 }
             }
             Expr::MethodCall(call, _) => self.expressions(&mut call.args),

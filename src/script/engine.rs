@@ -13,11 +13,14 @@ use super::declaration::Declared;
 use super::device::{open_device, weights};
 use super::diagnostics::Report;
 use super::direct::{self, Direct};
+use super::failure::failure;
 use super::modules::Files;
+use super::own::{is_closure, is_second_name};
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
-    Failure, api, caught, comparison, lint, options, recover, registry, signature, stdlib, traps, types,
+    Failure, api, caught, comparison, lint, options, recover, registry, shadows, signature, stdlib, traps,
+    types,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -179,9 +182,9 @@ impl Engine {
         registry::type_name(&self.rhai, value.type_name())
     }
 
-    /// The functions that scripts have defined so far.
+    /// The functions that scripts have defined so far, closures left out.
     pub fn functions(&self) -> impl Iterator<Item = ScriptFnMetadata<'_>> {
-        self.functions.iter_functions()
+        self.functions.iter_functions().filter(|f| !is_closure(f.name) && !is_second_name(f.name))
     }
 
     /// Runs a script file; modules that it imports lie beside it.
@@ -228,6 +231,7 @@ impl Engine {
         if let Some(ast) = &read.ast {
             let mut unknown = lint::unknown_functions(&self.rhai, ast, &text, &read.lost);
             unknown.extend(lint::wrong_options(&self.rhai, ast, &text, &read.lost));
+            unknown.extend(shadows::hidden_variables(ast, &self.scope));
             let told: BTreeSet<Position> = unknown.iter().map(|f| f.position).collect();
             let types = types::mismatches(&self.rhai, ast, &read.lost);
             unknown.extend(types.into_iter().filter(|f| !told.contains(&f.position)));
@@ -291,6 +295,9 @@ impl Engine {
             .rhai
             .compile_with_scope(&self.scope, text)
             .map_err(|e| Box::new(EvalAltResult::ErrorParsing(*e.0, e.1)))?;
+        if let Some(hidden) = shadows::hidden_variables(&ast, &self.scope).into_iter().next() {
+            return Err(failure(hidden.error, hidden.position));
+        }
         let mut ast = self.direct.apply(ast, &self.functions);
         if let Some(name) = name {
             ast.set_source(name);

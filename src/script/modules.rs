@@ -8,11 +8,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rhai::module_resolvers::FileModuleResolver;
-use rhai::{AST, Engine, EvalAltResult, GlobalRuntimeState, Module, ModuleResolver, Position, Scope, Shared};
+use rhai::{
+    AST, Engine, EvalAltResult, FnNamespace, GlobalRuntimeState, Module, ModuleResolver, Position, Scope,
+    Shared,
+};
 
 use super::Failure;
 use super::direct::Direct;
 use super::failure::failure;
+use super::own::is_closure;
+use super::shadows::hidden_variables;
 use crate::error::Error;
 use crate::ranks;
 
@@ -101,6 +106,17 @@ fn same_on_all_ranks(file: &mut impl Read, path: &str) -> Result<(), Error> {
         .map_err(|e| e.hint("give all ranks the same files, as on a common file system"))
 }
 
+/// Closures that a module gives away are found where they are called.
+fn lend_closures(module: &mut Module) {
+    let closures: Vec<_> = module.iter_script_fn_info().map(|(.., function)| function.clone()).collect();
+    for closure in closures.into_iter().filter(|function| is_closure(&function.name)) {
+        let hash = Module::new().set_script_fn(closure);
+        #[allow(deprecated)] // What serves instead takes functions of Rust only.
+        module.update_fn_namespace(hash, FnNamespace::Global);
+    }
+    module.build_index();
+}
+
 impl ModuleResolver for Files {
     fn resolve(
         &self,
@@ -130,8 +146,14 @@ impl ModuleResolver for Files {
         let _loading = self.enter(path, position)?;
         let none = || Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.to_string(), position)));
         let ast = self.files.resolve_ast(engine, None, path, position).unwrap_or_else(none)?;
-        let module = Module::eval_ast_as_new_raw(engine, scope, global, &self.direct.apply_to_module(ast))
-            .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
+        if let Some(hidden) = hidden_variables(&ast, &Scope::new()).into_iter().next() {
+            let at = failure(hidden.error, hidden.position);
+            return Err(Box::new(EvalAltResult::ErrorInModule(path.to_string(), at, position)));
+        }
+        let mut module =
+            Module::eval_ast_as_new_raw(engine, scope, global, &self.direct.apply_to_module(ast))
+                .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
+        lend_closures(&mut module);
         let module = Shared::new(module);
         self.loaded.borrow_mut().insert(file, module.clone());
         Ok(module)

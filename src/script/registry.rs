@@ -7,12 +7,10 @@ use std::collections::BTreeSet;
 use rhai::{Engine, FnAccess, FnNamespace};
 
 use super::declared::{self, OptionDoc};
+use super::own::is_second_name;
 use super::signature::{self, ResultField, Signature};
 use super::{habits, rooms};
 use crate::error::nearest;
-
-/// What the language's own names of closures begin with.
-pub const CLOSURE: &str = "anon$";
 
 /// A parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +187,7 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<RegisteredFunction> {
     if meta.params_info.iter().any(|p| p.as_str() == WHOLE) {
         return None;
     }
-    let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with(CLOSURE);
+    let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !is_second_name(name);
     let hidden = meta.access == FnAccess::Private || info.namespace == rooms::INTERNAL;
     if !named || hidden || matches!(name, "to_string" | "to_debug") {
         return None;

@@ -82,6 +82,23 @@ pub fn current() -> Interrupt {
     CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
 }
 
+thread_local!(static SHOWN: RefCell<Option<Arc<dyn Progress>>> = const { RefCell::new(None) });
+
+/// The token of the work on this thread, for code that was given none, as products of operators are: the flag of
+/// [`current`], and the display of [`Task::showing`] where there is one.
+pub fn here() -> Task {
+    Task { interrupt: current(), progress: SHOWN.with(|shown| shown.borrow().clone()) }
+}
+
+/// Puts back the display that was there, also after a panic.
+struct EarlierDisplay(Option<Arc<dyn Progress>>);
+
+impl Drop for EarlierDisplay {
+    fn drop(&mut self) {
+        SHOWN.with(|shown| *shown.borrow_mut() = self.0.take());
+    }
+}
+
 /// An error if what runs on this thread was asked to stop.
 ///
 /// # Errors
@@ -191,6 +208,13 @@ impl Task {
         self.progress.as_ref()
     }
 
+    /// Runs work, such as a single product of an operator, whose parts show their progress where this task does
+    /// (see [`here`]).
+    pub fn showing<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _earlier = EarlierDisplay(SHOWN.with(|shown| shown.replace(self.progress.clone())));
+        work()
+    }
+
     /// Opens a progress display that closes when the returned guard is dropped.
     pub fn start(&self, what: &str, total: usize) -> Steps<'_> {
         if let Some(progress) = &self.progress {
@@ -242,6 +266,47 @@ mod tests {
         interrupt.raise();
         let stopped = catch_unwind(AssertUnwindSafe(|| interrupt.heed())).unwrap_err();
         assert!(stopped.is::<Stopped>());
+    }
+
+    /// A display that keeps what it is told.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<String>>);
+
+    impl Told {
+        fn add(&self, text: String) {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+
+    impl Progress for Told {
+        fn start(&self, what: &str, total: u64) {
+            self.add(format!("{what} of {total}"));
+        }
+
+        fn advance(&self, done: u64, _: &str) {
+            self.add(done.to_string());
+        }
+
+        fn finish(&self) {
+            self.add("end".into());
+        }
+    }
+
+    #[test]
+    fn work_without_a_token_shows_its_progress_where_its_caller_does() {
+        let told = Arc::new(Told::default());
+        let work = |name: &str| here().start(name, 2).advance(1).unwrap();
+        work("before");
+        Task::new(Interrupt::default(), Some(told.clone())).showing(|| {
+            work("inside");
+            Task::default().showing(|| work("quiet"));
+            work("again");
+        });
+        work("behind");
+        assert_eq!(*told.0.lock().unwrap(), ["inside of 2", "1", "end", "again of 2", "1", "end"]);
+        let stop = Interrupt::default();
+        stop.raise();
+        assert!(stop.during(|| here().check().is_err()) && here().check().is_ok());
     }
 
     #[test]

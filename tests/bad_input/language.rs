@@ -123,10 +123,19 @@ fn native_work_and_loops_stop_when_asked_to() {
         "kpm::moments(h, #{ moments: 60000000 });",
         "davidson(h, #{ count: 400, tol: 1e-30, iterations: 1000000000 });",
         "spectral_window(h, #{ method: \"lanczos\", steps: 3 }); loop { kept += 0; }",
+        // Single products, and what else goes through all rows once.
+        "free * random_block(free, 8);",
+        "spectral_window(free, #{ method: \"gershgorin\" });",
+        "davidson(free);",
+        "kpm::polynomial(h, chebyshev_expand(|e| e, window(-6.1, 6.1), #{ terms: 1000000 })) * random_block(h, 8);",
     ] {
         let interrupt = Interrupt::default();
         let mut engine = Engine::with(Settings::default(), interrupt.clone()).unwrap();
-        prepare(&mut engine, "let kept = 17; let h = tight_binding(lattice::cubic(24, 24, 24));");
+        prepare(
+            &mut engine,
+            "let kept = 17; let h = tight_binding(lattice::cubic(24, 24, 24)); let spins = sites(\"S=1/2\", 22); let \
+             free = exact::operator(models::heisenberg(spins), spins, #{ Sz: 0 }, #{ matrix: false });",
+        );
         let (sender, began) = channel();
         engine.session().set_progress(Some(Arc::new(Began(sender))));
         let stopper = std::thread::spawn(move || {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::method::{MinMax, RecordedClenshaw, Window, Zolotarev, shifted_steps};
 use crate::number::{C64, DType};
 use crate::operator::{Action, LinearOperator, Operator};
-use crate::task::Task;
+use crate::task;
 
 /// Most iterations of the conjugate gradients for the poles.
 const ITERATIONS: usize = 100_000;
@@ -94,7 +94,7 @@ impl Sign {
             return Ok(y);
         }
         let c: Vec<C64> = p.coefficients[..terms].iter().map(|&c| C64::new(c, 0.0)).collect();
-        crate::method::clenshaw(&self.squared, window, &c, v, &Task::default())
+        crate::method::clenshaw(&self.squared, window, &c, v, &task::here())
     }
 
     /// The same by launches recorded once, where launching a step takes longer than the step; not the first time, as
@@ -133,8 +133,7 @@ impl Sign {
         let device = self.q.device();
         let shifts: Vec<f64> = r.shifts.iter().map(|s| s * self.upper).collect();
         let tolerance = (UNSOLVED * error.max(r.deviation)).max(1e-14);
-        let (x, iterations) =
-            shifted_steps(&self.squared, &shifts, v, tolerance, ITERATIONS, &Task::default())?;
+        let (x, iterations) = shifted_steps(&self.squared, &shifts, v, tolerance, ITERATIONS, &task::here())?;
         if iterations >= ITERATIONS {
             return Err(Error::numeric(format!(
                 "conjugate gradients for the poles of the sign function did not converge in {ITERATIONS} iterations"

@@ -52,7 +52,7 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let seed = o.seed()?;
     let margin = o.maybe_float("margin")?;
     let steps = o.count("steps")?;
-    let gershgorin = || Ok(Window::gershgorin(h)?.widened(margin.unwrap_or(0.0)));
+    let gershgorin = || Ok(task.showing(|| Window::gershgorin(h))?.widened(margin.unwrap_or(0.0)));
     // An estimate may be too narrow.
     let lanczos = || Window::lanczos(h, steps, margin.unwrap_or(0.01), seed, &task);
     match o.one_of(

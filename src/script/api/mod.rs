@@ -83,7 +83,7 @@ use std::ops::RangeInclusive;
 
 use rhai::{Engine, FLOAT, FnPtr, INT};
 
-use super::registry::CLOSURE;
+use super::own::{is_closure, known_names};
 use super::rooms::Rooms;
 
 pub(super) fn register(rooms: &mut Rooms) {
@@ -154,8 +154,8 @@ fn types_of_the_language(engine: &mut Engine) {
     engine.register_type_with_name_raw("Fn", "function");
     for show in ["to_string", "to_debug"] {
         engine.register_fn(show, |f: &mut FnPtr| match f.fn_name() {
-            anonymous if anonymous.starts_with(CLOSURE) => "function".to_string(),
-            name => format!("function {name}"),
+            anonymous if is_closure(anonymous) => "function".to_string(),
+            name => format!("function {}", known_names(name)),
         });
     }
 }

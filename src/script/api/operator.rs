@@ -9,7 +9,7 @@ use super::vector::Vector;
 use crate::error::Error;
 use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
-use crate::script::{Fallible, Options};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -174,7 +174,8 @@ mod operator_functions {
             true => Series::Real(diagonal.iter().map(|z| z.re).collect()),
             false => Series::Complex(diagonal),
         };
-        Ok(h.diagonal().map(series).ok_or_else(unknown)?)
+        let task = session()?.task(true);
+        Ok(task.showing(|| h.diagonal()).map(series).ok_or_else(unknown)?)
     }
 
     /// The entries of an operator as one stored matrix. A sum or product of operators takes a pass over memory for each
@@ -242,7 +243,9 @@ mod operator_functions {
 
     #[rhai_fn(name = "*", return_raw)]
     pub fn apply(h: Operator, v: Vector) -> Fallible<Vector> {
-        Ok(h.apply(&v.block).map(|w| Vector::new(h.device(), w))?)
+        // A product of a large operator may take as long as a whole search with a small one.
+        let task = session()?.task(true);
+        Ok(task.showing(|| h.apply(&v.block)).map(|w| Vector::new(h.device(), w))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
