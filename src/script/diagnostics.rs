@@ -169,7 +169,8 @@ impl Report {
                     }
                 }
                 EvalAltResult::ErrorInModule(name, next, at) => {
-                    let there = next.position().line().map_or(String::new(), |line| format!("line {line} of "));
+                    let there =
+                        next.position().line().map_or(String::new(), |line| format!("line {line} of "));
                     calls.push(CalledFunction {
                         what: format!("{there}module `{name}`"),
                         line: at.line(),

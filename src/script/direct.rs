@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use rhai::{
-    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, FnCallExpr, FnPtr,
+    AST, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, FnCallExpr, FnPtr,
     ImmutableString, Module, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
 };
 
@@ -16,7 +16,7 @@ use super::caught;
 use super::comparison::{Comparison, packed};
 use super::declaration::Declared;
 use super::options::{READING, Reading};
-use super::own::{OwnFunctions, is_closure};
+use super::own::{OwnFunctions, body_of, is_closure};
 use super::registry;
 use super::shadows::made_in;
 
@@ -171,20 +171,6 @@ impl Direct {
         }
         function.clone()
     }
-}
-
-/// The statements of a function, which Rhai shows to nobody who asks for them plainly.
-pub(super) fn body_of(function: &Shared<ScriptFuncDef>) -> Vec<Stmt> {
-    let mut alone = Module::new();
-    alone.set_script_fn(function.clone());
-    let mut body = Vec::new();
-    AST::new([], alone).walk(&mut |path: &[ASTNode]| {
-        if let [ASTNode::Stmt(statement)] = path {
-            body.push((*statement).clone());
-        }
-        true
-    });
-    body
 }
 
 /// Walks through a script and rewrites its comparisons, what it catches, how its functions read their options, and how

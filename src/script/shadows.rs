@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Expr, FnPtr, Position, Scope, ScriptFuncDef, Shared, Stmt};
 
-use super::direct::body_of;
 use super::lint::Finding;
-use super::own::is_closure;
+use super::own::{body_of, is_closure};
 use crate::error::Error;
 
 /// The names in the statements of a script, of a function or of a closure.
@@ -37,10 +36,10 @@ impl Names {
                     self.made.insert(caught.1.to_string());
                 }
             }
-            ASTNode::Expr(Expr::Variable(variable, _, position)) => {
-                if variable.0.is_none() && variable.2.is_empty() {
-                    self.free.push((variable.1.to_string(), *position));
-                }
+            ASTNode::Expr(Expr::Variable(variable, _, position))
+                if variable.0.is_none() && variable.2.is_empty() =>
+            {
+                self.free.push((variable.1.to_string(), *position));
             }
             ASTNode::Expr(Expr::DynamicConstant(value, _)) => self.constant(value),
             _ => {}
@@ -194,7 +193,7 @@ mod tests {
     #[test]
     fn variables_of_a_session_count() {
         let mut engine = Engine::new().unwrap();
-        engine.eval("let f = 3;").unwrap_or_else(|e| panic!("{}", e.render(false)));
+        assert!(engine.eval("let f = 3;").is_ok());
         let report = engine.eval("fn f(x) { 100 * x }\nlet g = || [f];").unwrap_err();
         assert_eq!(report.position, Some((2, 13)));
         // Constants are known while the closure is read: no function hides the imaginary unit.

@@ -8,9 +8,9 @@ use std::ops::Deref;
 
 use rhai::{AST, ASTFlags, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, StmtBlock};
 
-use super::direct::body_of;
 use super::kinds::may_be;
 use super::lint::{Finding, namespace_of, with_hint};
+use super::own::body_of;
 use super::registry::{self, CallForm, RegisteredFunction};
 use crate::error::{Error, nearest};
 
