@@ -38,13 +38,13 @@ fn levels(values: &[f64], width: f64) -> Vec<Range<usize>> {
     all
 }
 
-/// For each of some ascending values the number of vectors of its level, and the norm of all their residuals together:
-/// a bound for the residual of whatever vector of the level.
+/// For each of some ascending values the number of vectors of its level, and the norm of all their residuals together
+/// with how far its values lie apart: a bound for the residual of whatever vector of the level.
 pub(super) fn joint(values: &[f64], residuals: &[f64], width: f64) -> (Vec<usize>, Vec<f64>) {
     let (mut copies, mut norms) = (Vec::new(), Vec::new());
     for level in levels(values, width) {
-        let n = level.len();
-        let norm = residuals[level].iter().fold(0.0f64, |all, r| all.hypot(*r));
+        let (n, apart) = (level.len(), values[level.end - 1] - values[level.start]);
+        let norm = residuals[level].iter().fold(apart, |all, r| all.hypot(*r));
         copies.extend(std::iter::repeat_n(n, n));
         norms.extend(std::iter::repeat_n(norm, n));
     }
@@ -143,5 +143,6 @@ mod tests {
         assert_eq!(levels(&[0.0, 1.0, 1.0 + 1e-12, 2.0], 1e-11), [0..1, 1..3, 3..4]);
         let (copies, norms) = joint(&[0.0, 1.0, 1.0], &[1.0, 3.0, 4.0], 1e-11);
         assert_eq!((copies, norms), (vec![1, 2, 2], vec![1.0, 5.0, 5.0]));
+        assert_eq!(joint(&[0.0, 3.0], &[0.0, 4.0], 5.0).1, [5.0, 5.0]);
     }
 }

@@ -72,7 +72,7 @@ impl InteriorSearch<'_> {
             if self.products >= self.limit {
                 return self.finish(all, count, SearchEnded::Limit).map(Some);
             }
-            if all.worst(count) <= self.tolerance {
+            if all.worst(count, self.tolerance) <= self.tolerance {
                 let missing = match self.counted(inversion, &all, None)? {
                     Some((there, have)) if there < have => return Ok(None),
                     Some((there, have)) => Some(there - have),
@@ -194,7 +194,7 @@ impl InteriorSearch<'_> {
             among.extend(space.vectors(&s, &columns)?)?;
             let found = self.nearest(among, wanted)?;
             self.spent += inversion.look(space.dim(), wanted);
-            let worst = found.worst(needed);
+            let worst = found.worst(needed, self.tolerance);
             let shown = self.products.min(self.options.max_products);
             self.progress.advance_with(shown, &format!("residual {worst:.1e}"))?;
             let over = self.products >= self.limit || space.dim() >= free;
@@ -254,7 +254,7 @@ impl InteriorSearch<'_> {
 
     /// How far levels may be from the last one asked for and count as equally far: by rounding, and at most.
     pub(super) fn margins(&self, found: &RitzPairs) -> (f64, f64) {
-        let least = (4.0 * found.worst(self.options.count)).max(1e-11 * self.far);
+        let least = (4.0 * found.worst(self.options.count, self.tolerance)).max(1e-11 * self.far);
         (least, least.max(10.0 * self.tolerance))
     }
 

@@ -11,7 +11,7 @@ mod copies;
 mod factors;
 mod inverse;
 
-use super::fixed::fixed;
+use super::fixed::{fixed, joint, width};
 use super::folded::Folded;
 use super::subspace::{SearchSubspace, hermitian_eigen};
 use super::units::{Units, countable, positive};
@@ -136,11 +136,18 @@ struct RitzPairs {
 }
 
 impl RitzPairs {
-    fn worst(&self, count: usize) -> f64 {
+    /// The largest residual that vectors of the first `count` may have: of a degenerate level others are chosen in the
+    /// end than were found.
+    fn worst(&self, count: usize, tolerance: f64) -> f64 {
         if self.values.len() < count {
             return f64::INFINITY;
         }
-        self.residuals[..count].iter().copied().fold(0.0, f64::max)
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by(|&i, &j| self.values[i].total_cmp(&self.values[j]));
+        let of = |list: &[f64]| order.iter().map(|&i| list[i]).collect::<Vec<f64>>();
+        let (values, residuals) = (of(&self.values), of(&self.residuals));
+        let level = width(&values, tolerance, self.vectors.dtype());
+        joint(&values, &residuals, level).1.into_iter().fold(0.0, f64::max)
     }
 }
 
@@ -188,7 +195,7 @@ impl InteriorSearch<'_> {
         for columns in [1, self.block.max(count)] {
             let tried = self.random(columns)?;
             let found = self.resolved(tried)?;
-            if found.worst(count.min(columns)) > (1e-12 * scale).min(self.tolerance) {
+            if found.worst(count.min(columns), self.tolerance) > (1e-12 * scale).min(self.tolerance) {
                 return Ok(None);
             }
             if columns >= count {
@@ -421,7 +428,7 @@ impl InteriorSearch<'_> {
             }
             let columns: Vec<usize> = (0..near.min(theta.len())).collect();
             let found = self.resolved(space.vectors(&s, &columns)?)?;
-            let worst = found.worst(count);
+            let worst = found.worst(count, self.tolerance);
             let radius = found.radius[count.min(found.radius.len()) - 1];
             let shown = self.products.min(self.options.max_products);
             self.progress.advance_with(shown, &format!("residual {worst:.1e}"))?;
@@ -542,7 +549,7 @@ impl InteriorSearch<'_> {
     fn finish(&self, found: RitzPairs, count: usize, ended: SearchEnded) -> Result<Eigen> {
         let mut chosen: Vec<usize> = (0..count.min(found.values.len())).collect();
         chosen.sort_by(|&i, &j| found.values[i].total_cmp(&found.values[j]));
-        let worst = found.worst(count);
+        let worst = found.worst(count, self.tolerance);
         // A space diagonalised completely is exact to rounding, which may still be above the tolerance.
         let rounding = ended == SearchEnded::Converged && worst > self.tolerance;
         let eigen = Eigen {
