@@ -125,7 +125,7 @@ impl Operator {
     }
 
     /// `steps` orders of `w <- alpha A v + beta v - w` with `v` and `w` changing places after each; see
-    /// [`Kernel::recurrence`](crate::backend::Kernel::recurrence).
+    /// [`Kernel::recurrence`].
     ///
     /// # Errors
     /// Those of the device.
@@ -165,7 +165,7 @@ impl Operator {
         Some(Operator::from_node(device.clone(), node).with(self.scale, self.shift))
     }
 
-    /// Whether passes may be recorded; see [`Kernel::recordable`](crate::backend::Kernel::recordable).
+    /// Whether passes may be recorded; see [`Kernel::recordable`].
     pub fn recordable(&self) -> bool {
         self.fused(Update::PRODUCT).is_some() && self.node.kernel().recordable()
     }
