@@ -74,6 +74,20 @@ impl RankDevices {
         BlockVector { dtype, rows, columns, storage }
     }
 
+    /// A vector whose rows are those of one rank: with `block`, if this is it.
+    pub fn of_one(
+        &self,
+        cut: Arc<RowCut>,
+        (dtype, rows, columns): (DType, Rows, usize),
+        block: Option<BlockVector>,
+    ) -> Result<BlockVector> {
+        let block = match block {
+            Some(block) => block,
+            None => self.at(&cut).zeros(dtype, cut.held(&rows), columns)?,
+        };
+        Ok(self.wrap(cut, rows, block))
+    }
+
     /// This rank's rows of numbers that all ranks have.
     pub fn cut_out(
         &self,

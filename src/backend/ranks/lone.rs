@@ -85,17 +85,8 @@ impl Ranks {
     }
 
     /// A vector whose rows the one rank has, if this is it.
-    fn wrapped(
-        &self,
-        block: Option<BlockVector>,
-        (dtype, rows, columns): (DType, Rows, usize),
-    ) -> Result<BlockVector> {
-        let cut = Arc::new(self.undivided(rows.global));
-        let block = match block {
-            Some(block) => block,
-            None => self.places.at(&cut).zeros(dtype, cut.held(&rows), columns)?,
-        };
-        Ok(self.places.wrap(cut, rows, block))
+    fn wrapped(&self, block: Option<BlockVector>, shape: (DType, Rows, usize)) -> Result<BlockVector> {
+        self.places.of_one(Arc::new(self.undivided(shape.1.global)), shape, block)
     }
 
     pub(super) fn held_by_one(

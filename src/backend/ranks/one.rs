@@ -220,9 +220,7 @@ impl OnePlace for OneRank {
     }
 
     fn known(&self, own: Option<BlockVector>, (dtype, columns): (DType, usize)) -> Result<BlockVector> {
-        let (cut, rows) = (&self.row_cut, self.shape.rows);
-        let own = own.map_or_else(|| self.places.at(cut).zeros(dtype, cut.held(&rows), columns), Ok)?;
-        Ok(self.places.wrap(cut.clone(), rows, own))
+        self.places.of_one(self.row_cut.clone(), (dtype, self.shape.rows, columns), own)
     }
 
     fn tell(&self, count: usize, own: Result<Option<Vec<f64>>>) -> Result<Vec<f64>> {
