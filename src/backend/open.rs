@@ -107,7 +107,15 @@ struct OpenedDevice {
     names: usize,
 }
 
-/// Opens the backend of one of several ranks: those of a node take the names in turn, and its GPUs.
+/// Which of several names the rank at a place of its machine takes: each has as many ranks as if all took them in turn,
+/// but GPUs go to the first. Rank 0 does what one rank does for all, and others wait for it less where it is fast.
+fn taken(names: &[&str], (place, count): (usize, usize)) -> usize {
+    let mut turns: Vec<usize> = (0..count.max(place + 1)).map(|place| place % names.len()).collect();
+    turns.sort_by_key(|&turn| names[turn] == "cpu");
+    turns[place]
+}
+
+/// Opens the backend of one of several ranks: those of a node share the names, and its GPUs.
 fn open_own(
     world: &World,
     choice: &BackendChoice,
@@ -117,7 +125,10 @@ fn open_own(
     let place = world.local().0;
     let text = if choice.name.is_empty() { "auto" } else { &choice.name };
     let names: Vec<&str> = text.split('+').collect();
-    let name = names[place % names.len()];
+    // Weights of single ranks are given for ranks that take the names in turn.
+    let each = choice.weights.len() == world.size() && choice.weights.len() != names.len();
+    let turn = if each { place % names.len() } else { taken(&names, world.local()) };
+    let name = names[turn];
     let seat = [ranks::machine(), place as u64, (name != "cpu").into()];
     let seats = world.gather_words(seat.to_vec())?;
     known(text)?;
@@ -129,7 +140,7 @@ fn open_own(
     let numbers = gpus(&choice.gpus[..choice.gpus.len().min(before + 1)], before + 1)?;
     let (name, gpus, weights) = (name.to_string(), vec![numbers[before]], Vec::new());
     let device = open_here(&BackendChoice { name, gpus, weights, ..choice.clone() }, interrupt, note)?;
-    Ok(OpenedDevice { device, name: place % names.len(), names: names.len() })
+    Ok(OpenedDevice { device, name: turn, names: names.len() })
 }
 
 /// What is to know of ranks whose backends differ, or have names or weights of their own; none if all share alike.
@@ -289,6 +300,19 @@ mod tests {
         assert_eq!(gpus(&[2, 0], 2).unwrap(), [2, 0]);
         assert_eq!(gpus(&[2, 0], 4).unwrap(), [2, 0, 1, 3]);
         assert!(gpus(&[0, 1], 1).is_err());
+    }
+
+    #[test]
+    fn first_ranks_take_gpus() {
+        let all = |names: &[&str], count| (0..count).map(|place| taken(names, (place, count))).collect::<Vec<_>>();
+        assert_eq!(all(&["cpu", "cuda"], 2), [1, 0]);
+        assert_eq!(all(&["cpu", "cuda", "cpu"], 3), [1, 0, 2]);
+        // As many of each as in turn: one GPU for three ranks.
+        assert_eq!(all(&["cpu", "cuda"], 3), [1, 0, 0]);
+        assert_eq!(all(&["cuda", "cpu"], 4), [0, 0, 1, 1]);
+        assert_eq!(all(&["cpu", "cpu"], 3), [0, 0, 1]);
+        assert_eq!(all(&["cuda"], 2), [0, 0]);
+        assert_eq!(all(&["cpu", "cuda"], 1), [0]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "ROWS")]
     share_from: Option<usize>,
     /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, like
-    /// `cpu+cuda`; the ranks of a machine take them in turn
+    /// `cpu+cuda`; the ranks of a machine take one each, GPUs first
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = backend)]
     backend: String,
     /// The weights of several backends, or one weight per rank, like `1:12`; by default they are measured

@@ -177,9 +177,12 @@ fn a_card_keeps_what_it_has_for_all() {
     let place = Place(Folder::new("mixed-kept").with("a.rhai", KEPT));
     let Some(first) = launchers().first() else { return };
     let alone = place.prints(first, "1", &["--backend", "cuda"]);
-    for (launcher, runs) in dealt(&[("2", "cuda+cpu"), ("3", "cpu+cuda+cpu"), ("2", "cpu+cuda")]) {
-        for (ranks, backend) in runs {
-            close_within(1e-8, &alone, &place.prints(launcher, ranks, &["--backend", backend]), backend);
+    // With a weight for each rank the card is that of rank 1.
+    let second = ["--backend", "cpu+cuda", "--weights", "1:12:1"];
+    let ways = [("2", &["--backend", "cpu+cuda"][..]), ("3", &["--backend", "cpu+cuda+cpu"]), ("3", &second)];
+    for (launcher, runs) in dealt(&ways) {
+        for (ranks, how) in runs {
+            close_within(1e-8, &alone, &place.prints(launcher, ranks, how), &format!("{ranks} {how:?}"));
         }
     }
 }
