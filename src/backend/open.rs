@@ -304,7 +304,8 @@ mod tests {
 
     #[test]
     fn first_ranks_take_gpus() {
-        let all = |names: &[&str], count| (0..count).map(|place| taken(names, (place, count))).collect::<Vec<_>>();
+        let all =
+            |names: &[&str], count| (0..count).map(|place| taken(names, (place, count))).collect::<Vec<_>>();
         assert_eq!(all(&["cpu", "cuda"], 2), [1, 0]);
         assert_eq!(all(&["cpu", "cuda", "cpu"], 3), [1, 0, 2]);
         // As many of each as in turn: one GPU for three ranks.

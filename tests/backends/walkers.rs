@@ -1,6 +1,7 @@
 //! Walkers with orbitals on splines against the same walkers on the CPU: the same decisions, places and energies.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use umklapp::backend::Device;
 use umklapp::backend::cpu::Cpu;
@@ -15,6 +16,7 @@ use umklapp::montecarlo::{
 use umklapp::number::C64;
 use umklapp::task::{Interrupt, Task};
 
+#[derive(Debug)]
 struct Case {
     electrons: [usize; 2],
     twist: [f64; 3],
@@ -173,15 +175,31 @@ const FEW: [&[(Scheme, usize)]; 3] = [
     &[(Scheme::Configuration, 2), (Scheme::DelayedAcceptance, 3), (Scheme::LookAhead, 1)],
 ];
 
+/// What the host makes of a case, once for all backends.
+fn on_host<S: Amplitude>(case: &Case, schemes: &[(Scheme, usize)]) -> Arc<Found>
+where
+    SplineOrbitals: Orbitals<S>,
+{
+    static KNOWN: LazyLock<Mutex<HashMap<String, Arc<Found>>>> = LazyLock::new(Mutex::default);
+    let key = format!("{} {case:?} {schemes:?}", std::any::type_name::<S>());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known().get(&key) {
+        return found.clone();
+    }
+    let host: Device = Arc::new(Cpu::new(2, Interrupt::default()).expect("threads"));
+    let found = Arc::new(chain(&psi::<S>(&host, case), case, schemes));
+    known().insert(key, found.clone());
+    found
+}
+
 fn compare<S: Amplitude>(device: &Device, case: &Case, chains: &[&[(Scheme, usize)]])
 where
     SplineOrbitals: Orbitals<S>,
 {
-    let host: Device = Arc::new(Cpu::new(2, Interrupt::default()).expect("threads"));
     let (many, drift) = (case.products, case.drift);
     let label = format!("{:?} {:?} {} {many} {drift}", case.electrons, case.twist, case.precision);
     for &schemes in chains {
-        let expected = chain(&psi::<S>(&host, case), case, schemes);
+        let expected = on_host::<S>(case, schemes);
         let found = chain(&psi::<S>(device, case), case, schemes);
         assert_eq!(found.acceptance, expected.acceptance, "{label} {schemes:?}");
         let most = |a: &Vec<[f64; 3]>, b: &Vec<[f64; 3]>| {
