@@ -4,7 +4,7 @@
 
 use std::any::Any;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::WilsonBox;
@@ -426,8 +426,22 @@ pub(super) fn rows_of_all(
 }
 
 /// Held by a process while it queues passes in which a GPU waits for what it has yet to queue on another one; and while
-/// it loads a library, since loading waits for a GPU and holds locks of the driver that queueing needs.
-pub(super) static UNQUEUED: Mutex<()> = Mutex::new(());
+/// it loads code or gives memory back, since these wait for a GPU and hold locks of the driver that queueing needs.
+static UNQUEUED: Mutex<()> = Mutex::new(());
+
+/// The turn to queue such passes, or to do what waits for a GPU. A thread that has it may not ask again.
+pub(super) fn queueing_turn() -> MutexGuard<'static, ()> {
+    UNQUEUED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same where nobody has it.
+pub(super) fn free_queueing_turn() -> Option<MutexGuard<'static, ()>> {
+    match UNQUEUED.try_lock() {
+        Ok(turn) => Some(turn),
+        Err(TryLockError::Poisoned(e)) => Some(e.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
 
 /// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are
 /// queued, and the host waits for nothing. Neighbours write to one another, if only that they are there.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use cust::context::{Context, CurrentContext};
@@ -15,6 +16,7 @@ use rayon::prelude::*;
 use super::driver::{self, SUCCESS, check, failure};
 use super::landings::Landings;
 use super::pinned::PinnedCopies;
+use crate::backend::exchange::{free_queueing_turn, queueing_turn};
 use crate::backend::matrix::held::DeviceNumbers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory::human;
@@ -96,7 +98,7 @@ pub(super) struct Card {
     pub landings: Landings,
     /// Matrices that lie here, the oldest first.
     lying: Mutex<VecDeque<Weak<DeviceNumbers>>>,
-    module: Module,
+    module: ManuallyDrop<Module>,
     stream: Stream,
     context: Context,
     device: sys::CUdevice,
@@ -146,6 +148,7 @@ impl Card {
         }
         let device = Device::get_device(ordinal).map_err(failed("the GPU cannot be opened"))?;
         let name = device.name().map_err(failed("the GPU has no name"))?;
+        let _turn = queueing_turn();
         let context = Context::new(device).map_err(failed("the GPU cannot be used"))?;
         let module =
             Module::from_fatbin(KERNELS, &[]).map_err(failed("the kernels do not run on this GPU"))?;
@@ -183,7 +186,7 @@ impl Card {
             sides: OnceLock::new(),
             landings: Landings::default(),
             lying: Mutex::default(),
-            module,
+            module: ManuallyDrop::new(module),
             stream,
             context,
             device: device.as_raw(),
@@ -564,8 +567,12 @@ impl Card {
 
 impl Drop for Card {
     fn drop(&mut self) {
-        // Page-locked memory and events are freed on a thread that has the GPU.
+        // Page-locked memory and events are freed on a thread that has the GPU, and the driver waits for it.
         let _ = self.enter();
+        let _turn = queueing_turn();
+        self.copies = Default::default();
+        // SAFETY: nobody launches a kernel any more, and the module is not touched again.
+        unsafe { ManuallyDrop::drop(&mut self.module) };
     }
 }
 
@@ -623,8 +630,11 @@ impl Drop for CardBuffer {
         pool.used -= self.size;
         pool.kept += self.size;
         pool.free.entry(self.size).or_default().push(self.address);
-        // Others on this GPU cannot get what is kept here.
-        if pool.kept > self.card.total / KEPT && self.card.enter().is_ok() {
+        // Others on this GPU cannot get what is kept here. The next drop may have the turn that this one does not get.
+        if pool.kept > self.card.total / KEPT
+            && let Some(_turn) = free_queueing_turn()
+            && self.card.enter().is_ok()
+        {
             pool.release();
         }
     }

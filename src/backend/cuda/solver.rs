@@ -16,7 +16,7 @@ use super::driver::{check, failure};
 use super::places;
 use super::records::{MATRIX, Step, TilePlan};
 use super::{Cuda, buffer, reals};
-use crate::backend::exchange::UNQUEUED;
+use crate::backend::exchange::queueing_turn;
 use crate::backend::matrix::held::{Composed, DeviceNumbers, MatrixKeeper, Square};
 use crate::backend::{BlockVector, DenseMut, DenseSolver};
 use crate::error::{Error, Result};
@@ -305,7 +305,7 @@ impl Cuda {
             let _looking = looking;
             let (card, solvers) = (card, solvers);
             for (k, solver) in solvers.iter().enumerate() {
-                let _turn = UNQUEUED.lock().unwrap_or_else(PoisonError::into_inner);
+                let _turn = queueing_turn();
                 let found = solver.get_or_init(|| Solver::open(&card).map(Mutex::new));
                 if let (0, Some(solver)) = (k, found) {
                     // The first problem takes as long as the library: its kernels come with it.

@@ -10,7 +10,7 @@ use super::{SplitBackend, WORTH_A_THREAD, between, cut_differently, cut_of, piec
 use crate::backend::cut::{RowCut, share};
 use crate::backend::exchange::{
     ExchangePort, Halo, KeptForPasses, Link, PassExtras, PassOperands, PassProducts, PendingProducts,
-    Staging, UNQUEUED, VectorShape, boundary, inside, over_link, summed, through_host,
+    Staging, VectorShape, boundary, inside, over_link, queueing_turn, summed, through_host,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::matrix::wilson::Face;
@@ -304,8 +304,7 @@ impl SplitMatrix {
     fn run(&self, work: SplitPasses, vectors: Vec<LentVectors>) -> Result<Vec<Dots>> {
         let ends = self.ends(work.shape)?;
         let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
-        let _turn = linked
-            .then(|| [&LINKED, &UNQUEUED].map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner)));
+        let _turn = linked.then(|| (LINKED.lock().unwrap_or_else(PoisonError::into_inner), queueing_turn()));
         let read = self.info.bytes + work.shape.bytes(self.shape.rows.local.max(self.shape.cols));
         let ended = if read <= WORTH_A_THREAD && !linked {
             self.in_turn(work, ends, vectors)
