@@ -26,6 +26,7 @@ mod declaration;
 pub mod declared;
 pub mod kinds;
 pub mod options;
+mod rules;
 pub mod signature;
 
 // Names and docs: help, manual, search.
@@ -46,9 +47,13 @@ pub mod diagnostics;
 mod failure;
 mod habits;
 mod phrases;
+mod wrong_types;
 
 // What is said of a script before it runs, and the tests of scripts.
+mod finding;
+mod given;
 pub mod golden;
+mod imported;
 pub mod lex;
 mod lint;
 mod recover;
