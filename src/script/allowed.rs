@@ -44,7 +44,8 @@ impl OptionDoc {
         if let Some(number) =
             list_of_reals(&self.kind, &value).and_then(|all| all.into_iter().find(|x| !x.is_finite()))
         {
-            return Err(Error::input(format!("{what} holds {number}")).hint("its numbers are finite"));
+            return Err(Error::input(format!("{what} holds {number}"))
+                .hint("its numbers are finite; a division of zero by zero gives NaN"));
         }
         within(self, &value, of_type)?;
         Ok(value)
@@ -289,7 +290,10 @@ mod tests {
         assert_eq!(said(beta, array(-1.0), "array"), refused);
         assert_eq!(said(beta, series(-1.0), "Series"), refused);
         for (value, of_type) in [(array(FLOAT::NAN), "array"), (series(FLOAT::NAN), "Series")] {
-            assert_eq!(said(beta, value, of_type), "option `beta` holds NaN; its numbers are finite");
+            assert_eq!(
+                said(beta, value, of_type),
+                "option `beta` holds NaN; its numbers are finite; a division of zero by zero gives NaN"
+            );
         }
         let energies = "`energies` (array or Series or range): where.";
         assert!(said(energies, series(FLOAT::INFINITY), "Series").starts_with("option `energies` holds inf"));

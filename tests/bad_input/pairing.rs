@@ -135,7 +135,7 @@ fn disorder_that_cannot_be() {
             ("m.disorder(1.0, #{ correlation: 5.0 })", "a periodic sample that is 20", "eight times"),
             (
                 "m.disorder(1.0, #{ correlation: 1.0, distribution: \"binary\" })",
-                "`distribution` is for energies without",
+                "the options `distribution` and `correlation` exclude",
                 "leave it out",
             ),
             ("bare.bond_disorder(0.1)", "without hoppings", "before"),
@@ -324,7 +324,7 @@ fn mean_fields_that_cannot_be() {
                 "leave it out",
             ),
             ("meanfield::hubbard(m, #{ U: 1.0, start: series([1.0]) })", "the start for 6 sites", ""),
-            ("meanfield::superconductor(m, #{})", "without `V` and `W`", "attraction"),
+            ("meanfield::superconductor(m, #{})", "option `V` is needed without `W`", "attraction"),
             ("meanfield::superconductor(two, #{ V: 1.0 })", "4 rows a site", "one orbital"),
             ("meanfield::superconductor(k, #{ V: 1.0 })", "pairs without spin", "both spins"),
             (
@@ -345,7 +345,11 @@ fn mean_fields_that_cannot_be() {
                 "the argument `h` takes an Operator, not a Model",
                 "`.build()` of a Model makes one",
             ),
-            ("kpm::occupations(h, #{ temperature: 0.1, moments: 64 })", "is for zero temperature", "leave"),
+            (
+                "kpm::occupations(h, #{ temperature: 0.1, moments: 64 })",
+                "no effect without `temperature: 0.0`",
+                "leave",
+            ),
             ("kpm::occupations(h, #{ temperature: -0.1 })", "option `temperature` is -0.1", "at least 0"),
             ("kpm::occupations(h, #{ potential: 1.0 / 0.0 })", "", ""),
             (
