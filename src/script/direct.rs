@@ -1,7 +1,8 @@
 //! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them
 //! (see [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes
-//! to the same. What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands
-//! in, whose doc comment declares the options; without that it is an error.
+//! to the same. `switch` finds numbers of both types (see [`super::switches`]), what `catch` gets is read (see
+//! [`super::caught`]), and `options(opts)` learns which function it stands in, whose doc comment declares the options;
+//! without that it is an error.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ use super::own::{OwnFunctions, body_of, is_closure};
 use super::registry;
 use super::session::session;
 use super::shadows::made_in;
+use super::switches;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
 const BODY: &str = "\u{1}body";
@@ -176,7 +178,7 @@ impl Direct {
     }
 }
 
-/// Walks through a script and rewrites its comparisons, what it catches, how its functions read their options, and how
+/// Walks through a script and rewrites its comparisons and switches, what it catches, how its functions read their options, and how
 /// they call one another.
 struct Rewriter<'a> {
     /// Whether something was rewritten.
@@ -220,6 +222,8 @@ impl Rewriter<'_> {
                 for case in &mut parts.1.expressions {
                     self.expressions([&mut case.lhs, &mut case.rhs]);
                 }
+                let (value, cases) = &mut **parts;
+                self.found |= switches::rewrite(value, cases);
             }
             Stmt::Var(parts, ..) => self.expression(&mut parts.1),
             Stmt::Assignment(parts) => self.expressions([&mut parts.1.lhs, &mut parts.1.rhs]),

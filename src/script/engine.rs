@@ -21,7 +21,7 @@ use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
     Failure, api, caught, comparison, given, lint, options, recover, registry, shadows, signature, stdlib,
-    traps, types,
+    switches, traps, types,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -69,6 +69,7 @@ impl Engine {
         });
         comparison::register(&mut rhai)?;
         direct::register(&mut rhai);
+        switches::register(&mut rhai);
         caught::register(&mut rhai);
         options::register(&mut rhai);
         let direct = Rc::new(Direct::new());

@@ -16,6 +16,7 @@ mod rooms;
 mod session;
 mod stack;
 pub mod stdlib;
+mod switches;
 
 // The language as it is called: modules and types, a file for each.
 pub mod api;

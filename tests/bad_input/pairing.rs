@@ -136,7 +136,7 @@ fn disorder_that_cannot_be() {
             (
                 "m.disorder(1.0, #{ correlation: 1.0, distribution: \"binary\" })",
                 "the options `distribution` and `correlation` exclude",
-                "leave it out",
+                "leave one of them out",
             ),
             ("bare.bond_disorder(0.1)", "without hoppings", "before"),
             ("m.bond_disorder(-0.1)", "which is no width", ""),
