@@ -166,7 +166,7 @@ mod tests {
         let (v, w) = (("V", Dynamic::from(1.0)), ("W", Dynamic::from(1.0)));
         let kpm = ("method", Dynamic::from("kpm"));
         assert_eq!(odds(&[]), "option `V` is needed without `W`");
-        assert_eq!((odds(&[v.clone()]), odds(&[w])), Default::default());
+        assert_eq!((odds(&[("V", 1.0.into())]), odds(&[w])), Default::default());
         assert_eq!(odds(&[v.clone(), kpm.clone()]), "option `potential` is needed with `method: \"kpm\"`");
         assert_eq!(odds(&[v.clone(), kpm, ("potential", 0.0.into())]), "");
         assert_eq!(odds(&[v, ("method", Dynamic::UNIT)]), "", "what it is shows in the run");
