@@ -1,10 +1,10 @@
-//! What the declaration of an option allows: types, words, numbers between bounds, and which options go together.
+//! What the declaration of an option allows: types, words, numbers between bounds.
 
 use std::ops::{Range, RangeInclusive};
 
 use rhai::{Array, Dynamic, FLOAT, INT};
 
-use super::declared::{OptionDoc, literal, shown};
+use super::declared::{OptionDoc, RULES, shown};
 use super::kinds::{self, OptionKind, in_words, words};
 use crate::error::{Error, Result, nearest};
 use crate::number::Series;
@@ -37,8 +37,15 @@ impl OptionDoc {
                 Error::input(format!("option `{}` is {value}", self.key)).hint("it takes a finite number")
             );
         }
-        if let Some(error) = empty_list(&format!("option `{}`", self.key), &self.kind, &value) {
+        let what = format!("option `{}`", self.key);
+        if let Some(error) = empty_list(&what, &self.kind, &value) {
             return Err(error);
+        }
+        if let Some(number) =
+            list_of_reals(&self.kind, &value).and_then(|all| all.into_iter().find(|x| !x.is_finite()))
+        {
+            return Err(Error::input(format!("{what} holds {number}"))
+                .hint("its numbers are finite; a division of zero by zero gives NaN"));
         }
         within(self, &value, of_type)?;
         Ok(value)
@@ -56,6 +63,21 @@ pub(super) fn empty_list(what: &str, kind: &str, value: &Dynamic) -> Option<Erro
         || value.read_lock::<RangeInclusive<INT>>().is_some_and(|all| all.is_empty());
     (empty && takes("array") && takes("Series"))
         .then(|| Error::input(format!("{what} is empty")).hint("give one number at least, like `[0.5]`"))
+}
+
+/// The numbers of a list of real ones, where the kind is that of a list of numbers; none of another value.
+fn list_of_reals(kind: &str, value: &Dynamic) -> Option<Vec<FLOAT>> {
+    if !kinds::may_be(kind, "array") || !kinds::may_be(kind, "Series") {
+        return None;
+    }
+    if let Some(series) = value.read_lock::<Series>() {
+        return match &*series {
+            Series::Real(all) => Some(all.clone()),
+            _ => None,
+        };
+    }
+    let real = |x: &Dynamic| x.as_int().map_or_else(|_| x.as_float().ok(), |n| Some(n as FLOAT));
+    value.read_lock::<Array>()?.iter().map(real).collect()
 }
 
 /// Refuses words that the option does not know, and numbers out of its bounds; of an array all its numbers.
@@ -128,7 +150,10 @@ fn in_bounds(option: &OptionDoc, value: &Dynamic) -> Result<()> {
             }
             all.iter().filter_map(number).collect()
         }
-        None => number(value).into_iter().collect(),
+        None => match list_of_reals(&option.kind, value) {
+            Some(all) => all,
+            None => number(value).into_iter().collect(),
+        },
     };
     let inside = |x: FLOAT| {
         (!even || x % 2.0 == 0.0)
@@ -169,79 +194,11 @@ fn list_of_numbers(option: &OptionDoc, given: &Array) -> Result<()> {
 }
 
 /// What an option means, for a hint.
-fn told_of(option: &OptionDoc) -> String {
+pub(super) fn told_of(option: &OptionDoc) -> String {
     let meaning = option.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let rule = ["; not with `", "; only with `"].iter().filter_map(|rule| meaning.find(rule)).min();
+    let rule = RULES.iter().filter_map(|rule| meaning.find(&format!("; {rule}"))).min();
     let meaning = &meaning[..rule.unwrap_or(meaning.len())];
     format!("`{}`: {meaning}", option.key)
-}
-
-/// What is known of an option of a call.
-pub(super) enum GivenOption {
-    No,
-    /// Whether it is given shows when the script runs.
-    Unknown,
-    /// Given, but what it is shows when the script runs.
-    Something,
-    Value(Dynamic),
-}
-
-/// The first option that is given beside one that it excludes, or without what it is for: "not with `points`", "only
-/// with `method: "tdvp"`", "only with `start`".
-pub(super) fn at_odds(options: &[OptionDoc], given: impl Fn(&str) -> GivenOption) -> Option<(String, Error)> {
-    let there = |key: &str| !matches!(given(key), GivenOption::No | GivenOption::Unknown);
-    for option in options.iter().filter(|option| there(&option.key)) {
-        let key = &option.key;
-        // Whether an option is given, or is what stands behind a colon.
-        let holds = |need: &str, unknown: bool| match need.split_once(": ") {
-            None => there(need) || unknown && matches!(given(need), GivenOption::Unknown),
-            Some((name, wanted)) => {
-                let value = match given(name) {
-                    GivenOption::Something | GivenOption::Unknown => return unknown,
-                    GivenOption::Value(value) => Some(value),
-                    GivenOption::No => options.iter().find(|o| o.key == name).and_then(OptionDoc::value),
-                };
-                literal(wanted).zip(value).is_some_and(|(a, b)| a.to_string() == b.to_string())
-            }
-        };
-        if let Some(other) = told(&option.rules, "not with `").find(|other| holds(other, false)) {
-            let error = Error::input(format!("the options `{key}` and `{other}` exclude each other"));
-            return Some((key.clone(), error.hint("leave one of them out")));
-        }
-        let needs: Vec<&str> = told(&option.rules, "only with `").collect();
-        if !needs.is_empty() && !needs.iter().any(|need| holds(need, true)) {
-            let all: Vec<String> = needs.iter().map(|need| format!("`{need}`")).collect();
-            let error =
-                Error::input(format!("the option `{key}` has no effect without {}", all.join(" or ")));
-            return Some((key.clone(), error.hint("leave it out")));
-        }
-    }
-    None
-}
-
-/// The other options that a meaning names as going or not going together with it.
-#[cfg(test)]
-pub(super) fn named(meaning: &str) -> impl Iterator<Item = &str> {
-    ["not with `", "only with `"]
-        .into_iter()
-        .flat_map(|before| told(meaning, before))
-        .map(|need| need.split(": ").next().unwrap_or(need))
-}
-
-/// The names in back-ticks that follow such words, up to the end of the clause.
-fn told<'a>(meaning: &'a str, before: &str) -> impl Iterator<Item = &'a str> {
-    meaning.split(before).skip(1).flat_map(clause)
-}
-
-/// The names at the beginning of a text up to the end of the clause.
-fn clause(text: &str) -> impl Iterator<Item = &str> {
-    // The first name has lost its first back-tick. A point within a name ends nothing.
-    let mut code = true;
-    let end = text.find(|c| {
-        code ^= c == '`';
-        !code && matches!(c, '.' | ';' | ')' | '\n')
-    });
-    text[..end.unwrap_or(text.len())].split('`').step_by(2).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -324,36 +281,21 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_go_together_are_told() {
-        let all = items(
-            "# Options\n- `points` (int): number; not with `energies`.\n- `energies` (array): where.\n\
-             - `method` (\"tdvp\" or \"tebd\"): how.\n- `expand` (2): only with `method: \"tdvp\"`.\n- `more` (int): \
-             only with `expand`.",
-        );
-        let odds = |given: &[(&str, Dynamic)]| {
-            let of = |key: &str| match given.iter().find(|(name, _)| *name == key) {
-                None => GivenOption::No,
-                Some((_, value)) if value.is_unit() => GivenOption::Something,
-                Some((_, value)) => GivenOption::Value(value.clone()),
-            };
-            at_odds(&all, of).map(|(_, e)| e.message().to_string()).unwrap_or_default()
-        };
-        assert_eq!(odds(&[("points", 3_i64.into())]), "");
-        assert_eq!(
-            odds(&[("points", 3_i64.into()), ("energies", Dynamic::UNIT)]),
-            "the options `points` and `energies` exclude each other"
-        );
-        assert_eq!(odds(&[("expand", 3_i64.into())]), "", "the default is the first word");
-        let tebd = ("method", Dynamic::from("tebd"));
-        assert_eq!(
-            odds(&[("expand", 3_i64.into()), tebd]),
-            "the option `expand` has no effect without `method: \"tdvp\"`"
-        );
-        assert_eq!(
-            odds(&[("expand", 3_i64.into()), ("method", Dynamic::UNIT)]),
-            "",
-            "what it is shows in the run"
-        );
-        assert_eq!(odds(&[("more", 1_i64.into())]), "the option `more` has no effect without `expand`");
+    fn lists_of_numbers_stay_within_their_bounds() {
+        let beta = "`beta` (float >= 0 or array or Series, required): inverse temperatures.";
+        let refused = "option `beta` is -1; it must be at least 0; `beta`: inverse temperatures";
+        let array = |x: FLOAT| Dynamic::from(vec![Dynamic::from(0.5), x.into()] as Array);
+        let series = |x: FLOAT| Dynamic::from(Series::Real(vec![0.5, x]));
+        assert_eq!((said(beta, array(1.0), "array"), said(beta, series(0.0), "Series")), Default::default());
+        assert_eq!(said(beta, array(-1.0), "array"), refused);
+        assert_eq!(said(beta, series(-1.0), "Series"), refused);
+        for (value, of_type) in [(array(FLOAT::NAN), "array"), (series(FLOAT::NAN), "Series")] {
+            assert_eq!(
+                said(beta, value, of_type),
+                "option `beta` holds NaN; its numbers are finite; a division of zero by zero gives NaN"
+            );
+        }
+        let energies = "`energies` (array or Series or range): where.";
+        assert!(said(energies, series(FLOAT::INFINITY), "Series").starts_with("option `energies` holds inf"));
     }
 }

@@ -4,10 +4,11 @@ use std::cell::OnceCell;
 
 use rhai::{Dynamic, Engine, Map};
 
-use super::allowed::{GivenOption, at_odds, empty_list};
+use super::allowed::empty_list;
 use super::declared::{OptionDoc, items, resolve, shown, unknown_key};
 use super::kinds::{self, in_words, is_or_are};
 use super::registry;
+use super::rules::{GivenOption, at_odds};
 use super::signature::Signature;
 use crate::error::{Error, Result};
 

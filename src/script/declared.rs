@@ -140,9 +140,12 @@ fn of_item(item: &str) -> Vec<OptionDoc> {
     found
 }
 
+/// How a meaning begins to say which options go together; their names follow up to the end of the clause.
+pub(super) const RULES: [&str; 4] = ["not with `", "only with `", "needed with `", "needed without `"];
+
 /// Whether a text says which options go together.
 fn has_rules(meaning: &str) -> bool {
-    ["not with `", "only with `"].iter().any(|words| meaning.contains(words))
+    RULES.iter().any(|words| meaning.contains(words))
 }
 
 /// "float or function, -1.0" as its two parts. Where no kind is named, it is that of the default; where values are, the

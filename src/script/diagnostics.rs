@@ -4,8 +4,8 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
 use super::own::{is_closure, known_names};
-use super::{complaints, habits, lex, lint, registry, stdlib, syntax};
-use crate::error::{Error, ErrorKind, nearest};
+use super::{complaints, habits, imported, lex, lint, registry, stdlib, syntax, wrong_types};
+use crate::error::{Error, ErrorKind};
 use crate::number::format::plain;
 use crate::number::memory;
 use crate::task::Stopped;
@@ -35,6 +35,8 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalledFunction {
     what: String,
+    /// The line within it and its module, where the error is there and not in the text shown.
+    inside: Option<(usize, String)>,
     /// The line of the call, and where the lines of a module are counted, which.
     line: Option<usize>,
     module: Option<String>,
@@ -48,6 +50,9 @@ fn called(name: &str) -> String {
 impl std::fmt::Display for CalledFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "in {}", self.what)?;
+        if let Some((line, module)) = &self.inside {
+            write!(f, " at line {line} of `{module}`")?;
+        }
         if let Some(line) = self.line {
             write!(f, ", called at line {line}")?;
         }
@@ -151,12 +156,18 @@ impl Report {
                             if !at.is_none() {
                                 position = *at;
                             }
-                            calls.push(CalledFunction { what: called(name), line: at.line(), module: None });
+                            calls.push(CalledFunction {
+                                what: called(name),
+                                inside: None,
+                                line: at.line(),
+                                module: None,
+                            });
                         }
                         // Callers need not know how the stdlib does its work.
                         Some(module) if stdlib::MODULES.iter().any(|(name, _)| *name == module) => {}
                         Some(module) => calls.push(CalledFunction {
                             what: called(name),
+                            inside: None,
                             line: at.line(),
                             module: Some(module.to_string()),
                         }),
@@ -173,6 +184,7 @@ impl Report {
                         next.position().line().map_or(String::new(), |line| format!("line {line} of "));
                     calls.push(CalledFunction {
                         what: format!("{there}module `{name}`"),
+                        inside: None,
                         line: at.line(),
                         module: None,
                     });
@@ -180,6 +192,10 @@ impl Report {
                 }
                 _ => break,
             }
+        }
+        let own = place.filter(|module| stdlib::MODULES.iter().all(|(name, _)| name != module));
+        if let (Some(module), Some(line), Some(call)) = (own, inner.position().line(), calls.last_mut()) {
+            call.inside = Some((line, module.to_string()));
         }
         calls.reverse();
         let assigned = is_assigned(source, position);
@@ -197,7 +213,12 @@ impl Report {
             EvalAltResult::ErrorFunctionNotFound(signature, _) => {
                 let signature = known_names(signature);
                 let name = signature.split('(').next().unwrap_or(&signature).trim();
-                hint = own_function(source, name).or(hint);
+                let imported =
+                    || imported::Modules::of_text(engine, source, file).hint(&name.replace(" :: ", "::"));
+                hint = own_function(source, name).or_else(imported).or(hint);
+            }
+            EvalAltResult::ErrorModuleNotFound(name, _) => {
+                hint = Some(imported::not_there(engine, name, file))
             }
             _ => {}
         }
@@ -381,7 +402,7 @@ fn describe(
                 .or_else(|| habit().filter(|_| kinds.len() > 1))
                 .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
-                .or_else(|| registry::no_call(engine, name, &kinds))
+                .or_else(|| wrong_types::no_call(engine, name, &kinds))
                 .or_else(|| registry::did_you_mean(engine, name))
                 .or_else(|| Some(nowhere(name, kinds[0])));
             (format!("no function `{call}`"), hint, ErrorKind::Input)
@@ -393,12 +414,7 @@ fn describe(
             (format!("no variable `{name}`"), hint, ErrorKind::Input)
         }
         EvalAltResult::ErrorModuleNotFound(name, _) => {
-            let modules = registry::modules(engine);
-            let near = nearest(name, modules.iter().map(String::as_str));
-            let hint = near.map_or(format!("own modules are files beside the script: `{name}.rhai`"), |n| {
-                format!("did you mean `{n}`?")
-            });
-            (format!("no module `{name}`"), Some(hint), ErrorKind::Input)
+            (format!("no module `{name}`"), Some(imported::not_there(engine, name, None)), ErrorKind::Input)
         }
         EvalAltResult::ErrorDotExpr(text, _) if no_property(text).is_some() => {
             let (name, kind) = no_property(text).unwrap_or_default();

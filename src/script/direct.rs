@@ -1,7 +1,8 @@
 //! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them
 //! (see [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes
-//! to the same. What `catch` gets is read (see [`super::caught`]). And `options(opts)` learns which function it stands
-//! in, whose doc comment declares the options; without that it is an error.
+//! to the same. `switch` finds numbers of both types (see [`super::switches`]), what `catch` gets is read (see
+//! [`super::caught`]), and `options(opts)` learns which function it stands in, whose doc comment declares the options;
+//! without that it is an error.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -15,10 +16,13 @@ use rhai::{
 use super::caught;
 use super::comparison::{Comparison, packed};
 use super::declaration::Declared;
+use super::failure::failure;
 use super::options::{READING, Reading};
 use super::own::{OwnFunctions, body_of, is_closure};
 use super::registry;
+use super::session::session;
 use super::shadows::made_in;
+use super::switches;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
 const BODY: &str = "\u{1}body";
@@ -48,8 +52,9 @@ pub(super) fn register(engine: &mut Engine) {
         false,
         |ctx, _, body| match body.read_lock::<RewrittenBody>() {
             Some(body) => {
+                let session = session().map_err(|e| failure(e, body.position()))?;
                 let mut frame = ctx.new_frame().with_new_caching_layer();
-                frame.eval_expression_tree(&Expression::from(&**body))
+                session.workflow(|| frame.eval_expression_tree(&Expression::from(&**body)))
             }
             None => Ok(Dynamic::UNIT),
         },
@@ -173,7 +178,7 @@ impl Direct {
     }
 }
 
-/// Walks through a script and rewrites its comparisons, what it catches, how its functions read their options, and how
+/// Walks through a script and rewrites its comparisons and switches, what it catches, how its functions read their options, and how
 /// they call one another.
 struct Rewriter<'a> {
     /// Whether something was rewritten.
@@ -217,6 +222,8 @@ impl Rewriter<'_> {
                 for case in &mut parts.1.expressions {
                     self.expressions([&mut case.lhs, &mut case.rhs]);
                 }
+                let (value, cases) = &mut **parts;
+                self.found |= switches::rewrite(value, cases);
             }
             Stmt::Var(parts, ..) => self.expression(&mut parts.1),
             Stmt::Assignment(parts) => self.expressions([&mut parts.1.lhs, &mut parts.1.rhs]),
@@ -265,7 +272,8 @@ impl Rewriter<'_> {
                 let reads = call.name == "options" && call.args.len() == 1 && call.namespace.is_empty();
                 if let Some(declared) = self.declared.as_ref().filter(|_| reads) {
                     self.found = true;
-                    let reading = Reading { declared: declared.clone(), position: *position };
+                    let (position, workflow) = (*position, self.own.of_module());
+                    let reading = Reading { declared: declared.clone(), position, workflow };
                     let custom = CustomExpr {
                         inputs: std::mem::take(&mut call.args),
                         tokens: [ImmutableString::from(READING)].into_iter().collect(),
@@ -273,7 +281,7 @@ impl Rewriter<'_> {
                         scope_may_be_changed: false,
                         self_terminated: false,
                     };
-                    *x = Expr::Custom(Box::new(custom), *position);
+                    *x = Expr::Custom(Box::new(custom), position);
                     return;
                 }
                 if self.own_call(call) {
@@ -300,7 +308,11 @@ impl Rewriter<'_> {
                     variable.1 = name;
                 }
             }
-            Expr::MethodCall(call, _) => self.expressions(&mut call.args),
+            Expr::MethodCall(call, _) => {
+                self.expressions(&mut call.args);
+                let own = self.hidden.is_some() && self.own.method(call, self.parser);
+                self.found |= own;
+            }
             Expr::InterpolatedString(parts, _) | Expr::Array(parts, _) => self.expressions(parts),
             Expr::Map(parts, _) => self.expressions(parts.0.iter_mut().map(|(_, value)| value)),
             Expr::Stmt(inner) => self.statements(inner.statements_mut()),
@@ -377,6 +389,50 @@ mod tests {
         assert_eq!(found.into_typed_array::<bool>().unwrap(), [true; 3]);
         let missing = engine.run_text("import \"nowhere\" as c;", &folder.join("main.rhai")).unwrap_err();
         assert!(missing.message.contains("nowhere"), "{}", missing.message);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Counts the bars that begin.
+    #[derive(Default)]
+    struct Bars(std::sync::atomic::AtomicUsize);
+
+    impl crate::task::Progress for Bars {
+        fn start(&self, _: &str, _: u64) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        fn advance(&self, _: u64, _: &str) {}
+        fn finish(&self) {}
+    }
+
+    #[test]
+    fn a_workflow_without_progress_has_quiet_products() {
+        let folder = std::env::temp_dir().join(format!("umklapp-hushed-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let module = "/// # Options\n/// - `progress` (true): show a bar.\n/// - `after` (function): what follows.\nfn \
+             run(h, v, opts) { let o = options(opts); let w = h * v; if o.after != () { o.after.call(w); } w }";
+        std::fs::write(folder.join("flow.rhai"), module).unwrap();
+        let begin = "import \"flow\" as flow; let chain = tight_binding(lattice::chain(8));
+            let h = kpm::polynomial(chain, kpm::fermi(window(-2.1, 2.1))); let v = unit_block(chain, [0]);";
+        for (script, expected) in [
+            ("h * v", 1),
+            ("flow::run(h, v, #{})", 1),
+            ("flow::run(h, v, #{ progress: false })", 0),
+            // It ends with the workflow, by an error too.
+            ("flow::run(h, v, #{ progress: false }); h * v", 1),
+            ("try { flow::run(h, v, #{ progress: false, after: |w| w.nothing }); } catch { } h * v", 1),
+            (
+                "flow::run(h, v, #{ progress: false, after: |w| flow::run(h, w, #{ progress: true }) }); h * v",
+                1,
+            ),
+            ("flow::run(h, v, #{ after: |w| flow::run(h, w, #{ progress: false }) }); h * v", 2),
+        ] {
+            let mut engine = Engine::new().unwrap();
+            let bars = std::sync::Arc::new(Bars::default());
+            engine.session().set_progress(Some(bars.clone()));
+            let found = engine.run_text(&format!("{begin}{script}"), &folder.join("main.rhai"));
+            let _ = found.unwrap_or_else(|e| panic!("{script}: {}", e.render(false)));
+            assert_eq!(bars.0.load(std::sync::atomic::Ordering::Relaxed), expected, "{script}");
+        }
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -14,13 +14,14 @@ use super::device::{open_device, weights};
 use super::diagnostics::Report;
 use super::direct::{self, Direct};
 use super::failure::failure;
+use super::imported::Modules;
 use super::modules::Files;
 use super::own::{is_closure, is_second_name};
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
-    Failure, api, caught, comparison, lint, options, recover, registry, shadows, signature, stdlib, traps,
-    types,
+    Failure, api, caught, comparison, given, lint, options, recover, registry, shadows, signature, stdlib,
+    switches, traps, types,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -68,6 +69,7 @@ impl Engine {
         });
         comparison::register(&mut rhai)?;
         direct::register(&mut rhai);
+        switches::register(&mut rhai);
         caught::register(&mut rhai);
         options::register(&mut rhai);
         let direct = Rc::new(Direct::new());
@@ -229,8 +231,10 @@ impl Engine {
             found.push(Report::of(&self.rhai, &scope, &text, name, &failure));
         }
         if let Some(ast) = &read.ast {
-            let mut unknown = lint::unknown_functions(&self.rhai, ast, &text, &read.lost);
-            unknown.extend(lint::wrong_options(&self.rhai, ast, &text, &read.lost));
+            let modules = Modules::of(&self.rhai, ast, name);
+            let mut unknown = lint::unknown_functions(&self.rhai, ast, &text, &read.lost, &modules);
+            unknown.extend(given::wrong_options(&self.rhai, ast, &text, &read.lost, &modules));
+            unknown.extend(modules.missing(&self.rhai, name));
             unknown.extend(shadows::hidden_variables(ast, &self.scope));
             let told: BTreeSet<Position> = unknown.iter().map(|f| f.position).collect();
             let types = types::mismatches(&self.rhai, ast, &read.lost);

@@ -16,6 +16,7 @@ mod rooms;
 mod session;
 mod stack;
 pub mod stdlib;
+mod switches;
 
 // The language as it is called: modules and types, a file for each.
 pub mod api;
@@ -26,6 +27,7 @@ mod declaration;
 pub mod declared;
 pub mod kinds;
 pub mod options;
+mod rules;
 pub mod signature;
 
 // Names and docs: help, manual, search.
@@ -46,9 +48,13 @@ pub mod diagnostics;
 mod failure;
 mod habits;
 mod phrases;
+mod wrong_types;
 
 // What is said of a script before it runs, and the tests of scripts.
+mod finding;
+mod given;
 pub mod golden;
+mod imported;
 pub mod lex;
 mod lint;
 mod recover;

@@ -15,11 +15,12 @@ use crate::task::Task;
 /// What `options(opts)` in a function of a script becomes: nothing that a script can write.
 pub(super) const READING: &str = "\u{1}options";
 
-/// The declaration that such a call reads by, and where the call stands.
+/// The declaration that such a call reads by, where the call stands, and whether in a workflow: a function of a module.
 #[derive(Clone)]
 pub(super) struct Reading {
     pub declared: Rc<Declared>,
     pub position: Position,
+    pub workflow: bool,
 }
 
 /// Registers how functions of scripts read their options.
@@ -33,8 +34,12 @@ pub(super) fn register(engine: &mut Engine) {
             let Some(reading) = reading.read_lock::<Reading>() else { return Ok(Dynamic::UNIT) };
             let fits = reading.declared.fits(ctx.engine(), |name| ctx.scope().get(name));
             fits.map_err(|e| failure(e, reading.position))?;
-            let all = reading.declared.all(ctx.engine(), given);
-            Ok(all.map_err(|e| failure(e, reading.position))?.into())
+            let all = reading.declared.all(ctx.engine(), given).map_err(|e| failure(e, reading.position))?;
+            // Its products with operators that take long would show bars of their own.
+            if reading.workflow && all.get("progress").is_some_and(|shown| shown.as_bool() == Ok(false)) {
+                session().map_err(|e| failure(e, reading.position))?.hush();
+            }
+            Ok(all.into())
         },
     );
 }

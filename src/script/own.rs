@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use rhai::{
     AST, ASTNode, Engine, Expr, FnAccess, FnCallExpr, FnCallHashes, FnPtr, ImmutableString, Module,
@@ -44,9 +45,13 @@ pub(super) fn known_names(text: &str) -> Cow<'_, str> {
 /// The functions of a script, and its number.
 pub(super) struct OwnFunctions {
     script: usize,
-    /// Names and numbers of parameters, with the hashes of calls by their second name once these are needed.
-    known: RefCell<BTreeMap<(String, usize), Option<FnCallHashes>>>,
+    /// Names and numbers of parameters.
+    known: BTreeSet<(String, usize)>,
+    /// The hashes of calls by their second name, once these are needed; those of methods apart.
+    hashes: RefCell<BTreeMap<(String, usize, bool), FnCallHashes>>,
     names: BTreeSet<String>,
+    /// Names that maps have keys for: a method of such a name may be what a map holds.
+    held: BTreeSet<String>,
 }
 
 impl OwnFunctions {
@@ -56,12 +61,18 @@ impl OwnFunctions {
         let all = || ast.iter_functions().chain(earlier.iter_functions());
         let typed: BTreeSet<&str> = all().filter(|f| f.this_type.is_some()).map(|f| f.name).collect();
         let own = all().filter(|f| !is_closure(f.name) && !is_second_name(f.name) && !typed.contains(f.name));
-        let known: BTreeMap<_, _> = own.map(|f| ((f.name.to_string(), f.params.len()), None)).collect();
-        let mut names: BTreeSet<String> = known.keys().map(|(name, _)| name.clone()).collect();
+        let known: BTreeSet<_> = own.map(|f| (f.name.to_string(), f.params.len())).collect();
+        let mut names: BTreeSet<String> = known.iter().map(|(name, _)| name.clone()).collect();
+        let held = if names.is_empty() { BTreeSet::new() } else { keys_of(ast) };
         if script > 0 {
             names.extend(ast.iter_functions().map(|f| f.name.to_string()).filter(|name| is_closure(name)));
         }
-        OwnFunctions { script, known: known.into(), names }
+        OwnFunctions { script, known, hashes: RefCell::default(), names, held }
+    }
+
+    /// Whether the script is a module.
+    pub fn of_module(&self) -> bool {
+        self.script > 0
     }
 
     fn second_name(&self, name: &str) -> ImmutableString {
@@ -84,17 +95,31 @@ impl OwnFunctions {
 
     /// Makes a call of an own function one by its second name; whether it is one.
     pub fn call(&self, call: &mut FnCallExpr, parser: &Engine) -> bool {
-        if call.op_token.is_some() || !call.namespace.is_empty() || call.capture_parent_scope {
+        let plain = call.op_token.is_none() && call.namespace.is_empty() && !call.capture_parent_scope;
+        plain && self.by_second_name(call, parser, false)
+    }
+
+    /// The same of a call as a method, of a function that takes the value as `this`.
+    pub fn method(&self, call: &mut FnCallExpr, parser: &Engine) -> bool {
+        !self.held.contains(call.name.as_str()) && self.by_second_name(call, parser, true)
+    }
+
+    fn by_second_name(&self, call: &mut FnCallExpr, parser: &Engine, method: bool) -> bool {
+        let arguments = call.args.len();
+        let key = (call.name.to_string(), arguments);
+        if !self.known.contains(&key) {
             return false;
         }
-        let mut known = self.known.borrow_mut();
-        let Some(hashes) = known.get_mut(&(call.name.to_string(), call.args.len())) else { return false };
         let name = self.second_name(&call.name);
-        if hashes.is_none() {
-            *hashes = hashes_of(parser, &name, call.args.len());
-        }
-        // Without them the call stays as it is.
-        let Some(hashes) = *hashes else { return false };
+        let mut known = self.hashes.borrow_mut();
+        let hashes = match known.entry((key.0, arguments, method)) {
+            Entry::Occupied(known) => *known.get(),
+            // Without them the call stays as it is.
+            Entry::Vacant(unknown) => match hashes_of(parser, &name, arguments, method) {
+                Some(hashes) => *unknown.insert(hashes),
+                None => return false,
+            },
+        };
         (call.name, call.hashes) = (name, hashes);
         true
     }
@@ -124,13 +149,44 @@ pub(super) fn body_of(function: &Shared<ScriptFuncDef>) -> Vec<Stmt> {
     body
 }
 
-/// The hashes that a call of this name has.
-fn hashes_of(parser: &Engine, name: &str, arguments: usize) -> Option<FnCallHashes> {
-    let ast = parser.compile(format!("{name}({})", vec!["0"; arguments].join(", "))).ok()?;
+/// The keys of a script's maps, and its properties.
+fn keys_of(ast: &AST) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    ast.walk(&mut |path: &[ASTNode]| {
+        match path.last() {
+            Some(ASTNode::Expr(Expr::Map(map, _))) => {
+                keys.extend(map.0.iter().map(|(key, _)| key.name.to_string()));
+            }
+            Some(ASTNode::Expr(Expr::DynamicConstant(value, _))) => {
+                if let Some(map) = value.read_lock::<rhai::Map>() {
+                    keys.extend(map.keys().map(|key| key.to_string()));
+                }
+            }
+            Some(ASTNode::Expr(Expr::Property(property, _))) => {
+                keys.insert(property.2.to_string());
+            }
+            Some(ASTNode::Expr(Expr::StringConstant(text, _))) => {
+                keys.insert(text.to_string());
+            }
+            _ => {}
+        }
+        true
+    });
+    keys
+}
+
+/// The hashes that a call of this name has, as a method or not.
+fn hashes_of(parser: &Engine, name: &str, arguments: usize, method: bool) -> Option<FnCallHashes> {
+    let of = if method { "x." } else { "" };
+    let ast = parser.compile(format!("{of}{name}({})", vec!["0"; arguments].join(", "))).ok()?;
     match ast.statements() {
         [Stmt::FnCall(call, _)] => Some(call.hashes),
         [Stmt::Expr(call)] => match &**call {
             Expr::FnCall(call, _) => Some(call.hashes),
+            Expr::Dot(pair, ..) => match &pair.rhs {
+                Expr::MethodCall(call, _) => Some(call.hashes),
+                _ => None,
+            },
             _ => None,
         },
         _ => None,
@@ -157,6 +213,8 @@ mod tests {
                 fn named(x) {{ apply(Fn(\"helper\"), x) }}
                 fn bare(x) {{ [x].map(helper)[0] }}
                 fn inside(x) {{ [x].map(|y| secret(y))[0] }}
+                fn own() {{ {helper} + this }}
+                private fn added(x) {{ 3 * {helper} + this + x }}
                 fn made() {{ |x| secret(x) }}"
             )
         };
@@ -166,6 +224,9 @@ mod tests {
             fn helper(x) { 1 + x }
             fn secret(x) { 2 + x }
             fn apply(f, x) { -1 }
+            fn own() { 4 + this }
+            fn added(x) { 5 + this + x }
+            fn scaled() { 10 * this.own() }
             fn deeper(x) { 10 * secret(x) }\n";
         let mut engine = Engine::new().unwrap();
         let found = engine.run_text(&format!("{begin}{script}"), &folder.join("main.rhai"));
@@ -183,6 +244,16 @@ mod tests {
             ("one::apply(deeper, 1)", 30),
             ("one::apply(helper, 1)", 2),
             ("one::apply(Fn(\"secret\"), 1)", 3),
+            // As methods.
+            ("1.own()", 5),
+            ("one::apply(|x| x.own(), 1)", 5),
+            ("one::apply(|x| x.added(2), 1)", 8),
+            ("one::apply(|x| { let y = [x]; y[0].added(2) + y[0].own() }, 1)", 13),
+            ("one::apply(|x| x.scaled(), 1)", 50),
+            ("one::apply(|x| { x.own(); [x].map(|y| y.own())[0] }, 1)", 5),
+            // A function that a map holds goes before.
+            ("let m = #{ own: |x| 7 * x }; one::apply(|x| m.own(x), 1)", 7),
+            ("let m = #{}; m.own = || 9; one::apply(|x| m.own(), 1)", 9),
             ("let name = || Fn(\"secret\"); one::apply(name.call(), 1)", 3),
             // From one module to the other and back.
             ("one::apply(|x| two::apply(|y| secret(y), x), 1)", 3),

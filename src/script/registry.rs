@@ -443,76 +443,16 @@ pub(super) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone)
 }
 
 /// The ways to call what has this name, of what `keep` keeps.
-fn ways(all: &[RegisteredFunction], name: &str, keep: &dyn Fn(&RegisteredFunction) -> bool) -> Vec<String> {
+pub(super) fn ways(
+    all: &[RegisteredFunction],
+    name: &str,
+    keep: &dyn Fn(&RegisteredFunction) -> bool,
+) -> Vec<String> {
     let named = |e: &&RegisteredFunction| e.path() == name && e.form != CallForm::Property && keep(e);
     // Some of the language's own have parameters without names.
     let signatures =
         all.iter().filter(named).map(RegisteredFunction::signature).filter(|s| !s.contains("(, "));
     signatures.map(|s| format!("`{s}`")).collect::<BTreeSet<String>>().into_iter().collect()
-}
-
-/// A hint for a call that no function takes, whose arguments are of these types.
-pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<String> {
-    let all = entries(engine, true);
-    if !name.contains(|c: char| c.is_alphanumeric() || c == '_') && name != "^" {
-        const OPERANDS: [(&str, &str); 5] = [
-            ("string", "a text joins others by `+`; `parse_float(text)` is its number"),
-            ("()", "`()` is nothing: a block or a function whose last statement ends with `;` gives it"),
-            ("array", "arrays have no arithmetic; `series([1, 2])` has"),
-            ("function", "`f.call(x)` calls a function that is a value"),
-            ("bool", "true and false are no numbers; `if a { 1 } else { 0 }` is one"),
-        ];
-        if let Some((_, hint)) = OPERANDS.iter().find(|(kind, _)| kinds.contains(kind)) {
-            return Some((*hint).into());
-        }
-        if name == "!" {
-            return Some("`!` turns true into false; `x == 0` compares a number".into());
-        }
-        if name == "*" && kinds[0] == "Operator" && matches!(kinds[1..], ["Series" | "Matrix"]) {
-            return Some("`block(h, x)` makes a BlockVector of numbers, on which `h` acts".into());
-        }
-        let own = kinds.iter().filter(|kind| kind.starts_with(|c: char| c.is_ascii_uppercase()));
-        let lists: BTreeSet<String> = own.map(|kind| format!("`help(\"{kind}\")`")).collect();
-        let lists: Vec<String> = lists.into_iter().collect();
-        return (!lists.is_empty()).then(|| format!("{} tells what it can do", lists.join(" or ")));
-    }
-    let known = !ways(&all, name, &|_| true).is_empty();
-    match kinds.first() {
-        Some(kind) if known && kind.starts_with("range") && !name.contains("::") => {
-            Some("a range is gone through by `for i in 0..n`; `series(0..n)` holds its numbers".into())
-        }
-        Some(&kind @ ("array" | "string")) if known && !name.contains("::") => {
-            let takes = |kind: &str| {
-                !ways(&all, name, &|e| {
-                    let first = e.parameters.first();
-                    e.of_type() == Some(kind) || first.is_some_and(|p| p.kind == kind || p.kind.is_empty())
-                })
-                .is_empty()
-            };
-            match kind {
-                _ if takes(kind) => None,
-                "array" if takes("Series") => {
-                    Some(format!("of the numbers of an array make a Series: `series(x).{name}()`"))
-                }
-                "string" if takes("float") => {
-                    Some(format!("`parse_float(text)` is the number of a text: `{name}(parse_float(text))`"))
-                }
-                _ => None,
-            }
-        }
-        Some(&kind) if !known && !name.contains("::") => {
-            // A method of this value is meant rather than one of others.
-            let of = |e: &RegisteredFunction| {
-                e.module.is_empty()
-                    && (e.of_type() == Some(kind) || e.parameters.first().is_some_and(|p| p.kind == kind))
-            };
-            let own = all.iter().filter(|e| of(e) && e.form != CallForm::Property);
-            let near = nearest(name, own.map(|e| e.name.as_str()))?;
-            let way = ways(&all, near, &of).into_iter().max_by_key(String::len)?;
-            Some(format!("did you mean {way}?"))
-        }
-        _ => None,
-    }
 }
 
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.

@@ -54,6 +54,8 @@ pub struct Session {
     settings: RefCell<Settings>,
     interrupt: Interrupt,
     progress: RefCell<Option<Arc<dyn Progress>>>,
+    /// Whether a workflow runs that was asked to show no progress.
+    hushed: Cell<bool>,
     seed: Cell<u64>,
     /// How many random numbers the calls without a seed have taken.
     drawn: Cell<u64>,
@@ -89,6 +91,7 @@ impl Session {
             settings: RefCell::new(settings),
             interrupt,
             progress: RefCell::new(None),
+            hushed: Cell::new(false),
             script: RefCell::new(None),
             recorder: RefCell::new(None),
             canvas: RefCell::new(None),
@@ -173,9 +176,25 @@ impl Session {
 
     /// The task for one call: quiet if the session or the call asks for it.
     pub fn task(&self, progress: bool) -> Task {
-        let shown =
-            if progress && !self.settings.borrow().quiet { self.progress.borrow().clone() } else { None };
-        Task::new(self.interrupt.clone(), shown)
+        let shown = progress && !self.hushed.get() && !self.settings.borrow().quiet;
+        Task::new(self.interrupt.clone(), self.progress.borrow().clone().filter(|_| shown))
+    }
+
+    /// Shows no progress of what the workflow at hand does, up to the end of its `workflow`.
+    pub(super) fn hush(&self) {
+        self.hushed.set(true);
+    }
+
+    /// Runs a workflow; its wish to show no progress ends with it.
+    pub(super) fn workflow<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Before<'a>(&'a Cell<bool>, bool);
+        impl Drop for Before<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let _before = Before(&self.hushed, self.hushed.get());
+        work()
     }
 
     /// Whether nobody wants to hear more than results and errors.

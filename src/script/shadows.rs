@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Expr, FnPtr, Position, Scope, ScriptFuncDef, Shared, Stmt};
 
-use super::lint::Finding;
+use super::finding::Finding;
 use super::own::{body_of, is_closure};
 use crate::error::Error;
 

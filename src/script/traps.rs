@@ -3,8 +3,9 @@
 
 use rhai::{Engine, Position, Token};
 
+use super::finding::Finding;
 use super::lex;
-use super::lint::{Finding, tokens};
+use super::lint::tokens;
 use crate::error::Error;
 
 fn is_literal(token: Option<&(Token, Position)>) -> bool {

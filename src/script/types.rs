@@ -8,10 +8,12 @@ use std::ops::Deref;
 
 use rhai::{AST, ASTFlags, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, StmtBlock};
 
+use super::finding::{Finding, with_hint};
 use super::kinds::may_be;
-use super::lint::{Finding, namespace_of, with_hint};
+use super::lint::namespace_of;
 use super::own::body_of;
 use super::registry::{self, CallForm, RegisteredFunction};
+use super::wrong_types::no_call;
 use crate::error::{Error, nearest};
 
 /// A type; none where it is not known.
@@ -476,7 +478,9 @@ impl<'a> Script<'a> {
         if fitting.is_empty() && !ways.is_empty() {
             let given: Vec<&str> = types.iter().map(|of| of.as_deref().unwrap_or("..")).collect();
             let error = Error::input(format!("no function `{path}({})`", given.join(", ")));
-            pass.say(with_hint(error, registry::did_you_mean(self.engine, path)), position);
+            let hint =
+                no_call(self.engine, path, &given).or_else(|| registry::did_you_mean(self.engine, path));
+            pass.say(with_hint(error, hint), position);
             return None;
         }
         same(fitting.into_iter())

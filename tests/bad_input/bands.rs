@@ -110,7 +110,7 @@ fn bands_that_cannot_be() {
             ),
             (
                 "bloch::conductivity(g, #{ energies: [0.0 / 0.0], direction: \"xy\" })",
-                "a chemical potential of NaN",
+                "option `energies` holds NaN",
                 "",
             ),
             ("bloch::conductivity(g, #{ energies: [0.0], direction: \"xz\" })", "the axis z", "Cartesian"),
@@ -159,7 +159,7 @@ fn bands_that_cannot_be() {
             ),
             (
                 "bloch::second_order_conductivity(g, #{ frequencies: [0.0 / 0.0] })",
-                "a frequency of NaN",
+                "option `frequencies` holds NaN",
                 "division",
             ),
             (

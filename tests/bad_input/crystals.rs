@@ -298,7 +298,11 @@ fn polarisabilities_that_cannot_be() {
                 "option `temperature` is -1",
                 "at least 0",
             ),
-            ("bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0 / 0.0] })", "not finite", ""),
+            (
+                "bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0 / 0.0] })",
+                "option `frequencies` holds NaN",
+                "",
+            ),
             ("bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [I] })", "frequencies", ""),
             (
                 "bloch::polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], interaction: \"v\" })",

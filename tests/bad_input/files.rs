@@ -307,8 +307,8 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("plot(t, #{ cm: [8.6, 0.1], file: \"a.svg\" })", "8.6 x 0.1 centimetres", "8.6 wide"),
             (
                 "plot(t, #{ cm: [8.6, 6], size: [300, 300], file: \"a.svg\" })",
-                "both `size` and `cm`",
-                "enough",
+                "the options `cm` and `size` exclude each other",
+                "leave one of them out",
             ),
             ("plot(t, #{ font: \"mono\", file: \"a.svg\" })", "no font `mono`", "serif"),
             ("plot(t, #{ font_size: 1000, file: \"a.svg\" })", "option `font_size` is 1000", "72"),

@@ -225,7 +225,7 @@ fn sign_functions_that_cannot_be() {
             ("minmax_inverse_sqrt(0.0, #{})", "an interval from 0 to 1", "lowest eigenvalue"),
             ("minmax_inverse_sqrt(0.1, #{ error: 1e-20 })", "a deviation of 1e-20", "double precision"),
             ("minmax_inverse_sqrt(1e-12, #{ error: 1e-8 })", "a polynomial of degree", "low modes"),
-            ("minmax_inverse_sqrt(0.1, #{ error: 1e-3, degree: 4 })", "both", "one follows"),
+            ("minmax_inverse_sqrt(0.1, #{ error: 1e-3, degree: 4 })", "exclude each other", "leave one"),
             ("minmax_inverse_sqrt(1e-4, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
             ("overlap::zolotarev_inverse_sqrt(1e-7, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
             ("overlap::sign(q, #{ polynomial: overlap::zolotarev_inverse_sqrt(0.01) })", "not a value of type \

@@ -50,7 +50,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("tight_binding(lattice::chain(8), #{ format: \"cesr\" })", "no format `cesr`", "csr"),
             (
                 "tight_binding(lattice::chain(8), #{ format: \"csr\", C: 8 })",
-                "the option `C` is for",
+                "the option `C` has no effect without `format:",
                 "leave",
             ),
             (
@@ -105,7 +105,11 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ),
             ("kpm::dos(h, #{ moments: 7 })", "option `moments` is 7", "even"),
             ("kpm::conductivity(h, #{ moments: 9 })", "option `moments` is 9", "even"),
-            ("kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })", "potential of NaN", "finite"),
+            (
+                "kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })",
+                "option `energies` holds NaN",
+                "finite",
+            ),
             (
                 "kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })",
                 "option `temperature` is -1",

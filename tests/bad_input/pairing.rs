@@ -104,8 +104,8 @@ fn momenta_that_cannot_be() {
             ("kpm::dos(m, #{ kpoints: [2] })", "a grid [2] in 2 periodic directions", "each"),
             (
                 "kpm::moments(m, #{ kpoints: 2, checkpoint: \"a.npz\" })",
-                "for several momenta",
-                "leave it out",
+                "the options `checkpoint` and `kpoints` exclude each other",
+                "leave one of them out",
             ),
             ("kpm::conductivity(m, #{ kpoints: 2, current: h })", "one current at several momenta", "|h, k|"),
         ],
@@ -135,8 +135,8 @@ fn disorder_that_cannot_be() {
             ("m.disorder(1.0, #{ correlation: 5.0 })", "a periodic sample that is 20", "eight times"),
             (
                 "m.disorder(1.0, #{ correlation: 1.0, distribution: \"binary\" })",
-                "`distribution` is for energies without",
-                "leave it out",
+                "the options `distribution` and `correlation` exclude",
+                "leave one of them out",
             ),
             ("bare.bond_disorder(0.1)", "without hoppings", "before"),
             ("m.bond_disorder(-0.1)", "which is no width", ""),
@@ -179,8 +179,8 @@ fn mean_fields_that_cannot_be() {
             ),
             (
                 "meanfield::hubbard(two, #{ U: 1.0, kpoints: 2, method: \"kpm\", potential: 0.0 })",
-                "the method \"kpm\" with `kpoints`",
-                "exact",
+                "the options `kpoints` and `method: \"kpm\"` exclude each other",
+                "leave one of them out",
             ),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, V: series([1.0, 2.0]) })",
@@ -215,13 +215,13 @@ fn mean_fields_that_cannot_be() {
             ("meanfield::spinless(m, #{ V: 1.0, filling: 1.5 })", "9 fermions in 6 levels", "between 0 and"),
             (
                 "meanfield::superconductor(m, #{ V: 1.0, kpoints: 2, method: \"kpm\" })",
-                "the method \"kpm\" with `kpoints`",
-                "exact",
+                "the options `kpoints` and `method: \"kpm\"` exclude each other",
+                "leave one of them out",
             ),
             (
                 "meanfield::superconductor(m, #{ W: 1.0, method: \"kpm\" })",
-                "the method \"kpm\" with `kpoints` or `W`",
-                "exact",
+                "the options `W` and `method: \"kpm\"` exclude each other",
+                "leave one of them out",
             ),
             (
                 "meanfield::superconductor(m, #{ W: series([1.0, 2.0]) })",
@@ -252,8 +252,8 @@ fn mean_fields_that_cannot_be() {
             ),
             (
                 "meanfield::superconductor(m, #{ V: 1.0, starts: 3, method: \"kpm\" })",
-                "the method \"kpm\" with `kpoints` or `W`, or with several starts",
-                "exact",
+                "the options `starts` and `method: \"kpm\"` exclude each other",
+                "leave one of them out",
             ),
             (
                 "meanfield::superconductor(turned, #{ W: 1.0 })",
@@ -313,14 +313,18 @@ fn mean_fields_that_cannot_be() {
             ("meanfield::hubbard(m, #{ U: 1.0, steps: 0 })", "option `steps` is 0", "it must be at least 1"),
             ("meanfield::hubbard(m, #{ U: 1.0, tol: 0.0 })", "option `tol` is 0", "it must be above 0"),
             ("meanfield::hubbard(m, #{ U: 1.0, method: \"guess\" })", "no method `guess`", "exact"),
-            ("meanfield::hubbard(m, #{ U: 1.0, method: \"kpm\" })", "without a `potential`", "U/2"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, method: \"kpm\" })",
+                "option `potential` is needed",
+                "chemical",
+            ),
             (
                 "meanfield::hubbard(m, #{ U: 1.0, moments: 64 })",
                 "the option `moments` has no effect without `method: \"kpm\"`",
                 "leave it out",
             ),
             ("meanfield::hubbard(m, #{ U: 1.0, start: series([1.0]) })", "the start for 6 sites", ""),
-            ("meanfield::superconductor(m, #{})", "without `V` and `W`", "attraction"),
+            ("meanfield::superconductor(m, #{})", "option `V` is needed without `W`", "attraction"),
             ("meanfield::superconductor(two, #{ V: 1.0 })", "4 rows a site", "one orbital"),
             ("meanfield::superconductor(k, #{ V: 1.0 })", "pairs without spin", "both spins"),
             (
@@ -341,7 +345,11 @@ fn mean_fields_that_cannot_be() {
                 "the argument `h` takes an Operator, not a Model",
                 "`.build()` of a Model makes one",
             ),
-            ("kpm::occupations(h, #{ temperature: 0.1, moments: 64 })", "is for zero temperature", "leave"),
+            (
+                "kpm::occupations(h, #{ temperature: 0.1, moments: 64 })",
+                "no effect without `temperature: 0.0`",
+                "leave",
+            ),
             ("kpm::occupations(h, #{ temperature: -0.1 })", "option `temperature` is -0.1", "at least 0"),
             ("kpm::occupations(h, #{ potential: 1.0 / 0.0 })", "", ""),
             (

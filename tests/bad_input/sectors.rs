@@ -122,7 +122,7 @@ fn sectors_that_cannot_be() {
             ),
             (
                 "exact::operator(h, basis, #{ matrix: false, format: \"csr\" })",
-                "a matrix that is not kept",
+                "the options `format` and `matrix: false` exclude",
                 "",
             ),
             ("exact::unfold(v, exact::basis(c, t.call(1)))", "rows for", "belong together"),

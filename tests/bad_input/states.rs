@@ -96,7 +96,7 @@ fn states_as_vectors_and_in_time() {
                 "option `warmup` is -1",
                 "it must be at least 0",
             ),
-            ("dmrg::metts(h, c, #{ beta: -1.0 })", "inverse temperatures", "not negative"),
+            ("dmrg::metts(h, c, #{ beta: -1.0 })", "option `beta` is -1", "at least 0"),
             (
                 "dmrg::metts(c, h, #{ beta: 1.0 })",
                 "the argument `h` takes an OpSum, not Sites",
@@ -163,7 +163,7 @@ fn states_as_vectors_and_in_time() {
                 "wider",
             ),
             ("dmrg::thermal(h, c, #{ beta: [2.0, 1.0] })", "inverse temperatures", "ascend"),
-            ("dmrg::thermal(h, c, #{ beta: -1.0 })", "inverse temperatures", "not negative"),
+            ("dmrg::thermal(h, c, #{ beta: -1.0 })", "option `beta` is -1", "at least 0"),
             ("dmrg::thermal(h, c, #{ beta: [] })", "option `beta` is empty", "one number at least"),
             ("dmrg::thermal(h, c, #{ beta: 1.0, sector: #{ Sz: 5 } })", "Sz", ""),
             ("dmrg::purified(sites(\"Boson\", 2, #{ nmax: 20 }), #{})", "beside its copy", "nmax"),
@@ -177,7 +177,7 @@ fn states_as_vectors_and_in_time() {
                 "option `steps` is 1",
                 "it must be at least 2",
             ),
-            ("exact::thermal(h, c, #{ beta: [-1.0] })", "inverse temperatures", "not negative"),
+            ("exact::thermal(h, c, #{ beta: [-1.0] })", "option `beta` is -1", "at least 0"),
         ],
     );
 }

@@ -160,7 +160,7 @@ fn infinite_chains() {
             ("dmrg::uniform_excitations(psi, h, #{ charge: #{ N: 1 } })", "no conserved number `N`", "Sz"),
             (
                 "dmrg::uniform_excitations(psi, h, #{ momentum: [0.0 / 0.0] })",
-                "a wave number of NaN",
+                "option `momentum` holds NaN",
                 "finite",
             ),
             ("dmrg::uniform_excitations(psi, h, #{ momentum: [\"pi\"] })", "not a number", ""),

@@ -31,7 +31,7 @@ mod disorder_functions {
     ///
     /// # Options
     /// - `distribution` ("uniform" or "gaussian" or "binary"): `width` is the standard deviation of a Gaussian; binary
-    ///   energies are -width/2 or width/2.
+    ///   energies are -width/2 or width/2; not with `correlation`.
     /// - `correlation` (float > 0, none): a length, in lattice constants. Energies are then Gaussian of standard
     ///   deviation `width` with <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
     /// - `seed` (int or string, the session's): seed of the random numbers.
@@ -49,7 +49,6 @@ mod disorder_functions {
         let seed = o.seed()?;
         let width = real(&width, "the width of the disorder")?;
         if let Some(length) = o.maybe_float("correlation")? {
-            o.only_for("energies without `correlation`", &["distribution"])?;
             return Ok(model.model.correlated_disorder(width, length, seed, &session()?.task(true))?);
         }
         Ok(model.model.random_energies(width, seed, distribution(&o)?)?)

@@ -96,10 +96,6 @@ fn operator_of(
     task: &Task,
 ) -> Result<Operator> {
     let stored = o.maybe::<bool>("matrix");
-    if stored == Some(false) && o.text("format")? != "auto" {
-        return Err(Error::input("a format of a matrix that is not kept")
-            .hint("leave out `format`, or `matrix: false`"));
-    }
     if spaces.1.is_none() {
         note_cell(sum, spaces.0.sites().count())?;
     }
@@ -242,7 +238,7 @@ mod exact_module {
     /// for measurements.
     ///
     /// # Options
-    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored.
+    /// - `format` ("auto" or "csr" or "ell" or "sell" or "dense"): how entries are stored; not with `matrix: false`.
     /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `matrix` (bool, where it fits into memory): keep the matrix. Without it every product generates the entries

@@ -304,9 +304,9 @@ mod kpm_functions {
     /// # Options
     /// - `potential` (0.0): chemical potential.
     /// - `temperature` (float >= 0, 0.0): an energy (k_B = 1).
-    /// - `moments` (2 <= int <= 1073741824, 256): terms of the series at zero temperature; the width of the step is the
-    ///   broadening of `kpm::moments_for`.
-    /// - `kernel`, `parameter`: as for `kpm::dos`.
+    /// - `moments` (2 <= int <= 1073741824, 256): terms of the series; only with `temperature: 0.0`. The width of the
+    ///   step is the broadening of `kpm::moments_for`.
+    /// - `kernel`, `parameter`: as for `kpm::dos`; only with `temperature: 0.0`.
     ///
     /// # Example
     /// ```rhai
@@ -317,9 +317,6 @@ mod kpm_functions {
     #[rhai_fn(return_raw)]
     pub fn fermi(window: Window, o: Options) -> Fallible<Rc<method::Expansion>> {
         let (potential, temperature) = (o.float("potential")?, o.float("temperature")?);
-        if temperature > 0.0 {
-            o.only_for("zero temperature", &["moments", "kernel", "parameter"])?;
-        }
         let terms = o.count("moments")?;
         let kernel = kernel(&o)?;
         Ok(method::fermi_series(window, potential, temperature, terms, kernel).map(Rc::new)?)

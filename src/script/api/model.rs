@@ -231,9 +231,6 @@ pub(super) fn build_operator(model: &Model, o: &Options) -> Result<Operator> {
 
 /// The options `format`, `C` and `sigma`: how the entries of a matrix are kept.
 pub(super) fn storage_format(o: &Options) -> Result<MatrixFormat> {
-    if o.text("format")? != "sell" {
-        o.only_for("the format \"sell\"", &["C", "sigma"])?;
-    }
     // A slice has as many rows as a vector register of the CPU has lanes, or as a warp of a GPU has threads.
     let own = if session()?.device().name() == "cpu" { 8 } else { 32 };
     let chunk = o.maybe_count("C")?.unwrap_or(own);
@@ -514,9 +511,10 @@ mod model_functions {
     /// # Options
     /// - `format` ("auto" or "stencil" or "csr" or "ell" or "sell" or "dense"): "stencil" stores no matrix. "auto" is a
     ///   stencil if all elements except the diagonal are translation invariant, otherwise compressed rows.
-    /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): for "sell": rows in a slice, on a GPU a power of two.
-    /// - `sigma` (int >= 1, 64): for "sell": the number of rows that are sorted by length together. `occupancy` of the
-    ///   operator is the fraction that is not padding.
+    /// - `C` (int >= 1, 8 on a CPU and 32 on a GPU): rows in a slice, on a GPU a power of two; only with
+    ///   `format: "sell"`.
+    /// - `sigma` (int >= 1, 64): the number of rows that are sorted by length together; only with `format: "sell"`.
+    ///   `occupancy` of the operator is the fraction that is not padding.
     /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the
     ///   sample's reciprocal vectors, one number for every periodic direction. It replaces the phase of the boundary:

@@ -94,27 +94,18 @@ fn dressed(plot: Result<Plot>, o: &Options) -> Fallible<Plot> {
 
 /// The letters of the plot, and its size.
 fn sized(mut plot: Plot, o: &Options) -> Result<Plot> {
-    plot.font_size = match o.maybe_float("font_size")? {
-        Some(points) if !(3.0..=72.0).contains(&points) => {
-            return Err(Error::input(format!("letters of {points} points"))
-                .hint("from 3 to 72; a journal has 8 or 9"));
-        }
-        other => other,
-    };
+    plot.font_size = o.maybe_float("font_size")?;
     plot.serif = o.one_of("font", &[("sans", false), ("serif", true)])?;
-    match (o.maybe_floats("size")?, o.maybe_floats("cm")?) {
-        (Some(_), Some(_)) => Err(Error::input("both `size` and `cm`").hint("one of them is enough")),
-        (Some([width, height]), None) => {
-            if ![width, height].iter().all(|x| (200.0..=10_000.0).contains(x)) {
-                return Err(Error::input(format!("a plot of {width} x {height} pixels"))
-                    .hint("option `size` takes width and height like [720, 460], from 200 to 10000"));
-            }
-            plot.size = (width, height);
-            Ok(plot)
-        }
-        (None, Some([width, height])) => plot.centimetres(width, height),
-        (None, None) => Ok(plot),
+    if let Some([width, height]) = o.maybe_floats("cm")? {
+        return plot.centimetres(width, height);
     }
+    let Some([width, height]) = o.maybe_floats("size")? else { return Ok(plot) };
+    if ![width, height].iter().all(|x| (200.0..=10_000.0).contains(x)) {
+        return Err(Error::input(format!("a plot of {width} x {height} pixels"))
+            .hint("option `size` takes width and height like [720, 460], from 200 to 10000"));
+    }
+    plot.size = (width, height);
+    Ok(plot)
 }
 
 /// Shows the plot, or saves it.
@@ -219,7 +210,7 @@ mod plot_functions {
     /// - `yrange` (two floats, that of the data): lowest and highest number of the ordinate.
     /// - `size` (two floats, [720, 460]): width and height of the picture in pixels; the height of a lattice picture
     ///   adapts.
-    /// - `cm` (two floats): width and height in centimetres instead of `size`, for print: `[8.6, 6.0]` fills a column.
+    /// - `cm` (two floats): width and height in centimetres, for print; not with `size`. `[8.6, 6.0]` fills a column.
     /// - `font` ("sans" or "serif"): font of the labels; a PNG is always without serifs.
     /// - `font_size` (3 <= float <= 72): size of the labels, in printer's points.
     /// - `values` (Series or array): a number for each site of a lattice, shown as colours.

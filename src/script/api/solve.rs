@@ -93,10 +93,6 @@ fn fit<T>(
     by_size: impl Fn(usize) -> Result<T>,
 ) -> Fallible<Rc<T>> {
     let made = match o.maybe_count(exact)? {
-        Some(_) if o.given("error").is_some() => {
-            Err(Error::input(format!("both `error` and `{exact}` are given"))
-                .hint("one follows from the other"))
-        }
         Some(size) => by_size(size),
         None => by_error(o.float("error")?),
     };
@@ -232,7 +228,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `error` (float > 0, 1e-10): the allowed deviation; the degree is the smallest that reaches it.
-    /// - `degree` (int >= 0): the degree instead.
+    /// - `degree` (int >= 0): the degree instead; not with `error`.
     ///
     /// # Example
     /// ```rhai
@@ -331,7 +327,7 @@ mod rational_fits {
     ///
     /// # Options
     /// - `error` (float > 0, 1e-10): the allowed deviation; the number of poles is the smallest that reaches it.
-    /// - `poles` (int >= 0): their number instead.
+    /// - `poles` (int >= 0): their number instead; not with `error`.
     ///
     /// # Example
     /// ```rhai

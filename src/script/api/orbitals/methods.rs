@@ -24,9 +24,6 @@ pub(super) fn register(engine: &mut Engine) {
 /// The grid by the options `grid` or `spacing`.
 fn grid_option(o: &Options, cell: &SimulationCell) -> Result<[usize; 3]> {
     match o.given("grid") {
-        Some(_) if o.given("spacing").is_some() => {
-            Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough"))
-        }
         Some(grid) => grid_of(&grid),
         None => SplineOrbitals::grid_for(cell, o.float("spacing")?),
     }
@@ -84,7 +81,8 @@ mod orbitals_functions {
     ///
     /// # Options
     /// - `spacing` (float > 0, 0.35): the largest step of the grid, bohr.
-    /// - `grid` (int or array): instead, the number of points along each vector, one number or three.
+    /// - `grid` (int or array): instead, the number of points along each vector, one number or three; not with
+    ///   `spacing`.
     /// - `precision` ("double" or "single"): precision of the numbers.
     /// - `progress` (true): show a bar.
     ///

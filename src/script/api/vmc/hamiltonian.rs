@@ -98,7 +98,8 @@ mod hamiltonian_functions {
     /// - `interaction` ("coulomb" or "ewald" or "truncated" or "none", "coulomb" in open space, "ewald" in a crystal):
     ///   in a crystal also "truncated": (1 - r/L)^3/r for the nearest image, with L half the shortest lattice vector.
     /// - `softening` (float >= 0, 0.0): in open space the length a in 1/sqrt(r^2 + a^2), which replaces the Coulomb
-    ///   1/r. In one dimension electrons of opposite spin need it: they can meet, and the mean of 1/r is infinite.
+    ///   1/r; not with `interaction: "none"`. In one dimension electrons of opposite spin need it: they can meet, and
+    ///   the mean of 1/r is infinite.
     /// - `ions` ("potential" or "coulomb" or "none", "potential" if the crystal has one, else "coulomb"): in a crystal
     ///   the form factors' potential, or -Z/r of the bare ions with all their images (Ewald); or "none".
     ///
@@ -115,11 +116,6 @@ mod hamiltonian_functions {
         let interaction: Option<Arc<dyn Repulsion>> =
             match o.maybe_text("interaction")?.as_deref().unwrap_or("coulomb") {
                 "coulomb" => Some(Arc::new(Coulomb { softening })),
-                "none" if softening > 0.0 => {
-                    return Err(Error::input("a softening of no interaction")
-                        .hint("leave one of the two out")
-                        .into());
-                }
                 "none" => None,
                 other => return Err(unknown(other, "\"coulomb\" and \"none\"").into()),
             };

@@ -157,8 +157,8 @@ mod measure_functions {
     /// # Options
     /// - `axis` (int >= 0, 0): the coordinate, or the lattice vector.
     /// - `bins` (int >= 1, 50): how many.
-    /// - `from` (float): where the range begins, in open space.
-    /// - `to` (float): where it ends.
+    /// - `from` (float): where the range begins, in open space; only with `to`.
+    /// - `to` (float): where it ends; only with `from`.
     ///
     /// # Example
     /// ```rhai
@@ -169,15 +169,7 @@ mod measure_functions {
     #[rhai_fn(return_raw)]
     pub fn electron_density(walk: &mut ScriptWalkers, o: Options) -> Fallible<Table> {
         let (axis, bins) = (o.count("axis")?, o.count("bins")?);
-        let range = match (o.maybe_float("from")?, o.maybe_float("to")?) {
-            (Some(from), Some(to)) => Some((from, to)),
-            (None, None) => None,
-            _ => {
-                return Err(Error::input("one end of a range")
-                    .hint("give both `from` and `to`, or none of them")
-                    .into());
-            }
-        };
+        let range = o.maybe_float("from")?.zip(o.maybe_float("to")?);
         Ok(measured(walk, |all, setting| observables::density(all, setting, axis, bins, range))?)
     }
 
