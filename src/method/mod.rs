@@ -46,10 +46,10 @@ mod transport;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use bands::{
-    BandOptions, ConductivityOptions, DensityOptions, Filling, MomentumGrid, OccupiedOptions, Plane,
-    PolarizationOptions, PositionElements, SecondOrderOptions, band_conductivity, band_density, band_optical,
-    band_second_order, bands, berry_curvature, berry_phases, chern_number, hilbert, occupied, polarizability,
-    wannier_centres, wilson_loop, z2,
+    BandElectrons, BandOptions, ConductivityOptions, DensityOptions, Filling, MomentumGrid, OccupiedOptions,
+    Plane, PolarizationOptions, PositionElements, SecondOrderOptions, band_conductivity, band_density,
+    band_optical, band_second_order, bands, berry_curvature, berry_phases, chern_number, hilbert, occupied,
+    polarizability, wannier_centres, wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Preconditioner, davidson};

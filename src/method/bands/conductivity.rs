@@ -15,22 +15,28 @@ use crate::method::fermi::fermi;
 use crate::number::{C64, Matrix, memory};
 use crate::task::Task;
 
-/// Which conductivity is asked for.
+/// What responses of the electrons in bands are summed over.
 #[derive(Debug, Clone)]
-pub struct ConductivityOptions {
+pub struct BandElectrons {
     /// Momenta in each direction.
     pub grid: Vec<usize>,
-    /// Cartesian axes of the current and of the field.
-    pub axes: [usize; 2],
     pub temperature: f64,
     /// The imaginary part of the frequencies: what scattering broadens transitions by.
     pub eta: f64,
+    /// Matrix elements of the position, where orbitals are no points.
+    pub positions: Option<PositionElements>,
+}
+
+/// Which conductivity is asked for.
+#[derive(Debug, Clone)]
+pub struct ConductivityOptions {
+    pub electrons: BandElectrons,
+    /// Cartesian axes of the current and of the field.
+    pub axes: [usize; 2],
     /// Whether transitions within a level count, which make the current of a metal (Drude's part).
     pub within: bool,
     /// What the current carries, a Hermitian matrix of the cell in place of one.
     pub carries: Option<Matrix>,
-    /// Matrix elements of the position, where orbitals are no points.
-    pub positions: Option<PositionElements>,
 }
 
 /// States at a momentum, ascending, and what belongs to each pair of them, `from` not above `to`.
@@ -62,7 +68,7 @@ struct Occupation {
 impl Occupation {
     /// At zero temperature levels as `close` to a potential as that are half full.
     fn new(energies: &[f64], close: f64, potentials: &[f64], temperature: f64) -> Occupation {
-        let at = |e: f64, x: f64| if temperature == 0.0 && (e - x).abs() <= close { x } else { e };
+        let at = |e: f64, x: f64| one_with(e, x, close, temperature);
         let all = || energies.iter().flat_map(|e| potentials.iter().map(move |x| (at(*e, *x), *x)));
         Occupation {
             temperature,
@@ -89,16 +95,48 @@ impl Occupation {
     }
 }
 
+impl BandElectrons {
+    /// The momenta, if all of it can be.
+    ///
+    /// # Errors
+    /// A model with holes, energies below zero, a grid of other directions.
+    pub fn check(&self, bloch: &Bloch) -> Result<MomentumGrid> {
+        if bloch.cell().holes().is_some() {
+            return Err(Error::input("the conductivity of a superconductor's bands")
+                .hint("its pairs carry current too: this sum is for electrons alone"));
+        }
+        for (value, what) in [(self.eta, "eta"), (self.temperature, "the temperature")] {
+            if !(value >= 0.0 && value.is_finite()) {
+                let text = format!("{what} is {value}");
+                return Err(Error::input(text).hint("it is an energy, zero or above"));
+            }
+        }
+        MomentumGrid::new(&self.grid, bloch.dimension())
+    }
+
+    /// How full a level is. At zero temperature one as `close` to the potential as that is half full, whatever rounding
+    /// makes of it.
+    pub fn filled(&self, energy: f64, potential: f64, close: f64) -> f64 {
+        fermi(one_with(energy, potential, close, self.temperature), potential, self.temperature)
+    }
+}
+
+/// A level at zero temperature, at the potential where it is as close as that.
+fn one_with(energy: f64, potential: f64, close: f64, temperature: f64) -> f64 {
+    match temperature == 0.0 && (energy - potential).abs() <= close {
+        true => potential,
+        false => energy,
+    }
+}
+
 impl ConductivityOptions {
     fn check(&self, bloch: &Bloch) -> Result<MomentumGrid> {
-        check_electrons(bloch)?;
-        check_energy(self.eta, "eta")?;
-        check_energy(self.temperature, "the temperature")?;
-        if self.within && self.temperature == 0.0 {
+        let grid = self.electrons.check(bloch)?;
+        if self.within && self.electrons.temperature == 0.0 {
             return Err(Error::input("the current within bands at zero temperature")
                 .hint("a sum over momenta needs a temperature above the distance of its levels"));
         }
-        if self.carries.is_some() && self.positions.is_some() {
+        if self.carries.is_some() && self.electrons.positions.is_some() {
             return Err(Error::input("what the current carries, with matrix elements of the position")
                 .hint("what states outside the model carry is not known: leave out one of the two"));
         }
@@ -118,7 +156,7 @@ impl ConductivityOptions {
                 );
             }
         }
-        MomentumGrid::new(&self.grid, bloch.dimension())
+        Ok(grid)
     }
 
     /// All pairs of states at a momentum, with the current's element first. Levels as `close` as that are one.
@@ -127,12 +165,12 @@ impl ConductivityOptions {
         let between = |operator: Matrix| -> Result<Vec<C64>> {
             Ok(l.vectors.dagger().matmul(&operator.matmul(&l.vectors)?)?.data().to_complex())
         };
-        let velocity = |axis: usize| match &self.positions {
+        let velocity = |axis: usize| match &self.electrons.positions {
             None => bloch.velocity(k, axis),
             Some(positions) => positions.velocity(bloch, k, axis),
         };
-        let outside = match &self.positions {
-            Some(positions) if self.eta == 0.0 => {
+        let outside = match &self.electrons.positions {
+            Some(positions) if self.electrons.eta == 0.0 => {
                 expectations(&positions.curvature(k, self.axes)?, &l.vectors)?
             }
             _ => Vec::new(),
@@ -182,23 +220,6 @@ impl ConductivityOptions {
     }
 }
 
-/// An error for a model with holes.
-pub(super) fn check_electrons(bloch: &Bloch) -> Result<()> {
-    if bloch.cell().holes().is_some() {
-        return Err(Error::input("the conductivity of a superconductor's bands")
-            .hint("its pairs carry current too: this sum is for electrons alone"));
-    }
-    Ok(())
-}
-
-/// An error unless this energy is zero or above.
-pub(super) fn check_energy(value: f64, what: &str) -> Result<()> {
-    match value >= 0.0 && value.is_finite() {
-        true => Ok(()),
-        false => Err(Error::input(format!("{what} is {value}")).hint("it is an energy, zero or above")),
-    }
-}
-
 /// An error unless all of these numbers are finite.
 pub(super) fn check_finite(all: &[f64], what: &str) -> Result<()> {
     match all.iter().find(|x| !x.is_finite()) {
@@ -220,23 +241,23 @@ pub fn band_conductivity(
     task: &Task,
 ) -> Result<Vec<f64>> {
     check_finite(potentials, "chemical potential")?;
-    if o.eta == 0.0 && o.axes[0] == o.axes[1] {
+    if o.electrons.eta == 0.0 && o.axes[0] == o.axes[1] {
         return Err(Error::input("a conductivity along the field without scattering is zero or infinite")
             .hint("give `eta`, the broadening by scattering, an energy above zero"));
     }
-    if o.eta == 0.0 && o.within {
+    if o.electrons.eta == 0.0 && o.within {
         return Err(Error::input("the current within bands without scattering is infinite")
             .hint("give `eta`, an energy above zero, or leave the bands' own current out"));
     }
     o.sum(bloch, potentials.len(), task, |pairs, sum| {
-        let full = Occupation::new(&pairs.energies, pairs.close, potentials, o.temperature);
+        let full = Occupation::new(&pairs.energies, pairs.close, potentials, o.electrons.temperature);
         for (added, filled) in pairs.outside.iter().zip(full.filled.chunks(potentials.len().max(1))) {
             sum.iter_mut().zip(filled).for_each(|(sum, filled)| *sum += added * filled);
         }
         for pair in &pairs.list {
             let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
             let [there, back] = pair.products;
-            let weight = match o.eta {
+            let weight = match o.electrons.eta {
                 0.0 => (back.im - there.im) / apart,
                 eta => (C64::I * (there / C64::new(apart, eta) + back / C64::new(-apart, eta))).re,
             };
@@ -263,19 +284,20 @@ pub fn band_optical(
 ) -> Result<Vec<C64>> {
     check_finite(frequencies, "frequency")?;
     check_finite(&[potential], "chemical potential")?;
-    if o.eta == 0.0 {
+    if o.electrons.eta == 0.0 {
         return Err(Error::input("an optical conductivity without `eta` is a sum of delta functions")
             .hint("give an energy above the distance of levels on the grid"));
     }
     o.sum(bloch, frequencies.len(), task, |pairs, sum| {
-        let full = Occupation::new(&pairs.energies, pairs.close, &[potential], o.temperature);
+        let full = Occupation::new(&pairs.energies, pairs.close, &[potential], o.electrons.temperature);
         for pair in &pairs.list {
             let apart = pairs.energies[pair.from] - pairs.energies[pair.to];
             let moved = C64::I * full.moved(&pairs.energies, pair).sum::<f64>();
             for (product, apart) in pair.products.iter().zip([apart, -apart]) {
                 let weight = product * moved;
                 if weight != C64::ZERO {
-                    let add = |(sum, w): (&mut C64, &f64)| *sum += weight / C64::new(w + apart, o.eta);
+                    let add =
+                        |(sum, w): (&mut C64, &f64)| *sum += weight / C64::new(w + apart, o.electrons.eta);
                     sum.iter_mut().zip(frequencies).for_each(add);
                 }
             }

@@ -16,7 +16,7 @@ mod topology;
 mod two_rows;
 mod wilson;
 
-pub use conductivity::{ConductivityOptions, band_conductivity, band_optical};
+pub use conductivity::{BandElectrons, ConductivityOptions, band_conductivity, band_optical};
 pub use flux::chern_number;
 pub use grid::MomentumGrid;
 pub use occupied::{Filling, OccupiedOptions, occupied};

@@ -4,38 +4,33 @@
 
 use std::f64::consts::TAU;
 
-use super::conductivity::{check_electrons, check_energy, check_finite};
+use super::conductivity::{BandElectrons, check_finite};
 use super::grid::MomentumGrid;
+use super::positions::Covariant;
 use super::size::one_level;
 use super::{levels, zone_sum};
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, BlochDerivative};
-use crate::method::fermi::fermi;
 use crate::number::{C64, Matrix, memory};
 use crate::task::Task;
 
 /// Which response is asked for.
 #[derive(Debug, Clone)]
 pub struct SecondOrderOptions {
-    /// Momenta in each direction.
-    pub grid: Vec<usize>,
+    pub electrons: BandElectrons,
     /// Cartesian axes of the current and of both fields.
     pub axes: [usize; 3],
     pub potential: f64,
-    pub temperature: f64,
-    /// The imaginary part of the frequencies.
-    pub eta: f64,
     /// Whether the second field has minus the frequency of the first, so that the current is a direct one.
     pub rectified: bool,
 }
 
-/// Derivatives of the Hamiltonian, which are the same at all momenta.
-struct Derivatives {
-    /// Along the axis of the current, and along those of both fields.
-    first: [BlochDerivative; 3],
-    /// Of the current along the first field and along the second, and along both fields.
-    second: [BlochDerivative; 3],
-    third: BlochDerivative,
+/// Derivatives of the Hamiltonian for any momentum.
+enum Derivatives {
+    /// Along the current and both fields; along the current and each field, and both fields; along all three.
+    Points([BlochDerivative; 7]),
+    /// The same where orbitals are no points.
+    Covariant(Covariant),
 }
 
 /// What all frequencies need at a momentum, between eigenstates, row-major.
@@ -51,25 +46,28 @@ struct Elements {
 
 impl SecondOrderOptions {
     fn check(&self, bloch: &Bloch, frequencies: &[f64]) -> Result<MomentumGrid> {
-        check_electrons(bloch)?;
+        let grid = self.electrons.check(bloch)?;
         check_finite(frequencies, "frequency")?;
         check_finite(&[self.potential], "chemical potential")?;
-        check_energy(self.temperature, "the temperature")?;
-        if !(self.eta > 0.0 && self.eta.is_finite()) {
-            return Err(Error::input(format!("a second-order conductivity with `eta` of {}", self.eta))
+        if self.electrons.eta == 0.0 {
+            return Err(Error::input("a second-order conductivity with `eta` of 0")
                 .hint("give an energy above the distance of levels on the grid"));
         }
-        MomentumGrid::new(&self.grid, bloch.dimension())
+        Ok(grid)
+    }
+
+    /// The axes along which there are derivatives.
+    fn several(&self) -> [Vec<usize>; 7] {
+        let [a, b, c] = self.axes;
+        [vec![a], vec![b], vec![c], vec![a, b], vec![a, c], vec![b, c], vec![a, b, c]]
     }
 
     fn derivatives(&self, bloch: &Bloch) -> Result<Derivatives> {
-        let [a, b, c] = self.axes;
-        let along = |axes: &[usize]| bloch.higher_derivative(axes);
-        Ok(Derivatives {
-            first: [along(&[a])?, along(&[b])?, along(&[c])?],
-            second: [along(&[a, b])?, along(&[a, c])?, along(&[b, c])?],
-            third: along(&[a, b, c])?,
-        })
+        if let Some(positions) = &self.electrons.positions {
+            return positions.derivatives(bloch, self.axes).map(Derivatives::Covariant);
+        }
+        let [a, b, c, ab, ac, bc, abc] = self.several().map(|axes| bloch.higher_derivative(&axes));
+        Ok(Derivatives::Points([a?, b?, c?, ab?, ac?, bc?, abc?]))
     }
 
     /// Whether both fields are one.
@@ -79,25 +77,24 @@ impl SecondOrderOptions {
 
     fn elements(&self, bloch: &Bloch, of: &Derivatives, k: &[f64], close: f64) -> Result<Elements> {
         let l = levels(bloch, k)?;
-        let between = |derivative: &BlochDerivative| -> Result<Vec<C64>> {
-            let operator: Matrix = bloch.at_momentum(k, derivative)?;
-            Ok(l.vectors.dagger().matmul(&operator.matmul(&l.vectors)?)?.data().to_complex())
+        let between = |operator: Result<Matrix>| -> Result<Vec<C64>> {
+            Ok(l.vectors.dagger().matmul(&operator?.matmul(&l.vectors)?)?.data().to_complex())
         };
-        let [a, b, c] = &of.first;
-        let [ab, ac, bc] = &of.second;
+        let [a, b, c, ab, ac, bc, abc] = match (of, &self.electrons.positions) {
+            (Derivatives::Covariant(of), Some(positions)) => {
+                self.several().map(|axes| between(of.at(positions, bloch, k, &axes)))
+            }
+            (Derivatives::Points(of), _) => of.each_ref().map(|of| between(bloch.at_momentum(k, of))),
+            _ => return Err(Error::internal("derivatives without the positions that they are of")),
+        };
         let n = bloch.rows();
-        // At zero temperature a level at the potential is half full, whatever rounding makes of it.
-        let level = |e: f64| match self.temperature == 0.0 && (e - self.potential).abs() <= close {
-            true => self.potential,
-            false => e,
-        };
         let filled: Vec<f64> =
-            l.energies.iter().map(|e| fermi(level(*e), self.potential, self.temperature)).collect();
-        let third = between(&of.third)?;
+            l.energies.iter().map(|e| self.electrons.filled(*e, self.potential, close)).collect();
+        let third = abc?;
         Ok(Elements {
             n,
-            first: [between(a)?, between(b)?, between(c)?],
-            second: [between(ab)?, between(ac)?, between(bc)?],
+            first: [a?, b?, c?],
+            second: [ab?, ac?, bc?],
             at_rest: (0..n).map(|i| third[i * n + i] * filled[i]).sum(),
             energies: l.energies,
             filled,
@@ -107,8 +104,8 @@ impl SecondOrderOptions {
     /// Frequencies of both fields.
     fn fields(&self, frequency: f64) -> [C64; 2] {
         [
-            C64::new(frequency, self.eta),
-            C64::new(if self.rectified { -frequency } else { frequency }, self.eta),
+            C64::new(frequency, self.electrons.eta),
+            C64::new(if self.rectified { -frequency } else { frequency }, self.electrons.eta),
         ]
     }
 }

@@ -1,16 +1,18 @@
 //! The transmission at an energy where bands of a lead begin or touch: its limit from both sides. Beside such an energy
 //! the waves of the leads change with the root of the distance, but the sample as the distance itself. So the sample is
-//! solved twice, between absorbing contacts in place of its leads. What the leads make of that at each of the energies
+//! solved once, between absorbing contacts in place of its leads. What the leads make of that at each of the energies
 //! beside follows on the rows of the leads alone.
 
 use std::sync::{Arc, PoisonError};
 
 use faer::Mat;
+use faer::prelude::Solve;
 
-use super::dense::{inverse, largest};
-use super::opening::{BESIDE, unresolved};
+use super::beside::BESIDE;
+use super::dense::{gram, largest, one_less};
+use super::opening::unresolved;
 use super::passed::{ChannelProbabilities, EdgeProbabilities, Openings};
-use super::slices::SliceBlocks;
+use super::slices::{SliceBlocks, Triplet};
 use super::{Attached, Contact, Particle, States, TransportSample};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -43,30 +45,30 @@ impl SampleBetween {
     /// None where the sample itself changes too much between the energies beside.
     fn new(sample: &TransportSample, energy: f64, rate: f64, task: &Task) -> Result<Option<SampleBetween>> {
         let mut rows: Vec<usize> = sample.leads.iter().flat_map(|lead| lead.rows.iter().copied()).collect();
-        rows.sort_unstable();
+        // By slices: columns that begin in later ones take no part in the first steps of the elimination.
+        let order = |row: &usize| (sample.slices.place(*row), *row);
+        rows.sort_unstable_by_key(order);
         rows.dedup();
         let n = rows.len();
         // Each row of a lead lies in a slice.
         let at: Vec<(usize, usize)> = rows.iter().filter_map(|&row| sample.slices.place(row)).collect();
-        let green = |energy: f64| -> Result<Mat<C64>> {
-            let mut blocks = SliceBlocks::new(&sample.slices, &sample.h, energy);
-            let slices = &sample.slices.rows;
-            let mut b: Vec<Mat<C64>> = slices.iter().map(|own| Mat::zeros(own.len(), n)).collect();
-            for (column, (&row, &(slice, i))) in rows.iter().zip(&at).enumerate() {
-                blocks.subtract(row, row, C64::new(0.0, -rate));
-                b[slice][(i, column)] = C64::new(rate, 0.0);
-            }
-            let (x, _) = blocks.solve(b, n, task)?;
-            Ok(Mat::from_fn(n, n, |i, j| x[at[i].0][(at[i].1, j)]))
-        };
-        let (below, above) = (green(energy - BESIDE[0] * rate)?, green(energy + BESIDE[0] * rate)?);
-        let half = |x: C64| 0.5 * x;
-        let slope = Mat::from_fn(n, n, |i, j| half(above[(i, j)] - below[(i, j)]));
+        let mut blocks = SliceBlocks::new(&sample.slices, &sample.h, energy);
+        let mut b: Vec<Vec<Triplet>> = vec![Vec::new(); sample.slices.rows.len()];
+        for (column, (&row, &(slice, i))) in rows.iter().zip(&at).enumerate() {
+            blocks.subtract(row, row, C64::new(0.0, -rate));
+            b[slice].push((i, column, C64::new(rate, 0.0)));
+        }
+        let (x, _) = blocks.solve(&b, n, task)?;
+        let green = Mat::from_fn(n, n, |i, j| x[at[i].0][(at[i].1, j)]);
+        // What absorbs joins G to its adjoint, G = (1 - 2i rate G P) G^dagger with the rows P of the leads, and so
+        // dG/dE = -G G between these rows is -(1 - 2i rate G) (G P)^dagger (G P).
+        let inside = gram(&x, n);
+        let twice = Mat::from_fn(n, n, |i, j| C64::new(0.0, 2.0) * green[(i, j)]);
+        let slope = faer::Scale(C64::new(-BESIDE[0], 0.0)) * one_less(&twice) * inside;
         if !(largest(slope.as_ref()) < STRAIGHT) {
             return Ok(None);
         }
-        let green = Mat::from_fn(n, n, |i, j| half(above[(i, j)] + below[(i, j)]));
-        let place = |row: &usize| rows.binary_search(row).unwrap_or(usize::MAX);
+        let place = |row: &usize| rows.binary_search_by_key(&order(row), order).unwrap_or(usize::MAX);
         let places = sample.leads.iter().map(|lead| lead.rows.iter().map(place).collect()).collect();
         Ok(Some(SampleBetween { places, rate, green, slope }))
     }
@@ -111,7 +113,13 @@ impl SampleBetween {
         with_green(&mut changed);
         (0..n).for_each(|i| changed[(i, i)] += 1.0);
         with_green(&mut source);
-        let x = inverse(changed.as_ref()).filter(|x| largest(x.as_ref()) < MOST_INVERSE)? * source;
+        // One more right-hand side has all rows alike in size: what it becomes tells how large the inverse is.
+        let probe = |i: usize| C64::cis(2.4 * (i * i) as f64);
+        let right = Mat::from_fn(size, count + 1, |i, c| if c < count { source[(i, c)] } else { probe(i) });
+        let x = changed.partial_piv_lu().solve(right);
+        if !(largest(x.subcols(count, 1)) < MOST_INVERSE && largest(x.as_ref()).is_finite()) {
+            return None;
+        }
         let out = places.iter().zip(&*openings).zip(&columns).map(|((places, opening), own)| {
             let mut out = &opening.out * Mat::from_fn(places.len(), count, |i, c| x[(places[i], c)]);
             for (d, column) in own.clone().enumerate() {
@@ -195,6 +203,11 @@ impl TransportSample {
             }
         }
         let unit = self.unit();
+        for attached in &self.leads {
+            if let Contact::Lead(lead) = &attached.contact {
+                lead.beside(energy, unit, &BESIDE)?;
+            }
+        }
         let between = SampleBetween::new(self, energy, unit, task)?;
         let mut sides = [Vec::new(), Vec::new()];
         for (sign, side) in [-unit, unit].into_iter().zip(&mut sides) {

@@ -1,9 +1,7 @@
 //! The Green's function of a sample with its leads.
 
-use faer::Mat;
-
 use super::opening::unresolved;
-use super::slices::SliceBlocks;
+use super::slices::{SliceBlocks, Triplet};
 use super::{TransportSample, subtract_leads, unreached};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, memory};
@@ -22,10 +20,9 @@ impl TransportSample {
         let mut blocks = SliceBlocks::new(&slices, &self.h, energy);
         subtract_leads(&mut blocks, &rows, &openings);
         memory::ensure(16 * (self.h.rows * from.len()) as u128, "a Green's function from some sites")?;
-        let mut b: Vec<Mat<C64>> =
-            slices.rows.iter().map(|rows| Mat::zeros(rows.len(), from.len())).collect();
-        from.iter().enumerate().for_each(|(column, &(slice, i))| b[slice][(i, column)] = C64::ONE);
-        let (x, open) = blocks.solve(b, from.len(), task)?;
+        let mut b: Vec<Vec<Triplet>> = vec![Vec::new(); slices.rows.len()];
+        from.iter().enumerate().for_each(|(column, &(slice, i))| b[slice].push((i, column, C64::ONE)));
+        let (x, open) = blocks.solve(&b, from.len(), task)?;
         if open {
             return Err(unreached());
         }

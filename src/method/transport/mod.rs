@@ -3,6 +3,7 @@
 //! Mesoscopic Systems, chapter 3). A lead is described by the waves that it sends back (`reflection.rs`, `opening.rs`).
 //! Energies are in the units of the model, hbar = 1.
 
+mod beside;
 mod conserved;
 mod dense;
 mod edge;
@@ -29,7 +30,7 @@ pub use lead::Lead;
 use modes::{Beam, Mode, Modes};
 use opening::{Opening, unresolved};
 use passed::{Openings, PassedByEnergy};
-use slices::{SliceBlocks, Slices};
+use slices::{SliceBlocks, Slices, Triplet};
 
 use crate::backend::matrix::{Csr, Wrap};
 use crate::error::{Error, Result};
@@ -305,16 +306,20 @@ impl TransportSample {
             columns.push(count..count + open);
             count += open;
         }
-        let mut b: Vec<Mat<C64>> = slices.rows.iter().map(|rows| Mat::zeros(rows.len(), count)).collect();
+        let mut b: Vec<Vec<Triplet>> = vec![Vec::new(); slices.rows.len()];
         for (&lead, range) in from.iter().zip(&columns) {
             for (i, &row) in rows[lead].iter().enumerate() {
                 let Some((slice, at)) = slices.place(row) else { continue };
                 for (c, column) in range.clone().enumerate() {
-                    b[slice][(at, column)] += openings[lead].source[(i, c)];
+                    b[slice].push((at, column, openings[lead].source[(i, c)]));
                 }
             }
         }
-        let (psi, open) = if count == 0 { (b, false) } else { blocks.solve(b, count, task)? };
+        let (psi, open) = if count == 0 {
+            (slices.rows.iter().map(|rows| Mat::zeros(rows.len(), 0)).collect(), false)
+        } else {
+            blocks.solve(&b, count, task)?
+        };
         let out = rows.iter().zip(&*openings).enumerate().map(|(lead, (rows, opening))| {
             let mut out = Mat::<C64>::zeros(opening.back.nrows(), count);
             for (i, &row) in rows.iter().enumerate() {

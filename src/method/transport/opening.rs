@@ -5,10 +5,9 @@ use faer::Mat;
 
 use super::dense::{inverse, largest};
 use super::lead::{ChannelKind, Lead};
-use super::reflection::{Reflection, SlabWaves};
+use super::reflection::{NOISE, Reflection, SlabWaves};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix};
-use crate::task::{self, parallel};
 
 /// A lead at one energy, on the rows that it is attached to and `extra` ones behind them. For incoming amplitudes c,
 /// `(E - H - matrix) x = source c` has the solution x, and `out x + back c` goes out.
@@ -43,22 +42,10 @@ pub struct Channels {
 
 /// A reflection that is off by more than this is refused.
 const BAD: f64 = 1e-6;
-/// The least that one may be off, for the count of channels.
-const NOISE: f64 = 1e-11;
-/// What a channel lets pass at least, in units of what the reflection is off.
-const OPEN: f64 = 100.0;
 /// Waves for which the ratio of amplitude to force is below this stay unknowns.
 const HARD: f64 = 1e-3;
 /// The largest Green's function at a lead's end that is told, in units of what joins its cells.
 const MOST_SURFACE: f64 = 1e10;
-/// How far beside an energy that is not resolved leads are asked, in units of what joins their cells.
-pub const BESIDE: [f64; 3] = [4e-8, 1e-8, 2.5e-9];
-/// The same, down to where what is far narrower is noticed: it changes the reflection the more, the nearer it is.
-const NEARER: [f64; 5] = [BESIDE[0], BESIDE[1], BESIDE[2], 6.25e-10, 1.5625e-10];
-/// By how much such changes may grow.
-const GROWTH: f64 = 1.5;
-/// Reflections that are off by more tell nothing of that.
-const VAGUE: f64 = 1e-3;
 
 /// The waves of a lead that a sample feels: those of one kind of particles.
 struct LeadWaves {
@@ -112,7 +99,7 @@ impl LeadWaves {
         let returned: Vec<f64> = d.S().column_vector().iter().map(|s| s.re).collect();
         let noise = found.off.max(NOISE);
         let passing: Vec<f64> = returned.iter().map(|c| (1.0 - c) * (1.0 + c)).collect();
-        let open: Vec<usize> = (0..r).filter(|&k| passing[k] > OPEN * noise).collect();
+        let open: Vec<usize> = (0..r).filter(|&k| passing[k] > found.least_passing()).collect();
         let c = open.len();
         // At the edge of a band a wave neither decays nor carries a current.
         if found.lasting != Some(c) {
@@ -228,60 +215,10 @@ impl Lead {
         Ok(Some(opening))
     }
 
-    /// How many channels are open at an energy.
-    ///
-    /// # Errors
-    /// An energy that is not finite, or at which the number is not defined; interruption.
-    pub fn channels(&self, energy: f64) -> Result<usize> {
-        if let Some(opening) = self.opening(energy)? {
-            return Ok(opening.back.nrows());
-        }
-        self.check_alone(energy)?;
-        let mut counts = Vec::new();
-        for above in BESIDE.into_iter().flat_map(|x| [x, -x]) {
-            let Some(opening) = self.opening(energy + above * self.unit())? else {
-                return Err(unresolved(energy));
-            };
-            counts.push(opening.back.nrows());
-        }
-        if counts.iter().any(|&count| count != counts[0]) {
-            return Err(unresolved(energy));
-        }
-        Ok(counts[0])
-    }
-
-    /// Checks that no gap, band or resonance that is narrower than the energies beside are apart hides between them: on
-    /// both sides the reflection changes the less, the nearer the energy is.
-    ///
-    /// # Errors
-    /// Where it does not; interruption.
-    pub fn check_alone(&self, energy: f64) -> Result<()> {
-        // The energies that the limit takes, to the last bit.
-        let near = NEARER.into_iter().flat_map(|x| [x, -x]).map(|x| (energy + x * self.unit()) / self.unit());
-        let near: Vec<f64> = near.collect();
-        for waves in self.waves() {
-            let stop = task::current();
-            let seen = parallel::try_map(near.len(), |k| {
-                stop.check()?;
-                let seen = waves.reflection(near[k])?;
-                seen.filter(|r| r.off < VAGUE).ok_or_else(|| unresolved(energy))
-            })?;
-            for side in 0..2 {
-                let found: Vec<&Reflection> = seen.iter().skip(side).step_by(2).map(|r| &**r).collect();
-                let change = |k: usize| largest((&found[k + 1].u - &found[k].u).as_ref());
-                let off = |k: usize| found[k].off.max(found[k + 1].off) + NOISE;
-                if (1..found.len() - 1).any(|k| change(k) > GROWTH * change(k - 1) + 10.0 * off(k)) {
-                    return Err(unresolved(energy));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The Green's function of the lead's first cell, seen from inside, at the retarded limit.
     ///
     /// # Errors
-    /// As [`Lead::channels`], and where the end of the lead has a level.
+    /// As [`Lead::opening`], and where the lead is not resolved or its end has a level.
     pub fn surface(&self, energy: f64) -> Result<Matrix> {
         let opening = self.opening(energy)?.ok_or_else(|| unresolved(energy))?;
         let (n, unit) = (self.rows(), self.unit());
@@ -314,34 +251,4 @@ pub fn unresolved(energy: f64) -> Error {
          are not defined"
     ))
         .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backend::matrix::Wrap;
-    use crate::lattice::{Lattice, Model, OrbitalBlock};
-    use crate::method::transport::{Particle, TransportSample};
-    use crate::task::Task;
-
-    fn chain(lattice: Lattice) -> Model {
-        let mut model = Model::new(lattice, 1).unwrap();
-        model.nearest(&OrbitalBlock::scalar(1, C64::new(-1.0, 0.0))).unwrap();
-        model
-    }
-
-    #[test]
-    fn the_limit_at_an_edge_takes_what_its_check_has_found() {
-        let cell = chain(Lattice::chain(1).unwrap());
-        let lead = |outward| Lead::new(&cell, None, None, outward, &[]).unwrap();
-        let leads = vec![lead(false), lead(true)];
-        let open = Lattice::chain(3).unwrap().boundary(&[Wrap::Open]).unwrap();
-        let sample = TransportSample::new(&chain(open), leads).unwrap();
-        let at =
-            |energy| sample.transmission((0, Particle::Any), (1, Particle::Any), energy, &Task::default());
-        assert!(at(2.0).unwrap_err().to_string().contains("no limit"));
-        let (first, second) = (sample.lead(0).unwrap().0, sample.lead(1).unwrap().0);
-        assert_eq!(first.waves()[0].remembered(), 1 + 2 * NEARER.len());
-        assert_eq!(second.waves()[0].remembered(), 1 + 2 * NEARER.len());
-    }
 }

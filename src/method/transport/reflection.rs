@@ -7,14 +7,14 @@
 //! are `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16
 //! (2014) 063065, whose modes are the eigenvectors of what `LeadSlab::behind` (`newton.rs`) calls `ahead`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use faer::prelude::Solve;
-use faer::{Mat, MatRef};
+use faer::{Mat, MatRef, Side};
 
-use super::dense::{inverse, largest};
+use super::dense::{inverse, largest, one_less};
 use super::slab::LeadSlab;
 use crate::error::Result;
 use crate::number::C64;
@@ -57,6 +57,23 @@ pub struct Reflection {
     pub settled: bool,
 }
 
+impl Reflection {
+    /// How much a wave lets pass at least to be an open channel.
+    pub fn least_passing(&self) -> f64 {
+        OPEN * self.off.max(NOISE)
+    }
+
+    /// Whether it is the limit from above: no wave brings more back than it takes, and only open channels last. Other
+    /// reflections that repeat from cell to cell have channels the wrong way round or waves that grow.
+    fn is_retarded(&self) -> bool {
+        let passing = one_less(&(self.u.adjoint() * &self.u)).self_adjoint_eigenvalues(Side::Lower);
+        let Ok(passing) = passing else { return false };
+        let least = self.least_passing();
+        let open = passing.iter().filter(|x| **x > least).count();
+        passing.iter().all(|x| *x >= -least) && self.lasting == Some(open)
+    }
+}
+
 /// The imaginary part of the energy from which the limit begins. Rounding errors grow with its inverse,
 /// up to Newton's steps.
 const BEGIN: f64 = 1e-8;
@@ -64,6 +81,10 @@ const BEGIN: f64 = 1e-8;
 /// each half of the one before.
 const EXTRAPOLATED: [f64; 2] = [1e-4, 1e-2];
 const ORDERS: usize = 6;
+/// The least that a reflection may be off, for the count of channels.
+pub const NOISE: f64 = 1e-11;
+/// What a channel lets pass at least, in units of what the reflection is off.
+const OPEN: f64 = 100.0;
 /// A reflection that is off by more than this is sought in another way.
 pub const GOOD: f64 = 1e-11;
 /// A polynomial that is off by more, at zero or at this imaginary part, is refused: what is `w` wide, near the energy,
@@ -186,11 +207,28 @@ impl SlabWaves {
     /// # Errors
     /// Interruption.
     pub fn reflection(&self, energy: f64) -> Result<Option<Arc<Reflection>>> {
+        self.reflection_from(energy, || None)
+    }
+
+    /// The same, by Newton's steps from what it nearly is, if they lead to it.
+    ///
+    /// # Errors
+    /// Interruption.
+    pub fn reflection_from(
+        &self,
+        energy: f64,
+        start: impl FnOnce() -> Option<Mat<C64>>,
+    ) -> Result<Option<Arc<Reflection>>> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = known().iter().find(|(bits, _)| *bits == energy.to_bits()) {
             return Ok(found.clone());
         }
-        let found = self.sought(energy)?.map(Arc::new);
+        let near = start().and_then(|start| self.near(energy, &start));
+        let found = match near.filter(|found| found.settled && found.is_retarded()) {
+            Some(found) => Some(found),
+            None => self.sought(energy)?,
+        };
+        let found = found.map(Arc::new);
         let bytes = size_of::<C64>() * found.as_ref().map_or(0, |r| r.u.nrows() * r.u.ncols());
         let mut known = known();
         known.truncate((MOST_BYTES / bytes.max(1)).clamp(1, REMEMBERED) - 1);
@@ -208,12 +246,13 @@ impl SlabWaves {
         let mut best: Option<Reflection> = None;
         // Whether a polynomial was given up, as it cannot follow a root: one from larger imaginary parts cannot either.
         let rooted = Cell::new(false);
+        let begin = RefCell::new(None);
         // And whether they are ways to a start of Newton's steps.
         let ways: [(bool, &dyn Fn() -> Option<Reflection>); 6] = [
-            (true, &|| self.at_once(energy)),
+            (true, &|| self.at_once(energy, &begin)),
             (true, &|| self.by_two(energy)),
-            (false, &|| self.extrapolated(energy, EXTRAPOLATED[0], &rooted)),
-            (false, &|| self.extrapolated(energy, EXTRAPOLATED[1], &rooted)),
+            (false, &|| self.extrapolated(energy, EXTRAPOLATED[0], &begin, &rooted)),
+            (false, &|| self.extrapolated(energy, EXTRAPOLATED[1], &begin, &rooted)),
             (true, &|| self.followed(energy, STRIDES[0])),
             (true, &|| self.followed(energy, STRIDES[1])),
         ];
@@ -244,9 +283,12 @@ impl SlabWaves {
         Ok(best.and_then(lasting))
     }
 
-    /// By Newton's steps from a small imaginary part.
-    fn at_once(&self, energy: f64) -> Option<Reflection> {
-        self.near(energy, &self.far(C64::new(energy, BEGIN), PASSED_AT_FIRST)?)
+    /// By Newton's steps from a small imaginary part, where it begins.
+    fn at_once(&self, energy: f64, begin: &RefCell<Option<Mat<C64>>>) -> Option<Reflection> {
+        let start = self.far(C64::new(energy, BEGIN), PASSED_AT_FIRST)?;
+        let found = self.near(energy, &start);
+        begin.replace(Some(start));
+        found
     }
 
     /// By extrapolation from two small imaginary parts, and Newton's steps from there.
@@ -289,20 +331,29 @@ impl SlabWaves {
 
     /// By a polynomial in the imaginary part (Neville). It holds where two bands cross, which Newton's steps take for
     /// the edge of one.
-    fn extrapolated(&self, energy: f64, most: f64, rooted: &Cell<bool>) -> Option<Reflection> {
+    fn extrapolated(
+        &self,
+        energy: f64,
+        most: f64,
+        begin: &RefCell<Option<Mat<C64>>>,
+        rooted: &Cell<bool>,
+    ) -> Option<Reflection> {
         if rooted.get() {
             return None;
         }
         let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
         let far = |eta: &f64| self.far(C64::new(energy, *eta), PASSED);
-        let nearest: Vec<Mat<C64>> = etas[ORDERS - 3..].iter().map(far).collect::<Option<_>>()?;
-        // Where a band begins, changes fall with the root of the imaginary part, and no polynomial follows.
-        let change = |k: usize| largest((&nearest[k + 1] - &nearest[k]).as_ref());
-        if change(1) > ROOTED * change(0) + TAIL {
-            rooted.set(true);
-            return None;
+        let nearest: Vec<Mat<C64>> = etas[ORDERS - 2..].iter().map(far).collect::<Option<_>>()?;
+        // Where a band begins, changes fall with the root of the imaginary part, and no polynomial follows. What is
+        // some hundred times nearer stands for none.
+        if let Some(begin) = &*begin.borrow() {
+            let change = |k: usize| largest((&nearest[k] - begin).as_ref());
+            if change(1) > ROOTED * change(0) + TAIL {
+                rooted.set(true);
+                return None;
+            }
         }
-        let mut known: Vec<Mat<C64>> = etas[..ORDERS - 3].iter().map(far).collect::<Option<_>>()?;
+        let mut known: Vec<Mat<C64>> = etas[..ORDERS - 2].iter().map(far).collect::<Option<_>>()?;
         known.extend(nearest);
         let (zero, small) = (polynomials(&etas, &known, 0.0), polynomials(&etas, &known, LOOKED_AT));
         let there = self.far(C64::new(energy, LOOKED_AT), PASSED)?;
@@ -384,6 +435,17 @@ mod tests {
         assert!(Arc::ptr_eq(&found, &left.reflection(0.3).unwrap().unwrap()));
         (0..2 * REMEMBERED).for_each(|k| drop(right.reflection(0.01 * k as f64).unwrap()));
         assert_eq!(right.remembered(), REMEMBERED);
+    }
+
+    #[test]
+    fn waves_the_wrong_way_round_are_no_limit() {
+        for (flux, energy) in [(0.0, 0.3), (0.0, -2.9), (0.1, -2.9)] {
+            let right = strip(6, flux).reflection(energy).unwrap().unwrap();
+            let backward = inverse(right.u.adjoint().to_owned().as_ref()).unwrap();
+            assert!(strip(6, flux).near(energy, &backward).is_some_and(|found| found.settled));
+            let found = strip(6, flux).reflection_from(energy, || Some(backward)).unwrap().unwrap();
+            assert!(largest((&found.u - &right.u).as_ref()) < 1e-10);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! to slice.
 
 use std::borrow::Cow;
+use std::ops::SubAssign;
 
 use faer::reborrow::*;
 use faer::{Mat, MatMut};
@@ -98,8 +99,8 @@ impl Slices {
     }
 }
 
-/// An element of a block between two slices.
-type Triplet = (usize, usize, C64);
+/// An element of a block between two slices, or of the right-hand sides of one.
+pub type Triplet = (usize, usize, C64);
 
 /// `E - H - sigma` as sparse blocks of neighbouring slices.
 pub struct SliceBlocks<'a> {
@@ -147,16 +148,16 @@ impl<'a> SliceBlocks<'a> {
     }
 
     /// The solution of `(E - H - sigma) x = b`, slice by slice, and whether a level at this energy that no lead reaches
-    /// leaves it open: what the leads see of it is right all the same.
+    /// leaves it open: what the leads see of it is right all the same. Of b there are the elements of each slice.
     ///
     /// # Errors
     /// No memory, interruption.
-    pub fn solve(&self, b: Vec<Mat<C64>>, columns: usize, task: &Task) -> Result<(Vec<Mat<C64>>, bool)> {
+    pub fn solve(&self, b: &[Vec<Triplet>], columns: usize, task: &Task) -> Result<(Vec<Mat<C64>>, bool)> {
         memory::ensure(16 * self.slices.numbers(columns), "the Green's functions of a sample's slices")?;
-        if let Some(x) = self.eliminated(&b, task)? {
+        if let Some(x) = self.eliminated(b, columns, task)? {
             return Ok((x, false));
         }
-        let (x, resolved) = self.turned(b.clone(), columns, 0.0, task)?;
+        let (x, resolved) = self.turned(b, columns, 0.0, task)?;
         if resolved {
             return Ok((x, false));
         }
@@ -167,15 +168,20 @@ impl<'a> SliceBlocks<'a> {
 
     /// The solution by Green's functions of growing parts of the sample. None where a part has a level so near to the
     /// energy that digits are lost: the end of a topological chain has one, though the leads reach the whole.
-    fn eliminated(&self, b: &[Mat<C64>], task: &Task) -> Result<Option<Vec<Mat<C64>>>> {
+    fn eliminated(&self, b: &[Vec<Triplet>], columns: usize, task: &Task) -> Result<Option<Vec<Mat<C64>>>> {
         let slices = &self.slices.rows;
         let progress = task.start("slices", slices.len());
-        let mut b = b.to_vec();
         let most = MOST_GREEN / self.scale();
         let mut inverses: Vec<Mat<C64>> = Vec::with_capacity(slices.len());
+        // Right-hand sides, without the columns at the end that begin in later slices.
+        let mut begun: Vec<Mat<C64>> = Vec::with_capacity(slices.len());
         for (k, rows) in slices.iter().enumerate() {
             let mut a = Mat::<C64>::zeros(rows.len(), rows.len());
             add(&self.own[k], a.as_mut());
+            let last = begun.last().map_or(0, Mat::ncols);
+            let width = b[k].iter().map(|(_, column, _)| column + 1).max().unwrap_or(0).max(last);
+            let mut right = Mat::<C64>::zeros(rows.len(), width);
+            add(&b[k], right.as_mut());
             if k > 0 {
                 let before = &inverses[k - 1];
                 let reached = times(&self.down[k - 1], before, rows.len());
@@ -185,23 +191,36 @@ impl<'a> SliceBlocks<'a> {
                         a[(r, j)] -= reached[(r, i)] * value;
                     }
                 }
-                let moved = &reached * &b[k - 1];
-                b[k] -= moved;
+                let moved = &reached * &begun[k - 1];
+                right.subcols_mut(0, last).sub_assign(&moved);
             }
+            begun.push(right);
             match inverse(a.as_ref()).filter(|g| largest(g.as_ref()) <= most) {
                 Some(g) => inverses.push(g),
                 None => return Ok(None),
             }
             progress.advance(k + 1)?;
         }
-        for k in (0..slices.len()).rev() {
-            if k + 1 < slices.len() {
-                let back = times(&self.up[k], &b[k + 1], slices[k].len());
-                b[k] -= back;
-            }
-            b[k] = &inverses[k] * &b[k];
+        let mut x: Vec<Mat<C64>> = Vec::with_capacity(slices.len());
+        for (k, (g, right)) in inverses.iter().zip(begun).enumerate().rev() {
+            let width = right.ncols();
+            let whole = match x.last() {
+                Some(after) => {
+                    let mut back = times(&self.up[k], after, slices[k].len());
+                    back.subcols_mut(0, width).sub_assign(&right);
+                    faer::Scale(-C64::ONE) * (g * back)
+                }
+                None if width == columns => g * right,
+                None => {
+                    let mut whole = Mat::zeros(slices[k].len(), columns);
+                    whole.subcols_mut(0, width).copy_from(g * right);
+                    whole
+                }
+            };
+            x.push(whole);
         }
-        Ok(Some(b))
+        x.reverse();
+        Ok(Some(x))
     }
 
     /// The largest element that joins slices, if any does: high walls on sites lose no digits.
@@ -215,7 +234,7 @@ impl<'a> SliceBlocks<'a> {
     /// And whether no level is too near to be resolved.
     fn turned(
         &self,
-        mut b: Vec<Mat<C64>>,
+        b: &[Vec<Triplet>],
         columns: usize,
         above: f64,
         task: &Task,
@@ -229,6 +248,12 @@ impl<'a> SliceBlocks<'a> {
         let numbers: usize = (0..n).map(|k| size(k) * (size(k) + size(k + 1) + size(k + 2) + columns)).sum();
         memory::ensure(16 * numbers as u128, "the rows of a sample's slices")?;
         let progress = task.start("slices, with rotations", n);
+        let whole = |(k, own): (usize, &Vec<Triplet>)| {
+            let mut right = Mat::<C64>::zeros(size(k), columns);
+            add(own, right.as_mut());
+            right
+        };
+        let mut b: Vec<Mat<C64>> = b.iter().enumerate().map(whole).collect();
         // Rows that are still to be rotated, in the columns of two slices.
         let mut rest = Mat::<C64>::zeros(size(0), size(0) + size(1));
         if n > 0 {

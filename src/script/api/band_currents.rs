@@ -7,7 +7,7 @@ use super::model::ScriptModel;
 use super::values::to_series;
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::method::{self, ConductivityOptions, SecondOrderOptions};
+use crate::method::{self, BandElectrons, ConductivityOptions, SecondOrderOptions};
 use crate::number::{Matrix, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
@@ -29,21 +29,23 @@ const AXES: [(&str, [usize; 2]); 9] = [
     ("zz", [2, 2]),
 ];
 
-/// What both conductivities take.
-fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
-    let (temperature, eta) = (o.float("temperature")?, o.float("eta")?);
-    let within = o.maybe::<bool>("intraband").unwrap_or(temperature > 0.0 && eta > 0.0);
-    let (axes, d) = (o.one_of("direction", &AXES)?, bloch.cell().lattice().space());
-    check_axes(&axes, d)?;
-    Ok(ConductivityOptions {
+/// What all conductivities are summed over.
+fn electrons(o: &Options, bloch: &Bloch) -> Result<BandElectrons> {
+    Ok(BandElectrons {
         grid: counts(&o.value("grid")?, bloch.dimension())?,
-        axes,
-        temperature,
-        eta,
-        within,
-        carries: o.maybe::<Matrix>("carries"),
+        temperature: o.float("temperature")?,
+        eta: o.float("eta")?,
         positions: positions(o, bloch)?,
     })
+}
+
+/// What both conductivities of first order take.
+fn conditions(o: &Options, bloch: &Bloch) -> Result<ConductivityOptions> {
+    let electrons = electrons(o, bloch)?;
+    let axes = o.one_of("direction", &AXES)?;
+    check_axes(&axes, bloch.cell().lattice().space())?;
+    let within = o.maybe::<bool>("intraband").unwrap_or(electrons.temperature > 0.0 && electrons.eta > 0.0);
+    Ok(ConductivityOptions { electrons, axes, within, carries: o.maybe::<Matrix>("carries") })
 }
 
 /// An error for an axis that a lattice in `d` dimensions does not have.
@@ -163,6 +165,9 @@ mod currents {
     /// - `potential` (0.0): chemical potential.
     /// - `eta` (float > 0, 0.05): imaginary part of the frequencies. Above the level spacing on the grid the sum is
     ///   smooth.
+    /// - `positions` (array, none): models with the matrix elements of the position, one for each Cartesian axis, as
+    ///   from `lattice::wannier90_position`. All derivatives then include them; what states outside the model add is
+    ///   left out.
     /// - `grid`, `temperature`, `progress`: as for `bloch::conductivity`.
     ///
     /// # Example
@@ -181,11 +186,9 @@ mod currents {
     pub fn second_order_conductivity(m: ScriptModel, o: Options) -> Fallible<Table> {
         let bloch = bloch(&m)?;
         let options = SecondOrderOptions {
-            grid: counts(&o.value("grid")?, bloch.dimension())?,
+            electrons: electrons(&o, &bloch)?,
             axes: three_axes(&o.text("direction")?, bloch.cell().lattice().space())?,
             potential: o.float("potential")?,
-            temperature: o.float("temperature")?,
-            eta: o.float("eta")?,
             rectified: o.one_of("process", &[("harmonic", false), ("rectified", true)])?,
         };
         let w = to_series(&o.value("frequencies")?)?.as_real("frequencies")?.to_vec();
