@@ -178,8 +178,8 @@ impl Direct {
     }
 }
 
-/// Walks through a script and rewrites its comparisons and switches, what it catches, how its functions read their options, and how
-/// they call one another.
+/// Walks through a script and rewrites its comparisons and switches, what it catches, how its functions read their
+/// options, and how they call one another.
 struct Rewriter<'a> {
     /// Whether something was rewritten.
     found: bool,

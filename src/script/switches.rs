@@ -1,5 +1,5 @@
-//! `switch` looks for a case by the type and the number of a value: it tells 1 from 1.0, which are equal everywhere else
-//! in the language. So its value becomes the other of the two where only that has a case.
+//! `switch` looks for a case by the type and the number of a value: it tells 1 from 1.0, which are equal everywhere
+//! else in the language. So its value becomes the other of the two where only that has a case.
 
 use std::cell::RefCell;
 use std::rc::Rc;
