@@ -210,21 +210,11 @@ impl RowPlan<'_> {
             let mut scratch = ModelRows::new(n);
             let mut at = 0;
             for site in part {
-                if let Some((cell, rows)) = self.same_rows(site, &mut scratch) {
-                    for entry in rows.iter().flatten() {
-                        let (column, value) = entry.of(site * n, cell);
-                        columns[at] = index(column);
-                        values[at] = T::from_c64(value);
-                        at += 1;
-                    }
-                    continue;
-                }
-                self.site(site, &mut scratch);
-                for &(column, value) in scratch.rows.iter().flatten() {
+                self.each(site, &mut scratch, |column, value| {
                     columns[at] = index(column);
                     values[at] = T::from_c64(value);
                     at += 1;
-                }
+                });
             }
         });
     }

@@ -1,6 +1,6 @@
 //! The rows of a model's matrix, one site at a time, from what its hoppings and energies have in common.
 
-use super::lattice::{CellShift, MAX_DIMENSION};
+use super::lattice::{CellShift, MAX_DIMENSION, Renumbering};
 use super::model::{Hop, HopValue, Model};
 use super::nambu::phase_of;
 use crate::backend::matrix::merge;
@@ -83,10 +83,13 @@ pub(super) struct RowPlan<'a> {
     pub unrolled: Option<[i64; MAX_DIMENSION]>,
 }
 
-/// An entry that rows of a sublattice have in all cells inside.
+/// An entry that rows of a sublattice have in all cells inside, but for sites that are gone.
 pub(super) struct SameEntry<'a> {
     /// From the first row of the site to the column.
     ahead: isize,
+    /// From the site to that of the column, and the orbital there.
+    sites: isize,
+    orbital: usize,
     value: C64,
     /// A factor for each cell, and which of them is that of the row's cell.
     scale: Option<(&'a [f64], isize)>,
@@ -96,11 +99,21 @@ impl SameEntry<'_> {
     /// The column and the value in the rows of a site.
     #[inline]
     pub fn of(&self, row: usize, cell: usize) -> (usize, C64) {
-        let value = match self.scale {
+        (row.wrapping_add_signed(self.ahead), self.value_in(cell))
+    }
+
+    #[inline]
+    fn value_in(&self, cell: usize) -> C64 {
+        match self.scale {
             Some((all, ahead)) => self.value * all[cell.wrapping_add_signed(ahead)],
             None => self.value,
-        };
-        (row.wrapping_add_signed(self.ahead), value)
+        }
+    }
+
+    /// The number of the column's site among those that stay, `usize::MAX` where it is gone.
+    #[inline]
+    fn among(&self, kept: &Renumbering, full: usize) -> usize {
+        kept.number[full.wrapping_add_signed(self.sites)]
     }
 }
 
@@ -287,14 +300,14 @@ impl<'a> RowPlan<'a> {
         plan
     }
 
-    /// How many entries the rows of a sublattice have inside the lattice, if the same in all cells: where no site is
-    /// gone, and no entries vanish or meet. To know it pays for many cells, or where all are inside.
+    /// How many entries the rows of a sublattice have inside the lattice, if the same in all cells but for sites that
+    /// are gone: where no entries vanish or meet. To know it pays for many cells, or where all are inside.
     fn same_counts_of(&self, s: usize) -> Option<Vec<usize>> {
         let model = self.model;
         let far_from_zero = |x: &f64| x.abs() > 1e-100;
         // Velocities have factors that may vanish, at sites without hoppings too.
         let vary = self.by_orbital
-            || model.lattice.has_removed()
+            || model.lattice.kept.as_ref().is_some_and(|kept| kept.grown)
             || !(model.lattice.cell_count() >= MANY_CELLS || self.all_inside())
             || model.has_site_energies()
             || !model.local.is_empty()
@@ -326,7 +339,8 @@ impl<'a> RowPlan<'a> {
         let (model, n) = (self.model, self.model.orbitals as isize);
         let mut rows: Vec<Vec<SameEntry<'a>>> = counts.iter().map(|n| Vec::with_capacity(*n)).collect();
         for &(i, j, value) in &self.onsite[s] {
-            rows[i].push(SameEntry { ahead: j as isize, value: value * C64::ONE, scale: None });
+            let value = value * C64::ONE;
+            rows[i].push(SameEntry { ahead: j as isize, sites: 0, orbital: j, value, scale: None });
         }
         for entry in &self.entries[self.starts[s]..self.starts[s + 1]] {
             let factors = model.hops[entry.hop as usize].scale.as_ref();
@@ -335,6 +349,8 @@ impl<'a> RowPlan<'a> {
             for &(i, j, value) in &self.values[entry.first..][..entry.count as usize] {
                 rows[i as usize].push(SameEntry {
                     ahead: entry.ahead.wrapping_mul(n) + j as isize,
+                    sites: entry.ahead,
+                    orbital: j as usize,
                     value,
                     scale,
                 });
@@ -344,25 +360,68 @@ impl<'a> RowPlan<'a> {
         Some(rows)
     }
 
-    /// The entries of a site's rows, and its cell, where they are the same as those of others.
+    /// The entries of the rows of a site, by its number before removals, where they are the same as those of others.
     #[inline]
-    pub fn same_rows(&self, site: usize, scratch: &mut ModelRows) -> Option<(usize, &[Vec<SameEntry<'a>>])> {
+    fn same_rows(&self, full: usize, scratch: &mut ModelRows) -> Option<(usize, &[Vec<SameEntry<'a>>])> {
         if self.same_rows.is_empty() {
             return None;
         }
-        let (cell, s) = (site / self.same_rows.len(), site % self.same_rows.len());
+        let (cell, s) = (full / self.same_rows.len(), full % self.same_rows.len());
         let rows = self.same_rows[s].as_ref()?;
         self.is_inside(cell, scratch).then_some((cell, rows))
     }
 
+    /// Gives the entries of a site's rows in their order, column and value.
+    #[inline]
+    pub fn each(&self, site: usize, scratch: &mut ModelRows, mut take: impl FnMut(usize, C64)) {
+        let (lattice, n) = (&self.model.lattice, self.model.orbitals);
+        let full = lattice.full(site);
+        match (self.same_rows(full, scratch), &lattice.kept) {
+            (Some((cell, rows)), None) => {
+                for entry in rows.iter().flatten() {
+                    let (column, value) = entry.of(site * n, cell);
+                    take(column, value);
+                }
+            }
+            (Some((cell, rows)), Some(kept)) => {
+                for entry in rows.iter().flatten() {
+                    let there = entry.among(kept, full);
+                    if there != usize::MAX {
+                        take(there * n + entry.orbital, entry.value_in(cell));
+                    }
+                }
+            }
+            _ => {
+                self.site(site, scratch);
+                scratch.rows.iter().flatten().for_each(|&(column, value)| take(column, value));
+            }
+        }
+    }
+
     /// How many entries each row of a site has.
     pub fn count(&self, site: usize, scratch: &mut ModelRows, counts: &mut [usize]) {
-        let basis = self.model.lattice.basis().len();
-        if let Some(same) = &self.same_counts[site % basis]
-            && self.is_inside(site / basis, scratch)
-        {
-            counts.copy_from_slice(same);
-            return;
+        let lattice = &self.model.lattice;
+        let basis = lattice.basis().len();
+        match &lattice.kept {
+            None => {
+                if let Some(same) = &self.same_counts[site % basis]
+                    && self.is_inside(site / basis, scratch)
+                {
+                    counts.copy_from_slice(same);
+                    return;
+                }
+            }
+            Some(kept) => {
+                let full = kept.full[site];
+                if let Some((_, rows)) = self.same_rows(full, scratch) {
+                    let stays = |entry: &&SameEntry<'_>| entry.among(kept, full) != usize::MAX;
+                    counts
+                        .iter_mut()
+                        .zip(rows)
+                        .for_each(|(count, row)| *count = row.iter().filter(stays).count());
+                    return;
+                }
+            }
         }
         self.site(site, scratch);
         for (count, row) in counts.iter_mut().zip(&scratch.rows) {

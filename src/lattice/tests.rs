@@ -296,6 +296,33 @@ fn removal_renumbers() {
 }
 
 #[test]
+fn vacancies_leave_the_elements_between_the_sites_that_stay() {
+    let block = |z: [C64; 4]| OrbitalBlock::new(2, z.to_vec()).unwrap();
+    for (wrap, fraction) in [(Wrap::Open, 0.1), (Wrap::Phase(-I), 0.1), (Wrap::Phase(C64::ONE), 0.9)] {
+        let lattice = Lattice::honeycomb(11, 9).unwrap().boundary(&[wrap, Wrap::Open]).unwrap();
+        let mut model = Model::new(lattice, 2).unwrap();
+        model.nearest(&block([C64::new(-1.0, 0.0), 0.3 * I, 0.2.into(), C64::new(0.5, -0.1)])).unwrap();
+        model.hop(&[1, 0], &block([0.1.into(), I, C64::ZERO, 0.7.into()])).unwrap();
+        model.onsite(&block([0.4.into(), 0.2 * I, -0.2 * I, C64::ZERO])).unwrap();
+        let whole = dense(&model.to_csr(false).unwrap());
+        model.vacancies(fraction, 5).unwrap();
+        let stays = model.lattice().kept.as_ref().unwrap().full.clone();
+        let rest = model.to_csr(false).unwrap();
+        let found = dense(&rest);
+        assert!(rest.rows == 2 * stays.len() && stays.len() < 198);
+        for i in 0..rest.rows {
+            for j in 0..rest.rows {
+                let full = |row: usize| 2 * stays[row / 2] + row % 2;
+                assert_eq!(found[(i, j)], whole[(full(i), full(j))], "{i} {j}");
+            }
+            let columns: Vec<usize> =
+                (rest.row_start[i]..rest.row_start[i + 1]).map(|k| rest.columns.get(k)).collect();
+            assert!(columns.is_sorted_by(|a, b| a < b), "row {i}");
+        }
+    }
+}
+
+#[test]
 fn bad_input_is_a_sentence() {
     let huge = Lattice::cubic(10_000, 10_000, 10_000).unwrap();
     let e = nearest(huge).assemble(AssemblyForm::Auto, false).unwrap_err();
