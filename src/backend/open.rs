@@ -311,7 +311,7 @@ mod tests {
         // As many of each as in turn: one GPU for three ranks.
         assert_eq!(all(&["cpu", "cuda"], 3), [1, 0, 0]);
         assert_eq!(all(&["cuda", "cpu"], 4), [0, 0, 1, 1]);
-        assert_eq!(all(&["cpu", "cpu"], 3), [0, 0, 1]);
+        assert_eq!(all(&["cpu", "cpu"], 3), [0, 1, 0]);
         assert_eq!(all(&["cuda"], 2), [0, 0]);
         assert_eq!(all(&["cpu", "cuda"], 1), [0]);
     }
