@@ -1,6 +1,6 @@
 //! A lead at energies beside one where a band begins or bands touch. With the distance E - E0 = s^2 to the edge, its
-//! reflection is a power series in s: real numbers s above the edge, imaginary ones below it. So a few energies tell what
-//! it nearly is at the others, and Newton's steps need no other start.
+//! reflection is a power series in s: real numbers s above the edge, imaginary ones below it. So a few energies tell
+//! what it nearly is at the others, and Newton's steps need no other start.
 
 use std::sync::Arc;
 
