@@ -257,6 +257,17 @@ mod tests {
         all.join("; ")
     }
 
+    /// `check` and `run` say the same of each call after `begin`: its one mistake, or nothing.
+    fn both_say(begin: &str, cases: &[(&str, &str)]) {
+        let mut engine = Engine::new().unwrap();
+        for (call, wrong) in cases {
+            let script = format!("{begin}{call}");
+            assert_eq!(said(&mut engine, &script), *wrong, "{call}");
+            let run = engine.eval(script.as_str());
+            assert_eq!(run.err().map(|e| e.message).unwrap_or_default(), *wrong, "{call}");
+        }
+    }
+
     /// Values of the right type that the kinds do not allow: a number beyond each bound, an odd one where it is even,
     /// an array that is too short.
     fn beyond(kinds: &str) -> Vec<String> {
@@ -379,9 +390,8 @@ mod tests {
 
     #[test]
     fn options_that_are_needed_are_missed() {
-        let mut engine = Engine::new().unwrap();
         let begin = "let m = model(lattice::chain(1)); m.nearest(-1.0); let how = #{ side: 1 };\n";
-        for (call, wrong) in [
+        let cases = [
             ("transport::lead(m, #{})", "option `side` is needed"),
             ("transport::lead(m, #{ origin: [0] })", "option `side` is needed"),
             ("transport::lead(m, #{ side: () })", "option `side` is needed"),
@@ -389,20 +399,16 @@ mod tests {
             ("transport::lead(m, how)", ""),
             ("transport::lead(m, how + #{ origin: [0] })", ""),
             ("bands(m, #{})", "option `path` is needed"),
-        ] {
-            assert_eq!(said(&mut engine, &format!("{begin}{call}")), wrong, "{call}");
-            let run = engine.eval(&format!("{begin}{call}"));
-            assert_eq!(run.err().map(|e| e.message).unwrap_or_default(), wrong, "{call}");
-        }
+        ];
+        both_say(begin, &cases);
     }
 
     #[test]
     fn options_that_others_need_are_missed() {
-        let mut engine = Engine::new().unwrap();
         let begin = "let m = model(lattice::chain(2)); m.nearest(-1.0); let how = #{ V: 1.0 };\n";
         let (on_sites, potential) =
             ("option `V` is needed without `W`", "option `potential` is needed with `method: \"kpm\"`");
-        for (call, wrong) in [
+        let cases = [
             ("meanfield::superconductor(m)", on_sites),
             ("meanfield::superconductor(m, #{})", on_sites),
             ("meanfield::superconductor(m, #{ filling: 1.0 })", on_sites),
@@ -419,28 +425,21 @@ mod tests {
                 "the option `broadening` has no effect without `temperature: 0.0`",
             ),
             ("kpm::occupations(m.build(), #{ broadening: 0.1, temperature: 0 })", ""),
-        ] {
-            assert_eq!(said(&mut engine, &format!("{begin}{call}")), wrong, "{call}");
-            let run = engine.eval(&format!("{begin}{call}"));
-            assert_eq!(run.err().map(|e| e.message).unwrap_or_default(), wrong, "{call}");
-        }
+        ];
+        both_say(begin, &cases);
     }
 
     #[test]
     fn maps_that_are_added_are_looked_into() {
-        let mut engine = Engine::new().unwrap();
         let begin = "let h = tight_binding(lattice::chain(4)); let how = #{ seed: 1 };\n";
-        for (call, wrong) in [
+        let cases = [
             ("kpm::dos(h, how + #{ momnts: 8 })", "unknown option `momnts`"),
             ("kpm::dos(h, #{ momnts: 8 } + how)", "unknown option `momnts`"),
             ("kpm::dos(h, how + #{ moments: 8 } + #{ vektors: 1 })", "unknown option `vektors`"),
             ("kpm::dos(h, how + #{ moments: 8, vectors: 2 })", ""),
             ("kpm::dos(h, #{ moments: \"many\" } + #{ moments: 8 })", ""),
-        ] {
-            assert_eq!(said(&mut engine, &format!("{begin}{call}")), wrong, "{call}");
-            let run = engine.eval(&format!("{begin}{call}"));
-            assert_eq!(run.err().map(|e| e.message).unwrap_or_default(), wrong, "{call}");
-        }
+        ];
+        both_say(begin, &cases);
     }
 
     #[test]
