@@ -71,6 +71,10 @@ impl OrbitalBlock {
         self.entries.iter().all(|z| z.im == 0.0)
     }
 
+    pub fn is_diagonal(&self) -> bool {
+        self.nonzero().all(|(i, j, _)| i == j)
+    }
+
     /// Adds another block of the same size.
     pub fn add(&mut self, other: &OrbitalBlock) {
         for (a, b) in self.entries.iter_mut().zip(&other.entries) {

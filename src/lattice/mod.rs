@@ -33,6 +33,7 @@ pub mod two_centre;
 mod assemble;
 mod bloch;
 mod plan;
+mod same;
 pub mod sparse;
 mod stencil;
 mod unrolled;

@@ -1,8 +1,10 @@
 //! The rows of a model's matrix, one site at a time, from what its hoppings and energies have in common.
 
-use super::lattice::{CellShift, MAX_DIMENSION, Renumbering};
+use super::block::OrbitalBlock;
+use super::lattice::{CellShift, MAX_DIMENSION};
 use super::model::{Hop, HopValue, Model};
 use super::nambu::phase_of;
+use super::same::SameEntry;
 use crate::backend::matrix::merge;
 use crate::number::C64;
 
@@ -78,43 +80,11 @@ pub(super) struct RowPlan<'a> {
     same_counts: Vec<Option<Vec<usize>>>,
     /// Their entries, by orbital; none where there are few cells.
     same_rows: Vec<Option<Vec<Vec<SameEntry<'a>>>>>,
+    /// Whether the diagonal differs from site to site: sites have energies of their own.
+    varied: bool,
     /// Most boundaries that are crossed in each direction. If set, columns beyond a boundary are numbered apart and
     /// have no phase.
     pub unrolled: Option<[i64; MAX_DIMENSION]>,
-}
-
-/// An entry that rows of a sublattice have in all cells inside, but for sites that are gone.
-pub(super) struct SameEntry<'a> {
-    /// From the first row of the site to the column.
-    ahead: isize,
-    /// From the site to that of the column, and the orbital there.
-    sites: isize,
-    orbital: usize,
-    value: C64,
-    /// A factor for each cell, and which of them is that of the row's cell.
-    scale: Option<(&'a [f64], isize)>,
-}
-
-impl SameEntry<'_> {
-    /// The column and the value in the rows of a site.
-    #[inline]
-    pub fn of(&self, row: usize, cell: usize) -> (usize, C64) {
-        (row.wrapping_add_signed(self.ahead), self.value_in(cell))
-    }
-
-    #[inline]
-    fn value_in(&self, cell: usize) -> C64 {
-        match self.scale {
-            Some((all, ahead)) => self.value * all[cell.wrapping_add_signed(ahead)],
-            None => self.value,
-        }
-    }
-
-    /// The number of the column's site among those that stay, `usize::MAX` where it is gone.
-    #[inline]
-    fn among(&self, kept: &Renumbering, full: usize) -> usize {
-        kept.number[full.wrapping_add_signed(self.sites)]
-    }
 }
 
 /// The number of a displacement over boundaries, of at most `most` either way in each direction; 0 for none.
@@ -291,6 +261,7 @@ impl<'a> RowPlan<'a> {
             inside: inside_of(model),
             same_counts: vec![None; basis.len()],
             same_rows: Vec::new(),
+            varied: model.has_site_energies() || !model.local.is_empty(),
             unrolled: None,
         };
         plan.same_counts = (0..basis.len()).map(|s| plan.same_counts_of(s)).collect();
@@ -301,16 +272,16 @@ impl<'a> RowPlan<'a> {
     }
 
     /// How many entries the rows of a sublattice have inside the lattice, if the same in all cells but for sites that
-    /// are gone: where no entries vanish or meet. To know it pays for many cells, or where all are inside.
+    /// are gone and energies of their own: where no entries vanish or meet. To know it pays for many cells, or where
+    /// all are inside.
     fn same_counts_of(&self, s: usize) -> Option<Vec<usize>> {
         let model = self.model;
         let far_from_zero = |x: &f64| x.abs() > 1e-100;
         // Velocities have factors that may vanish, at sites without hoppings too.
         let vary = self.by_orbital
             || model.lattice.kept.as_ref().is_some_and(|kept| kept.grown)
-            || !(model.lattice.cell_count() >= MANY_CELLS || self.all_inside())
-            || model.has_site_energies()
-            || !model.local.is_empty()
+            || !(model.lattice.cell_count() >= MANY_CELLS || self.all_inside() && !self.varied)
+            || !model.local.iter().all(|table| table.blocks().iter().all(OrbitalBlock::is_diagonal))
             || !model.singlets.is_empty();
         if vary {
             return None;
@@ -339,8 +310,12 @@ impl<'a> RowPlan<'a> {
         let (model, n) = (self.model, self.model.orbitals as isize);
         let mut rows: Vec<Vec<SameEntry<'a>>> = counts.iter().map(|n| Vec::with_capacity(*n)).collect();
         for &(i, j, value) in &self.onsite[s] {
-            let value = value * C64::ONE;
-            rows[i].push(SameEntry { ahead: j as isize, sites: 0, orbital: j, value, scale: None });
+            rows[i].push(SameEntry::on_site(j, value * C64::ONE, self.varied && i == j));
+        }
+        if self.varied {
+            for (i, row) in rows.iter_mut().enumerate().filter(|(_, row)| !row.iter().any(|e| e.diagonal)) {
+                row.push(SameEntry::on_site(i, C64::ZERO, true));
+            }
         }
         for entry in &self.entries[self.starts[s]..self.starts[s + 1]] {
             let factors = model.hops[entry.hop as usize].scale.as_ref();
@@ -353,6 +328,7 @@ impl<'a> RowPlan<'a> {
                     orbital: j as usize,
                     value,
                     scale,
+                    diagonal: false,
                 });
             }
         }
@@ -371,61 +347,80 @@ impl<'a> RowPlan<'a> {
         self.is_inside(cell, scratch).then_some((cell, rows))
     }
 
-    /// Gives the entries of a site's rows in their order, column and value.
+    /// Gives the entries of a site's rows in their order, with the orbital of the row, the column and the value, where
+    /// they are the same as those of others but for sites that are gone and energies; false where they are not.
     #[inline]
-    pub fn each(&self, site: usize, scratch: &mut ModelRows, mut take: impl FnMut(usize, C64)) {
-        let (lattice, n) = (&self.model.lattice, self.model.orbitals);
+    pub fn each_same(
+        &self,
+        site: usize,
+        scratch: &mut ModelRows,
+        mut take: impl FnMut(usize, usize, C64),
+    ) -> bool {
+        let (model, lattice, n) = (self.model, &self.model.lattice, self.model.orbitals);
         let full = lattice.full(site);
-        match (self.same_rows(full, scratch), &lattice.kept) {
-            (Some((cell, rows)), None) => {
-                for entry in rows.iter().flatten() {
-                    let (column, value) = entry.of(site * n, cell);
-                    take(column, value);
-                }
+        let Some((cell, rows)) = self.same_rows(full, scratch) else { return false };
+        let place = |entry: &SameEntry<'_>| match &lattice.kept {
+            None => Some(entry.column(site * n)),
+            Some(kept) => {
+                let there = entry.among(kept, full);
+                (there != usize::MAX).then(|| there * n + entry.orbital)
             }
-            (Some((cell, rows)), Some(kept)) => {
-                for entry in rows.iter().flatten() {
-                    let there = entry.among(kept, full);
-                    if there != usize::MAX {
-                        take(there * n + entry.orbital, entry.value_in(cell));
+        };
+        if !self.varied {
+            for (i, row) in rows.iter().enumerate() {
+                for entry in row {
+                    if let Some(column) = place(entry) {
+                        take(i, column, entry.value_in(cell));
                     }
                 }
             }
-            _ => {
-                self.site(site, scratch);
-                scratch.rows.iter().flatten().for_each(|&(column, value)| take(column, value));
+            return true;
+        }
+        let energy = model.site_energy(site);
+        for (i, row) in rows.iter().enumerate() {
+            for entry in row {
+                let mut value = entry.value_in(cell);
+                if entry.diagonal {
+                    for block in model.local.iter().filter_map(|table| table.get(site)) {
+                        value += block.get(i, i);
+                    }
+                    value += energy.of(i >= model.particles());
+                    if value == C64::ZERO {
+                        continue;
+                    }
+                }
+                if let Some(column) = place(entry) {
+                    take(i, column, value);
+                }
             }
+        }
+        true
+    }
+
+    /// Gives the entries of a site's rows in their order, column and value.
+    #[inline]
+    pub fn each(&self, site: usize, scratch: &mut ModelRows, mut take: impl FnMut(usize, C64)) {
+        if !self.each_same(site, scratch, |_, column, value| take(column, value)) {
+            self.site(site, scratch);
+            scratch.rows.iter().flatten().for_each(|&(column, value)| take(column, value));
         }
     }
 
     /// How many entries each row of a site has.
     pub fn count(&self, site: usize, scratch: &mut ModelRows, counts: &mut [usize]) {
-        let lattice = &self.model.lattice;
-        let basis = lattice.basis().len();
-        match &lattice.kept {
-            None => {
-                if let Some(same) = &self.same_counts[site % basis]
-                    && self.is_inside(site / basis, scratch)
-                {
-                    counts.copy_from_slice(same);
-                    return;
-                }
-            }
-            Some(kept) => {
-                let full = kept.full[site];
-                if let Some((_, rows)) = self.same_rows(full, scratch) {
-                    let stays = |entry: &&SameEntry<'_>| entry.among(kept, full) != usize::MAX;
-                    counts
-                        .iter_mut()
-                        .zip(rows)
-                        .for_each(|(count, row)| *count = row.iter().filter(stays).count());
-                    return;
-                }
-            }
+        let basis = self.model.lattice.basis().len();
+        if self.model.lattice.kept.is_none()
+            && !self.varied
+            && let Some(same) = &self.same_counts[site % basis]
+            && self.is_inside(site / basis, scratch)
+        {
+            counts.copy_from_slice(same);
+            return;
         }
-        self.site(site, scratch);
-        for (count, row) in counts.iter_mut().zip(&scratch.rows) {
-            *count = row.len();
+        counts.fill(0);
+        if !self.each_same(site, scratch, |i, _, _| counts[i] += 1) {
+            self.site(site, scratch);
+            counts.iter_mut().zip(&scratch.rows).for_each(|(count, row)| *count = row.len());
         }
     }
 

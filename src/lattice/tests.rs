@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::plan::{ModelRows, RowPlan};
 use super::*;
 use crate::backend::matrix::{Csr, Wrap};
 use crate::error::ErrorKind;
@@ -320,6 +321,59 @@ fn vacancies_leave_the_elements_between_the_sites_that_stay() {
             assert!(columns.is_sorted_by(|a, b| a < b), "row {i}");
         }
     }
+}
+
+#[test]
+fn rows_that_cells_share_are_those_that_a_site_generates() {
+    let block = |z: [f64; 4]| OrbitalBlock::new(2, z.map(C64::from).to_vec()).unwrap();
+    let mut shared = 0;
+    for (wrap, fraction) in [(Wrap::Open, 0.0), (Wrap::Phase(-I), 0.2), (Wrap::Phase(C64::ONE), 0.9)] {
+        for kind in 0..6 {
+            let lattice = Lattice::honeycomb(11, 9).unwrap().boundary(&[wrap, Wrap::Open]).unwrap();
+            let mut model = Model::new(lattice, 2).unwrap();
+            model.nearest(&block([-1.0, 0.3, 0.0, 0.5])).unwrap();
+            if kind != 0 {
+                model.sublattice(1, &block([0.4, 0.1, 0.1, 0.0])).unwrap();
+            }
+            if kind == 2 {
+                model.pair(&block([0.1, 0.0, 0.0, 0.2]), PairedParticles::Singlet).unwrap();
+                model.zeeman(&block([0.3, 0.0, 0.0, 0.3])).unwrap();
+            }
+            // Also energies that are zero, or become it on the second sublattice: such entries are left out.
+            let cancel = |r: &[f64]| if r[0] > 4.0 { -0.4 } else { 0.0 };
+            if kind < 3 {
+                model.disorder(1.0, 3).unwrap();
+            }
+            model.vacancies(fraction, 5).unwrap();
+            let sites = model.lattice().sites();
+            let task = Task::default();
+            match kind {
+                0 | 1 | 2 => model.disorder(0.7, 4).unwrap(),
+                3 => model.onsite_each((0..sites).map(|i| [0.0, -0.4, 0.7][i % 3]).collect()).unwrap(),
+                4 => model.onsite_with(&mut |r| Ok(block([cancel(r), 0.0, 0.0, 0.0])), &task).unwrap(),
+                _ => model.onsite_with(&mut |r| Ok(block([1.0, 0.0, 0.0, cancel(r)])), &task).unwrap(),
+            }
+            if kind == 5 {
+                // A table that joins orbitals: no rows are shared.
+                model.onsite_with(&mut |r| Ok(block([0.0, r[1], r[1], 0.0])), &task).unwrap();
+            }
+            let plan = RowPlan::new(&model, &[]);
+            let n = model.rows() / sites;
+            let (mut one, mut other, mut counts) = (ModelRows::new(n), ModelRows::new(n), vec![0; n]);
+            for site in 0..sites {
+                plan.site(site, &mut one);
+                let mut found = Vec::new();
+                plan.each(site, &mut other, |column, value| found.push((column, value)));
+                shared += usize::from(plan.each_same(site, &mut other, |_, _, _| {}));
+                assert_eq!(found, one.rows.concat(), "site {site} of kind {kind}, {fraction}");
+                plan.count(site, &mut other, &mut counts);
+                assert_eq!(counts, one.rows.iter().map(Vec::len).collect::<Vec<_>>(), "site {site}");
+            }
+            assert!(kind != 5 || shared > 0);
+        }
+    }
+    // All kinds but the last, in the cells away from the boundaries.
+    assert!(shared > 5 * 2 * 9 * 7, "{shared}");
 }
 
 #[test]
