@@ -83,75 +83,104 @@ pub struct WannierInput {
     pub path: Option<Vec<[(String, Vec<f64>); 2]>>,
 }
 
-/// Reads the blocks of a `.win` file that describe the crystal.
+/// Reads the blocks of a `.win` file that describe the crystal, as Wannier90 finds them: a block begins at a line that
+/// starts with `begin` and contains its name, so `begin : name` and `begin=name` are other ways to write it.
 ///
 /// # Errors
 /// When the file is missing, or a line of such a block is malformed.
 pub fn read_wannier_input(path: &Path) -> Result<WannierInput> {
     let mut lines = FileLines::open(path)?;
     let mut input = WannierInput::default();
-    while let Some(words) = next_words(&mut lines)? {
-        if words.len() < 2 || words[0] != "begin" {
+    while let Some(line) = next_line(&mut lines)? {
+        let Some(name) =
+            ["unit_cell_cart", "kpoint_path"].into_iter().find(|name| marks(&line, "begin", name))
+        else {
             continue;
+        };
+        let second = if name == "kpoint_path" { input.path.is_some() } else { input.vectors.is_some() };
+        if second {
+            return Err(lines.wrong(format!("begins a second block `{name}`")));
         }
-        let name = words[1].clone();
-        if name == "kpoint_path" {
-            input.path.get_or_insert_default();
-        }
-        let (mut block, mut unit) = (Vec::new(), 1.0);
+        let (mut path, mut cell, mut unit) = (Vec::new(), Vec::new(), 1.0);
         loop {
-            let Some(words) = next_words(&mut lines)? else {
+            let Some(line) = next_line(&mut lines)? else {
                 return Err(lines.ended(&format!("`end {name}`")));
             };
-            if words[0] == "end" {
+            if marks(&line, "end", name) || line.trim().eq_ignore_ascii_case("end") {
                 break;
             }
-            match name.as_str() {
-                "unit_cell_cart" if words.len() == 1 => unit = unit_of(&lines, &words[0])?,
-                "unit_cell_cart" => block.push(vector(&lines, &words)?.map(|x| unit * x).to_vec()),
-                "kpoint_path" => input.path.get_or_insert_default().push(path_line(&lines, &words)?),
-                _ => {}
+            let items = items(&line);
+            match name {
+                "kpoint_path" => path.push(path_line(&lines, &items)?),
+                _ if cell.is_empty() && items.len() < 3 => unit = unit_of(&lines, line.trim())?,
+                _ => cell.push(vector(&lines, &items)?.map(|x| unit * x).to_vec()),
             }
         }
-        if name == "unit_cell_cart" {
-            if block.len() != 3 {
-                return Err(lines.wrong(format!("ends a cell of {} vectors", block.len())));
-            }
-            input.vectors = Some(block);
+        if name == "kpoint_path" {
+            input.path = Some(path);
+        } else if cell.len() == 3 {
+            input.vectors = Some(cell);
+        } else {
+            return Err(lines.wrong(format!("ends a cell of {} vectors", cell.len())));
         }
     }
     Ok(input)
 }
 
-/// The words of the next line that has any, without comments; names of labels keep their case, keywords lose it.
-fn next_words(lines: &mut FileLines) -> Result<Option<Vec<String>>> {
+/// Whether a line begins or ends a block of this name.
+fn marks(line: &str, word: &str, name: &str) -> bool {
+    let line = line.trim_start().to_lowercase();
+    line.starts_with(word) && line.contains(name)
+}
+
+/// The next line that holds anything beside a comment, without the comment.
+fn next_line(lines: &mut FileLines) -> Result<Option<String>> {
     while let Some(line) = lines.next()? {
         let line = line.split(['!', '#']).next().unwrap_or_default();
-        // Wannier90 reads these blocks as lists of Fortran, whose items commas may divide.
-        let divides = |c: char| c.is_whitespace() || c == ',';
-        let mut words: Vec<String> =
-            line.split(divides).filter(|word| !word.is_empty()).map(str::to_string).collect();
-        if let Some(first) = words.first().map(|word| word.to_lowercase()) {
-            if first == "begin" || first == "end" {
-                words.iter_mut().for_each(|word| *word = word.to_lowercase());
-            }
-            return Ok(Some(words));
+        if !line.trim().is_empty() {
+            return Ok(Some(line.to_string()));
         }
     }
     Ok(None)
 }
 
+/// The items of a line as Fortran's list-directed input takes them: blanks or one comma between them, texts in
+/// quotes, `3*0.0` for three times the same, and a slash that ends the list.
+fn items(line: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() && !rest.starts_with('/') {
+        let (item, after) = match rest.chars().next().filter(|c| "'\"".contains(*c)) {
+            Some(quote) => rest[1..].split_once(quote).unwrap_or((&rest[1..], "")),
+            None => {
+                let end = rest.find(|c: char| c.is_whitespace() || ",/".contains(c)).unwrap_or(rest.len());
+                rest.split_at(end)
+            }
+        };
+        match item.split_once('*').map(|(count, value)| (count.parse(), value)) {
+            Some((Ok(count @ 1..=8), value)) => items.extend((0..count).map(|_| value.to_string())),
+            _ => items.push(item.to_string()),
+        }
+        let after = after.trim_start();
+        rest = after.strip_prefix(',').unwrap_or(after).trim_start();
+    }
+    items
+}
+
 /// Angstrom in the unit of a cell.
 fn unit_of(lines: &FileLines, name: &str) -> Result<f64> {
-    match name.to_lowercase().as_str() {
-        "ang" | "angstrom" => Ok(1.0),
-        "bohr" => Ok(BOHR),
-        other => Err(lines.wrong(format!("has the unit `{other}`, and there are `ang` and `bohr`"))),
+    let name = name.to_lowercase();
+    if name.contains("ang") {
+        Ok(1.0)
+    } else if name.contains("bohr") {
+        Ok(BOHR)
+    } else {
+        Err(lines.wrong(format!("has the unit `{name}`, and there are `ang` and `bohr`")))
     }
 }
 
 fn vector(lines: &FileLines, words: &[String]) -> Result<[f64; 3]> {
-    let [x, y, z] = words else {
+    let [x, y, z, ..] = words else {
         return Err(lines.wrong("should hold the three coordinates of a Bravais vector"));
     };
     let real = |x: &String| lines.real(x, "a coordinate");
@@ -159,12 +188,13 @@ fn vector(lines: &FileLines, words: &[String]) -> Result<[f64; 3]> {
 }
 
 fn path_line(lines: &FileLines, words: &[String]) -> Result<[(String, Vec<f64>); 2]> {
-    if words.len() != 8 {
+    // As Wannier90, without a look at what follows.
+    if words.len() < 8 {
         return Err(lines.wrong("should hold two names with three coordinates each"));
     }
     let corner = |words: &[String]| -> Result<(String, Vec<f64>)> {
         let k = words[1..].iter().map(|x| lines.real(x, "a coordinate")).collect::<Result<_>>()?;
         Ok((words[0].clone(), k))
     };
-    Ok([corner(&words[..4])?, corner(&words[4..])?])
+    Ok([corner(&words[..4])?, corner(&words[4..8])?])
 }
