@@ -25,7 +25,7 @@ impl TextStyle {
     }
 }
 
-/// The page of a function, a method (`slice`, `Series.slice`), a module or a type.
+/// The page of a function, a method (`slice`, `Series.slice`, `Series::slice`), a module or a type.
 /// `None` if there is nothing of that name.
 pub fn page(entries: &[RegisteredFunction], name: &str, style: TextStyle) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
@@ -40,7 +40,9 @@ pub fn page(entries: &[RegisteredFunction], name: &str, style: TextStyle) -> Opt
         return Some(listing(entries.iter().filter(own), &format!("type {name}"), style));
     }
     let wanted = |e: &&RegisteredFunction| {
-        e.path() == name || e.name == name || e.of_type().is_some_and(|t| format!("{t}.{}", e.name) == name)
+        let method = |t: &str| name.strip_prefix(t).and_then(|rest| rest.strip_suffix(e.name.as_str()));
+        let of_type = |t: &str| matches!(method(t), Some("." | "::"));
+        e.path() == name || e.name == name || e.of_type().is_some_and(of_type)
     };
     // One section a function, for each type that has it.
     let mut sections: BTreeMap<(bool, String, String), Vec<&RegisteredFunction>> = BTreeMap::new();
@@ -326,6 +328,8 @@ mod tests {
         let both = page(&all, "column", STYLE).unwrap();
         assert!(both.contains("Matrix.column(") && both.contains("Table.column("));
         assert!(!page(&all, "Table.column", STYLE).unwrap().contains("Matrix.column("));
+        assert_eq!(page(&all, "Table::column", STYLE), page(&all, "Table.column", STYLE));
+        assert_eq!(page(&all, "Table::bloch", STYLE), None);
         assert!(page(&all, "lattice", STYLE).unwrap().contains("honeycomb"));
         assert!(page(&all, "Series", STYLE).unwrap().contains(".len"));
         assert!(page(&all, "numbers", STYLE).unwrap().contains("Comparisons are exact"));

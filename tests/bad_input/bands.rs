@@ -185,6 +185,8 @@ fn bands_that_cannot_be() {
             ("model(lattice::points([[0.0], [0.0]])).hop_within(1.0, 1.0)", "lie at one place", ""),
             ("model(lattice::points([[0.0], [5.0]])).hop_within(1.0, 1.0)", "no two sites", "cutoff"),
             ("g.hop_within(-1.0, 1.0)", "within a distance of -1", ""),
+            ("g.hop_within(1.1, |a| 1.0)", "takes another number of arguments than 2", "|a, b|"),
+            ("g.hop_within(1.1, |a, b, c| 1.0)", "takes another number of arguments than 2", "|a, b|"),
             ("eigs(h, #{ count: 2 })", "near", ""),
             ("eigs(h, #{ near: 0.0, count: 9 })", "9 eigenpairs of an operator with 8 rows", "count"),
             ("eigs(h, #{ near: 0.0 / 0.0 })", "option `near` is not a number", "division"),

@@ -71,12 +71,7 @@ mod bond_functions {
             return Ok(m.model.hop_within(cutoff, HopTerm::Same(&block), &task)? as INT);
         };
         let calls = Callback::new(&ctx);
-        let both = calls.takes(&f, 2);
-        let mut term = |a: &[f64], b: &[f64]| {
-            let value =
-                if both { calls.call(&f, (floats(a), floats(b))) } else { calls.call(&f, (floats(a),)) };
-            block_of(&value?, orbitals)
-        };
+        let mut term = |a: &[f64], b: &[f64]| block_of(&calls.call(&f, (floats(a), floats(b)))?, orbitals);
         let added = m.model.hop_within(cutoff, HopTerm::Of(&mut term), &task);
         Ok(calls.finish(added)? as INT)
     }
