@@ -22,6 +22,7 @@ use crate::backend::exchange::{free_queueing_turn, queueing_turn, queueing_turn_
 use crate::backend::matrix::held::DeviceNumbers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory::human;
+use crate::ranks::machine;
 use crate::task::Interrupt;
 
 /// The kernels, compiled by the build where there was a compiler; empty otherwise.
@@ -83,6 +84,8 @@ pub(super) struct Card {
     /// Streaming multiprocessors.
     pub processors: u32,
     pub total: usize,
+    /// A number that tells this GPU from all others.
+    pub place: u64,
     /// Whether all blocks of a launch can be asked to run at the same time.
     pub gathers: bool,
     /// Whether a server (CUDA's MPS) puts work of several processes on the GPU side by side.
@@ -169,11 +172,17 @@ impl Card {
         let known = unsafe { driver::cuDeviceGetAttribute(&mut served, MPS_ENABLED, device.as_raw()) };
         let gathers = ask(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)?;
         let shared = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let slots = [DeviceAttribute::PciDomainId, DeviceAttribute::PciBusId, DeviceAttribute::PciDeviceId];
+        let place = slots.iter().try_fold(machine(), |so_far, slot| {
+            let number = device.get_attribute(*slot).map_err(failed("the GPU does not say where it is"))?;
+            Ok::<u64, Error>(so_far.rotate_left(16) ^ number as u64)
+        })?;
         let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
         Ok(Arc::new(Card {
             name,
             processors: processors.max(1) as u32,
             total,
+            place,
             gathers: gathers == 1,
             served: known == driver::SUCCESS && served == 1,
             shared: shared.max(0) as u32,
