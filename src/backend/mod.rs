@@ -100,10 +100,22 @@ impl Random {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceMemory {
     pub total: usize,
-    /// Free at the moment of asking.
+    /// What fits at the moment of asking: the least of `shared` and `alone`.
     pub free: usize,
     /// Held by this program.
     pub used: usize,
+    /// Free for all processes that use this memory together.
+    pub shared: usize,
+    /// Most that this process may still take.
+    pub alone: usize,
+    /// A number that tells this memory from others, on all machines.
+    pub place: u64,
+}
+
+impl DeviceMemory {
+    fn new((total, used): (usize, usize), (shared, alone): (usize, usize), place: u64) -> DeviceMemory {
+        DeviceMemory { total, free: shared.min(alone), used, shared, alone, place }
+    }
 }
 
 /// A backend within another that shares rows out.

@@ -31,18 +31,19 @@ pub enum Accumulation {
 }
 
 impl Accumulation {
-    /// Bytes of working memory for `count` moments of a block `v`: the vectors of the recurrence and what is kept.
-    /// `overwrite` as for [`accumulate`]. Maps are made of one column after the other.
+    /// Bytes of working memory, on all ranks, for `count` moments of a block `v`: the vectors of the recurrence and
+    /// what is kept. `overwrite` as for [`accumulate`]. Maps are made of one column after the other.
     pub fn bytes(self, v: &BlockVector, count: usize, overwrite: bool) -> usize {
-        let column = v.bytes() / v.columns().max(1);
+        let column = v.rows().global * v.dtype().bytes();
+        let block = column * v.columns();
         let vectors = if overwrite { 3 } else { 4 };
         // Of several columns the block stays beside the one at work.
-        let beside = if v.columns() > 1 { v.bytes() } else { 0 };
+        let beside = if v.columns() > 1 { block } else { 0 };
         match self {
             Accumulation::FullMap => beside + column * (vectors + 2 + count),
             Accumulation::SlidingWindow => beside + column * vectors + 8 * (WINDOW * WINDOW + count),
-            Accumulation::Divided => v.bytes() * vectors + 8 * count * v.columns(),
-            Accumulation::Fused => v.bytes() * 2 + 8 * count * v.columns(),
+            Accumulation::Divided => block * vectors + 8 * count * v.columns(),
+            Accumulation::Fused => block * 2 + 8 * count * v.columns(),
         }
     }
 }

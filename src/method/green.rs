@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, Moments, Window};
-use crate::number::C64;
+use crate::number::{C64, complex};
 
 /// How the series is damped at real energies inside the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,8 @@ fn branch(z: C64) -> (C64, C64) {
     let (minus, plus) = (z - root, z + root);
     // On the circle both roots have modulus one, and the retarded one is taken.
     let retarded = if z.im == 0.0 && z.re.abs() < 1.0 { minus.im < 0.0 } else { minus.norm() < plus.norm() };
-    if retarded { (root, minus) } else { (-root, plus) }
+    // The inverse of the larger one, which far from the window has digits that the difference loses.
+    if retarded { (root, complex::div(C64::ONE, plus)) } else { (-root, complex::div(C64::ONE, minus)) }
 }
 
 /// How many moments the series without a kernel needs until the remainder is `tolerance` of the largest possible |G|,
@@ -149,6 +150,19 @@ mod tests {
     }
 
     #[test]
+    fn outside_of_a_narrow_window_no_digits_are_lost() {
+        // One level at 2: G = 1/(E - 2 + i eta), from moments that are all one in a window that ends near it.
+        let window = Window::from_limits(2.0 - 1e-8, 2.0 + 1e-8).expect("a window");
+        let mu: Vec<C64> =
+            (0..64).map(|m| C64::new((m as f64 * window.scale(2.0).acos()).cos(), 0.0)).collect();
+        for energy in [-3.0, 0.0, 1.9, 2.0, 2.3] {
+            let g = green(window, &mu, &[energy], Damping::Imaginary(0.5)).expect("G")[0];
+            let exact = 1.0 / C64::new(energy - 2.0, 0.5);
+            assert!((g - exact).norm() < 1e-12, "{energy}: {g} for {exact}");
+        }
+    }
+
+    #[test]
     fn a_complex_energy_is_exact() {
         // G(z) = 1/sqrt(z^2 - 4) for the chain.
         let window = Window::from_limits(-2.5, 2.5).expect("a window");
@@ -167,6 +181,7 @@ mod tests {
         let exact = 1.0 / (std::f64::consts::PI * (4.0f64 - 0.25).sqrt());
         assert!((-g[0].im / std::f64::consts::PI - exact).abs() < 1e-5);
     }
+
     #[test]
     fn as_many_terms_as_foretold_meet_the_tolerance() {
         // A single level at -0.3, so that every term counts: G = 1/(z + 0.3).

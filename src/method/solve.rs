@@ -13,7 +13,7 @@ pub struct SolveOptions {
     /// Largest |b - A x|/|b| of a column that counts as converged.
     pub tolerance: f64,
     pub max_iterations: usize,
-    /// Where to start; zero by default.
+    /// Where to start; zero by default, and for columns where its residual is more than 1000 times that of zero.
     pub start: Option<BlockVector>,
 }
 
@@ -79,11 +79,12 @@ fn times(device: &Device, factors: &[f64], v: &BlockVector) -> Result<BlockVecto
 pub(super) fn of_about_one(device: &Device, b: &BlockVector) -> Result<Option<(BlockVector, Vec<f64>)>> {
     let (step, most) = if b.dtype().is_single() { (60.0, 120.0) } else { (400.0, 1000.0) };
     let mut factors = vec![1.0f64; b.columns()];
-    let mut scaled = None;
+    let (mut scaled, mut zero) = (None, Vec::new());
     // A square that has under- or overflowed tells no size: such a column is scaled by a large fixed step first.
     for _ in 0..5 {
         let (v, mut changed) = (scaled.as_ref().unwrap_or(b), false);
         let squares = device.dots(v, v)?;
+        zero = squares.iter().map(|square| square.re == 0.0).collect();
         for (factor, square) in factors.iter_mut().zip(squares) {
             let by = match square.re {
                 s if s.is_nan() || (1e-16..1e16).contains(&s) => continue,
@@ -101,6 +102,7 @@ pub(super) fn of_about_one(device: &Device, b: &BlockVector) -> Result<Option<(B
         }
         scaled = Some(times(device, &factors, b)?);
     }
+    factors.iter_mut().zip(zero).filter(|(_, zero)| *zero).for_each(|(factor, _)| *factor = 1.0);
     Ok(scaled.map(|v| (v, factors)))
 }
 
@@ -175,7 +177,11 @@ fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }
 }
 
-/// Where a solver starts (zero by default), and the residual there.
+/// How far a start may be, as its residual over that of zero. One that is farther costs the solution digits; where the
+/// right-hand side is zero the solution is, too.
+const FARTHEST: f64 = 1e3;
+
+/// Where a solver starts (zero by default, and where the start is far), and the residual there.
 pub(crate) fn begin(
     a: &Operator,
     b: &BlockVector,
@@ -187,8 +193,23 @@ pub(crate) fn begin(
             if b.dtype().is_complex() && !start.dtype().is_complex() {
                 start = a.device().convert(&start, b.dtype())?;
             }
+            if a.device().dots(&start, &start)?.iter().any(|square| square.re.is_nan()) {
+                return Err(not_finite());
+            }
             let r = residual(a, b, &start)?;
-            Ok((start, r))
+            let useful: Vec<bool> = (squares(a.device(), b)?.iter().zip(a.device().dots(&r, &r)?))
+                .map(|(b, r)| r.re <= FARTHEST.powi(2) * b)
+                .collect();
+            if useful.iter().all(|useful| *useful) {
+                return Ok((start, r));
+            }
+            let mut near = a.device().zeros(start.dtype(), start.rows(), start.columns())?;
+            for column in (0..useful.len()).filter(|column| useful[*column]) {
+                let one = a.device().columns(&start, column..column + 1)?;
+                a.device().set_columns(&mut near, column, &one)?;
+            }
+            let r = residual(a, b, &near)?;
+            Ok((near, r))
         }
         None => Ok((a.device().zeros(b.dtype(), b.rows(), b.columns())?, b.clone())),
     }

@@ -23,6 +23,9 @@ const PADE: [f64; 14] = [
     1.0,
 ];
 
+/// What rounding may leave in rows of zeros, relative to the largest element.
+const ROUNDING: f64 = 1e-16;
+
 /// The largest size of a matrix for which degree 13 reaches double precision.
 const THETA: f64 = 4.25;
 
@@ -35,17 +38,8 @@ impl Matrix {
     pub fn expm(&self) -> Result<Matrix> {
         self.need_square("expm")?;
         self.need_finite("expm")?;
-        let result = if self.is_hermitian(1e-15) {
-            self.function_of_hermitian(|x| C64::new(x.exp(), 0.0))?
-        } else {
-            let turned = self.scale(C64::I.into());
-            if turned.is_hermitian(1e-15) {
-                let result = turned.function_of_hermitian(|x| C64::new(0.0, -x).exp())?;
-                if self.is_complex() { result } else { result.re() }
-            } else {
-                pade(self)?
-            }
-        };
+        let parts = parts_of(self);
+        let result = if parts.len() > 1 { by_parts(self, &parts)? } else { of_one_part(self)? };
         if result.need_finite("expm").is_err() {
             return Err(Error::numeric(format!(
                 "expm: elements of the exponential of this {} matrix are larger than any number",
@@ -57,6 +51,60 @@ impl Matrix {
         }
         Ok(result)
     }
+}
+
+/// The rows of the blocks that the matrix falls into, when its rows and columns are brought into their order.
+fn parts_of(m: &Matrix) -> Vec<Vec<usize>> {
+    let n = m.rows();
+    let joined = |i: usize, j: usize| match m.data() {
+        Series::Real(x) => x[i * n + j] != 0.0 || x[j * n + i] != 0.0,
+        Series::Complex(z) => z[i * n + j] != C64::ZERO || z[j * n + i] != C64::ZERO,
+    };
+    let mut left: Vec<usize> = (0..n).collect();
+    let mut parts = Vec::new();
+    while let Some(first) = left.first() {
+        let mut part = vec![*first];
+        left.remove(0);
+        let mut looked = 0;
+        while looked < part.len() {
+            let i = part[looked];
+            part.extend(left.extract_if(.., |j| joined(i, *j)));
+            looked += 1;
+        }
+        part.sort_unstable();
+        parts.push(part);
+    }
+    parts
+}
+
+/// Block by block, since rounding of the largest one would be that of all.
+fn by_parts(m: &Matrix, parts: &[Vec<usize>]) -> Result<Matrix> {
+    let n = m.rows();
+    let mut whole = vec![C64::ZERO; n * n];
+    for part in parts {
+        let size = part.len();
+        let places = || part.iter().flat_map(|i| part.iter().map(move |j| i * n + j));
+        let block = match m.data() {
+            Series::Real(x) => Series::Real(places().map(|k| x[k]).collect()),
+            Series::Complex(z) => Series::Complex(places().map(|k| z[k]).collect()),
+        };
+        let block = of_one_part(&Matrix::new(size, size, block)?)?;
+        places().zip(block.data().to_complex()).for_each(|(k, z)| whole[k] = z);
+    }
+    let whole = Matrix::new(n, n, whole)?;
+    Ok(if m.is_complex() { whole } else { whole.re() })
+}
+
+fn of_one_part(m: &Matrix) -> Result<Matrix> {
+    if m.is_hermitian_by_rows(1e-15, ROUNDING) {
+        return m.function_of_hermitian(|x| C64::new(x.exp(), 0.0));
+    }
+    let turned = m.scale(C64::I.into());
+    if !turned.is_hermitian_by_rows(1e-15, ROUNDING) {
+        return pade(m);
+    }
+    let result = turned.function_of_hermitian(|x| C64::new(0.0, -x).exp())?;
+    Ok(if m.is_complex() { result } else { result.re() })
 }
 
 /// The largest sum of moduli of a column.
@@ -154,6 +202,20 @@ mod tests {
             assert!(m.expm().unwrap_err().to_string().contains("larger than any number"), "{m}");
         }
         assert_eq!(matrix(1, &[-1e300]).expm().unwrap().at(0, 0).unwrap().re(), 0.0);
+    }
+
+    #[test]
+    fn blocks_have_their_own_digits() {
+        let (cos, sin) = (1f64.cos(), 1f64.sin());
+        for large in [-1e16, -1e3, 0.0, 3.0] {
+            // The rows 0 and 2 turn; row 1 is alone.
+            let e = matrix(3, &[0.0, 0.0, 1.0, 0.0, large, 0.0, -1.0, 0.0, 0.0]).expm().unwrap();
+            let expected = matrix(3, &[cos, 0.0, sin, 0.0, large.exp(), 0.0, -sin, 0.0, cos]);
+            assert!(e.sub(&expected).unwrap().max_abs() < 1e-14 * large.exp().max(1.0), "{large}: {e}");
+        }
+        // In one block with a large number that rounding would make of an element's partner, too.
+        let e = matrix(3, &[-1e12, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, -1.0, 0.0]).expm().unwrap();
+        assert!((e.at(1, 2).unwrap().re() - sin).abs() < 1e-3, "{e}");
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
 pub const HERMITIAN: f64 = 1e-10;
 
+/// The same of what rounding leaves in rows of zeros.
+const ROUNDING: f64 = 1e-14;
+
 /// Calls a generic function on the data of a matrix, whichever type they have.
 macro_rules! each {
     ($matrix:expr, $view:ident => $body:expr) => {
@@ -184,7 +187,7 @@ impl Matrix {
     pub fn eigvals(&self) -> Result<Series> {
         self.need_square("eigvals")?;
         self.need_finite("eigvals")?;
-        if self.is_hermitian(HERMITIAN) {
+        if self.is_hermitian_by_rows(HERMITIAN, ROUNDING) {
             return each!(self, a => {
                 match a.self_adjoint_eigenvalues(Side::Lower) {
                     Ok(values) => Ok(Series::Real(values)),
@@ -209,7 +212,7 @@ impl Matrix {
     pub fn eig(&self) -> Result<(Series, Matrix, bool)> {
         self.need_square("eig")?;
         self.need_finite("eig")?;
-        if self.is_hermitian(HERMITIAN) {
+        if self.is_hermitian_by_rows(HERMITIAN, ROUNDING) {
             let (values, vectors) = self.eigh()?;
             return Ok((values, vectors, false));
         }
@@ -559,5 +562,24 @@ mod tests {
         assert!(r(1, 0).norm() < 1e-14 && r(0, 0).im.abs() < 1e-14 && r(0, 0).re > 0.0 && r(1, 1).re > 0.0);
         assert!(unitary_factor(1, &[C64::ZERO]).is_none());
         assert_eq!(unitary_factor(1, &[C64::new(-2.0, 0.0)]).unwrap(), [C64::new(-1.0, 0.0)]);
+    }
+
+    #[test]
+    fn small_elements_beside_large_ones_are_not_taken_for_rounding() {
+        for large in [0.0, 1e5, 1e12, -1e13] {
+            let m = Matrix::new(3, 3, vec![large, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0]).unwrap();
+            let (values, _, _) = m.eig().unwrap();
+            for values in [m.eigvals().unwrap(), values] {
+                let mut expected = [C64::new(large, 0.0), C64::I, -C64::I].to_vec();
+                for z in values.to_complex() {
+                    let at = expected.iter().position(|e| (e - z).norm() < 1e-14 * e.norm().max(1.0));
+                    expected.remove(at.unwrap_or_else(|| panic!("{z} of {large}")));
+                }
+            }
+            // What rounding leaves makes no matrix complex.
+            let rough = [large, 1e-15, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0 + 1e-12, 0.0];
+            let rough = Matrix::new(3, 3, rough.to_vec()).unwrap();
+            assert!(matches!(rough.eigvals().unwrap(), Series::Real(_)), "{large}");
+        }
     }
 }

@@ -260,15 +260,28 @@ impl Matrix {
 
     /// Whether the matrix is its own Hermitian conjugate, to `tolerance` times its largest element.
     pub fn is_hermitian(&self, tolerance: f64) -> bool {
-        let n = self.rows;
-        let pairs = || (0..n).flat_map(|i| (0..=i).map(move |j| (i * n + j, j * n + i)));
-        self.is_square() && {
-            let distance = match &*self.data {
-                Series::Real(x) => largest(pairs().map(|(k, l)| (x[k] - x[l]).abs())),
-                Series::Complex(z) => largest(pairs().map(|(k, l)| (z[k] - z[l].conj()).norm())),
-            };
-            distance <= tolerance * self.max_abs()
+        self.is_hermitian_by_rows(tolerance, tolerance)
+    }
+
+    /// The same where small elements count beside large ones: an element and its partner may differ by `tolerance`
+    /// times the largest element of their two rows, or by `rounding` times that of the matrix.
+    pub(super) fn is_hermitian_by_rows(&self, tolerance: f64, rounding: f64) -> bool {
+        if !self.is_square() {
+            return false;
         }
+        let n = self.rows;
+        let modulus = |i: usize, j: usize| match &*self.data {
+            Series::Real(x) => x[i * n + j].abs(),
+            Series::Complex(z) => z[i * n + j].norm(),
+        };
+        let distance = |i: usize, j: usize| match &*self.data {
+            Series::Real(x) => (x[i * n + j] - x[j * n + i]).abs(),
+            Series::Complex(z) => (z[i * n + j] - z[j * n + i].conj()).norm(),
+        };
+        let rows: Vec<f64> = (0..n).map(|i| largest((0..n).map(|j| modulus(i, j)))).collect();
+        let always = rounding * largest(rows.iter().copied());
+        let alike = |i: usize, j: usize| distance(i, j) <= always.max(tolerance * rows[i].max(rows[j]));
+        (0..n).all(|i| (0..=i).all(|j| alike(i, j)))
     }
 
     fn elementwise(&self, op: Arithmetic, other: &Matrix) -> Result<Matrix> {

@@ -239,14 +239,14 @@ fn averages(runs: &[&Series]) -> (Series, Series) {
         let at = |run: &Series, i: usize| run.get(i).map_or(f64::NAN, super::Number::re);
         let mean: Vec<f64> =
             (0..rows).map(|i| runs.iter().map(|run| at(run, i)).sum::<f64>() / n as f64).collect();
-        let spread = |i: usize| runs.iter().map(|run| (at(run, i) - mean[i]).powi(2)).sum::<f64>().sqrt();
+        let spread = |i: usize| Series::Real(runs.iter().map(|run| at(run, i) - mean[i]).collect()).norm();
         let error = (0..rows).map(|i| factor * spread(i)).collect();
         return (Series::Real(mean), Series::Real(error));
     }
     let at = |run: &Series, i: usize| run.get(i).map_or(C64::new(f64::NAN, 0.0), super::Number::to_c64);
     let mean: Vec<C64> =
         (0..rows).map(|i| runs.iter().map(|run| at(run, i)).sum::<C64>() / n as f64).collect();
-    let spread = |i: usize| runs.iter().map(|run| (at(run, i) - mean[i]).norm_sqr()).sum::<f64>().sqrt();
+    let spread = |i: usize| Series::Complex(runs.iter().map(|run| at(run, i) - mean[i]).collect()).norm();
     let error = (0..rows).map(|i| factor * spread(i)).collect();
     (Series::Complex(mean), Series::Real(error))
 }
@@ -277,6 +277,15 @@ mod tests {
         assert!((errors[0] - grows / 3f64.sqrt()).abs() < 1e-14);
         assert!((errors[1] - grows).abs() < 1e-14, "2, 2, 5: spread sqrt 3 a run");
         assert_eq!(t.report()["runs"], 3);
+    }
+
+    #[test]
+    fn errors_of_small_and_large_numbers_have_their_size() {
+        for size in [1e-200, 1e-170, 1.0, 1e200] {
+            let t = merge(&[run(&[0.0], &[size]), run(&[0.0], &[3.0 * size])], &[], false).unwrap();
+            let error = numbers(&t, "error")[0] / size;
+            assert!((error - student::factor(2)).abs() < 1e-12, "{size}: {error}");
+        }
     }
 
     #[test]

@@ -96,6 +96,13 @@ fn memory_and_time_are_limited() {
                 "moments.rhai",
                 "let h = tight_binding(lattice::chain(64));\nkpm::conductivity_moments(h, #{ moments: 8192 });",
             )
+            .with(
+                "passes.rhai",
+                "let h = tight_binding(lattice::chain(600000), #{ hopping: -1.0 });
+                 let options = #{ vectors: 8, moments: 4, window: window(-2.2, 2.2), seed: 1 };
+                 print(kpm::plan(h, options).passes > 1);
+                 print(kpm::moments(h, options).vectors);",
+            )
             .with("long.rhai", "print(1);\nlet n = 0;\nloop { n += 1; }"),
     );
     let limited = |script: &str| place.run(&["run", script, "--memory", "300MB", "--threads", "1", "-q"]);
@@ -108,6 +115,9 @@ fn memory_and_time_are_limited() {
     let said = limited("moments.rhai");
     let refusal = "error: 8192 x 8192 moments of 4 vectors takes 5.4 GB, and ";
     assert!(said.code == 1 && said.out.is_empty() && said.err.starts_with(refusal), "{said:?}");
+    // What is planned is what fits.
+    let passes = ["run", "passes.rhai", "--threads", "1", "-q", "--memory"];
+    place.run(&[&passes[..], &["80MB"]].concat()).exactly(0, "true\n8\n", "");
     let said = place.run(&["run", "long.rhai", "--time", "2s"]);
     assert_eq!((said.code, said.out.as_str()), (124, "1\n"), "{said:?}");
     assert!(said.err.starts_with("note: its time of 2s is over\n"), "{said:?}");

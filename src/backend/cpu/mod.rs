@@ -43,7 +43,8 @@ use crate::backend::{
     Rows, Storage, Vectors, check_runs,
 };
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::{C64, DType, memory};
+use crate::ranks;
 use crate::task::Interrupt;
 pub(in crate::backend) use block::HostBlock;
 pub(in crate::backend) use random::entry as random_entry;
@@ -157,18 +158,6 @@ fn elsewhere() -> Error {
         .hint("make operators and vectors on one backend")
 }
 
-/// Free and total memory from the kernel's own account; zeros where there is none.
-fn system_memory() -> (usize, usize) {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let field = |name: &str| {
-        text.lines()
-            .find(|line| line.starts_with(name))
-            .and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok())
-            .map_or(0, |kib| kib * 1024)
-    };
-    (field("MemAvailable:"), field("MemTotal:"))
-}
-
 impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
@@ -180,8 +169,13 @@ impl Backend for Cpu {
     }
 
     fn memory(&self) -> DeviceMemory {
-        let (free, total) = system_memory();
-        DeviceMemory { total, free, used: block::bytes_in_use() }
+        let host = memory::usable();
+        let bytes = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        DeviceMemory::new(
+            (bytes(host.total), block::bytes_in_use()),
+            (bytes(host.shared), bytes(host.alone)),
+            ranks::machine(),
+        )
     }
 
     fn workers(&self) -> usize {
@@ -206,8 +200,8 @@ impl Vectors for Cpu {
         let scalars = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(2));
         let bytes = rows.local as f64 * columns as f64 * dtype.bytes() as f64;
         // Asking the system costs as much as filling a small block.
-        let free = if bytes > 64e6 { self.memory().free } else { 0 };
-        if scalars.is_none() || (free > 0 && bytes > free as f64) {
+        let free = if bytes > 64e6 { self.memory().free } else { usize::MAX };
+        if scalars.is_none() || bytes > free as f64 {
             return Err(Error::memory(format!(
                 "a block of {} x {columns} {dtype} needs {:.1} GB, and {:.1} GB are free",
                 rows.local,

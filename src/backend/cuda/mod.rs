@@ -8,6 +8,7 @@ mod graph;
 mod ledger;
 mod pinned;
 mod places;
+mod pool;
 mod sides;
 mod staging;
 mod travel;
@@ -246,7 +247,7 @@ impl Backend for Cuda {
 
     fn memory(&self) -> DeviceMemory {
         let (free, used) = self.card.memory();
-        DeviceMemory { total: self.card.total, free, used }
+        DeviceMemory::new((self.card.total, used), (free, usize::MAX), self.card.place)
     }
 
     fn workers(&self) -> usize {

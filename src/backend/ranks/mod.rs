@@ -377,10 +377,15 @@ impl Backend for Ranks {
     /// Of all ranks together. Free is what fits if every rank takes as much as the fullest one can.
     fn memory(&self) -> DeviceMemory {
         let own = self.places.device.memory();
-        // Ranks of one node share its memory.
-        let sharing = self.team.world.local().1.max(1);
-        let words = vec![(own.total / sharing) as u64, (own.free / sharing) as u64, own.used as u64];
-        let Ok(all) = self.team.world.gather_words(words) else { return own };
+        let words = [own.place, own.total as u64, own.shared as u64, own.alone as u64, own.used as u64];
+        let Ok(words) = self.team.world.gather_words(words.to_vec()) else { return own };
+        let places = words.iter().step_by(5);
+        // Ranks of one machine share its memory, those on one GPU that of the GPU.
+        let each = |of: &[u64]| {
+            let sharing = places.clone().filter(|place| **place == of[0]).count().max(1) as u64;
+            [of[1] / sharing, (of[2] / sharing).min(of[3]), of[4]]
+        };
+        let all: Vec<u64> = words.chunks_exact(5).flat_map(each).collect();
         let of = |which: usize| all.iter().skip(which).step_by(3).map(|n| *n as usize);
         let free = match &self.uneven {
             None => of(1).min().unwrap_or(0).saturating_mul(self.team.world.size()),
@@ -393,7 +398,8 @@ impl Backend for Ranks {
                 None => of(1).nth(shares.primary).unwrap_or(0),
             },
         };
-        DeviceMemory { total: of(0).sum(), free: free.min(of(1).sum()), used: of(2).sum() }
+        let free = free.min(of(1).fold(0, usize::saturating_add));
+        DeviceMemory::new((of(0).sum(), of(2).sum()), (free, usize::MAX), own.place)
     }
 
     fn workers(&self) -> usize {

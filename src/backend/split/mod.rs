@@ -430,7 +430,9 @@ impl Backend for SplitBackend {
                 .fold(f64::INFINITY, f64::min) as usize,
             None => parts[self.cuts.shares.primary].free,
         };
-        DeviceMemory { total: sum(|m| m.total), free: free.min(sum(|m| m.free)), used: sum(|m| m.used) }
+        let free = free.min(sum(|m| m.free));
+        let place = parts[self.cuts.shares.primary].place;
+        DeviceMemory::new((sum(|m| m.total), sum(|m| m.used)), (free, usize::MAX), place)
     }
 
     fn workers(&self) -> usize {

@@ -44,6 +44,25 @@ pub fn available() -> u64 {
     free_within(LIMITS.get_or_init(MemoryLimits::find), 0)
 }
 
+/// What can be allocated now, but for the reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsableMemory {
+    /// All that there is, for this process or its control groups.
+    pub total: u64,
+    /// What other processes may take from, too.
+    pub shared: u64,
+    /// What bounds this process alone.
+    pub alone: u64,
+}
+
+/// As [`available`], with what others take from apart from what is this process's own.
+pub fn usable() -> UsableMemory {
+    let limits = LIMITS.get_or_init(MemoryLimits::find);
+    let (shared, alone) = free_of(limits, 0);
+    let less = |free: u64| free.saturating_sub(limits.reserve());
+    UsableMemory { total: limits.all, shared: less(shared), alone: less(alone) }
+}
+
 /// Lets this process take so many bytes, at most.
 pub fn restrict(bytes: u64) {
     WANTED.store(bytes, Ordering::Relaxed);
@@ -72,6 +91,12 @@ fn live() -> u64 {
 }
 
 fn free_within(limits: &MemoryLimits, more: u64) -> u64 {
+    let (shared, alone) = free_of(limits, more);
+    shared.min(alone)
+}
+
+/// What is free of the memory that others take from, too, and of what bounds this process alone.
+fn free_of(limits: &MemoryLimits, more: u64) -> (u64, u64) {
     let mut room = [0; 8192];
     let machine = kilobytes(text(Path::new("/proc/meminfo"), &mut room), "MemAvailable:").unwrap_or(UNKNOWN);
     let groups = limits.groups.iter().filter_map(|group| {
@@ -87,9 +112,8 @@ fn free_within(limits: &MemoryLimits, more: u64) -> u64 {
     let written = resident.saturating_sub(of_files);
     let promised = live().saturating_sub(written);
     let wanted = WANTED.load(Ordering::Relaxed).saturating_sub(live().max(written));
-    real.saturating_sub(promised)
-        .min(wanted)
-        .min(address_space().saturating_sub(addresses.saturating_add(more)))
+    let room = address_space().saturating_sub(addresses.saturating_add(more));
+    (real.saturating_sub(promised), wanted.min(room))
 }
 
 /// The beginning of a small file; empty where it cannot be read.

@@ -12,7 +12,7 @@ use std::any::Any;
 use crate::error::{Error, Result};
 
 pub use allocator::{Refused, WatchedAllocator, forget_refusal, unwind_if_refused};
-pub use limits::{available, restrict};
+pub use limits::{UsableMemory, available, restrict, usable};
 pub use read::{open, read};
 
 /// What the standard library says of sizes that no machine can have.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::check;
+use crate::confine;
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::output::Manifest;
-use crate::{confine, ranks};
 
 /// Where the description of a file stands.
 fn place(path: &Path) -> PathBuf {
@@ -23,15 +23,14 @@ fn has_none(path: &Path) -> bool {
 }
 
 /// Removes the description of an older file of that name.
-pub(super) fn remove(path: &Path) -> Result<()> {
-    confine::check(path)?;
+pub(super) fn remove(path: &Path) -> std::io::Result<()> {
     let place = place(path);
-    ranks::once(|| match std::fs::remove_file(&place) {
+    match std::fs::remove_file(&place) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound && place.exists() => {
-            Err(Error::file(format!("`{}` cannot be removed: {e}", place.display())))
+            Err(std::io::Error::new(e.kind(), format!("`{}` cannot be removed: {e}", place.display())))
         }
         _ => Ok(()),
-    })
+    }
 }
 
 /// Writes the description of a file with that check.

@@ -176,9 +176,17 @@ pub fn need_extension(path: &Path, own: &[&str], what: &str) -> Result<()> {
         .hint(format!("the name ends in {}", names.join(" or "))))
 }
 
-/// Refuses a name that [`save`] knows no format for.
-pub fn need_format(path: &Path) -> Result<()> {
-    extension(path, None).map(drop)
+/// Refuses a name whose format does not keep in one file what a value is, so that a run could not go on from it.
+///
+/// # Errors
+/// Also a name that [`save`] knows no format for.
+pub fn need_whole(path: &Path) -> Result<()> {
+    let extension = extension(path, None)?;
+    if !matches!(extension.as_str(), "csv" | "tsv" | "npy") {
+        return Ok(());
+    }
+    Err(Error::input(format!("`.{extension}` holds numbers alone, so that no run can go on from it"))
+        .hint("name a checkpoint by `.npz`, `.h5` or `.json`"))
 }
 
 /// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`,

@@ -104,8 +104,6 @@ pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: S
             end(out)
         });
     }
-    // A file without its description is still a file; a description of another one is not.
-    beside::remove(path)?;
     let mut sum = String::new();
     super::write_atomically(path, |out| {
         let mut out = Summed::new(out);
@@ -131,8 +129,11 @@ pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: S
         }
         writer.flush()?;
         drop(writer);
+        out.flush()?;
         sum = out.finish().0;
-        Ok(())
+        // Last, since the older file is still there after a failure. A file without its description is a file; a
+        // description of another one is not.
+        beside::remove(path)
     })?;
     beside::save(path, about(data, &table), manifest, &sum)
 }

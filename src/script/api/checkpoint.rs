@@ -39,7 +39,7 @@ mod checkpoint_files {
         match kind {
             "DmrgState" | "UniformState" => dmrg::need_own_name(file),
             "map" => vmc::need_own_name(file),
-            _ => files::need_format(Path::new(file)),
+            _ => files::need_whole(Path::new(file)),
         }?;
         let path = session()?.output_path(file);
         // Where scripts are kept to a folder, that is why, and the remedy.

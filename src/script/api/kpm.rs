@@ -279,7 +279,8 @@ mod kpm_functions {
         Ok(Rc::new(mu))
     }
 
-    /// Bytes that `kpm::accumulate` needs beside the operator: the block and the vectors that the method keeps.
+    /// Bytes that `kpm::accumulate` needs beside the operator, of all ranks together: the block and the vectors that
+    /// the method keeps.
     ///
     /// # Options
     /// - those of `kpm::accumulate`.
@@ -402,7 +403,7 @@ mod passes {
         if wanted < 1 {
             return Err(Error::input(format!("{wanted} vectors")).hint("ask for one at least").into());
         }
-        let vector = h.rows().local * h.dtype().bytes();
+        let vector = h.dim() * h.dtype().bytes();
         let fit = h.device().memory().free / (3 * vector).max(1);
         if fit == 0 {
             let text = format!("two vectors of {} rows do not fit into memory", h.dim());

@@ -7,7 +7,7 @@ use super::model::storage_format;
 use super::sparse::indices;
 use super::vector::Vector;
 use crate::error::Error;
-use crate::number::{C64, Matrix, Series};
+use crate::number::{C64, Matrix, Series, complex};
 use crate::operator::Operator;
 use crate::script::{Fallible, Options, session};
 
@@ -24,7 +24,7 @@ fn scalars(engine: &mut Engine) {
         ($t:ty, $to:expr) => {
             engine.register_fn("*", |a: $t, h: Operator| h.scaled($to(a)));
             engine.register_fn("*", |h: Operator, a: $t| h.scaled($to(a)));
-            engine.register_fn("/", |h: Operator, a: $t| h.scaled(C64::ONE / $to(a)));
+            engine.register_fn("/", |h: Operator, a: $t| h.scaled(complex::div(C64::ONE, $to(a))));
             engine.register_fn("+", |h: Operator, a: $t| -> Fallible<Operator> { Ok(h.shifted($to(a))?) });
             engine.register_fn("+", |a: $t, h: Operator| -> Fallible<Operator> { Ok(h.shifted($to(a))?) });
             engine.register_fn("-", |h: Operator, a: $t| -> Fallible<Operator> { Ok(h.shifted(-$to(a))?) });

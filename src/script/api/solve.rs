@@ -131,7 +131,8 @@ mod solve_functions {
     /// # Options
     /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|.
     /// - `iterations` (int >= 1, 10000): largest number of iterations.
-    /// - `start` (BlockVector, zero): where to start, for example the `x` of another solution.
+    /// - `start` (BlockVector, zero): where to start, for example the `x` of another solution. Columns whose residual
+    ///   there is more than 1000 times that of zero start at zero.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     /// - `progress` (true): show a bar.
     ///

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::method::VectorDraw;
 use crate::number::memory::human;
 use crate::number::philox::Stream;
-use crate::number::{C64, Series};
+use crate::number::{C64, Series, complex};
 use crate::operator::Operator;
 use crate::script::api::values::{numbered, type_of};
 use crate::script::{Fallible, Options};
@@ -375,7 +375,7 @@ mod vector_functions {
 
     #[rhai_fn(name = "/", return_raw)]
     pub fn over_complex(v: Vector, a: C64) -> Fallible<Vector> {
-        Ok(v.scaled(C64::ONE / a)?)
+        Ok(v.scaled(complex::div(C64::ONE, a))?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
