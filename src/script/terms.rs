@@ -19,7 +19,7 @@ const fn term(
     FieldTerm { words, names, scripts }
 }
 
-const TERMS: [FieldTerm; 62] = [
+const TERMS: [FieldTerm; 64] = [
     term(&["dos"], &["kpm::dos", "bloch::density"], "density of states"),
     term(&["ldos"], &["kpm::ldos", "kpm::ldos_map"], "density of states"),
     term(&["density of states", "spectrum"], &[], "density of states"),
@@ -39,8 +39,14 @@ const TERMS: [FieldTerm; 62] = [
         "transport",
     ),
     term(
-        &["conductance", "scattering matrix", "smatrix", "s matrix", "transmission"],
+        &["scattering matrix", "smatrix", "s matrix", "transmission"],
         &["Sample.scattering", "Sample.transmission"],
+        "transport",
+    ),
+    term(&["shot noise", "fano factor", "noise power"], &["Sample.shot_noise"], "transport"),
+    term(
+        &["conductance", "conductance matrix", "resistance", "hall resistance", "longitudinal resistance"],
+        &["Sample.conductance", "Sample.resistance"],
         "transport",
     ),
     term(

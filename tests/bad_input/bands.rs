@@ -226,6 +226,8 @@ fn samples_and_leads_that_cannot_be() {
              }));\n\
              dimer.nearest(-0.5); dimer.hop([-1], 0, 1, -1.0);\n\
              let dimer_end = transport::lead(dimer, #{ side: 1 });\n\
+             let ends = [-1, 1].map(|side| transport::lead(c, #{ side: side }));\n\
+             let wire = transport::system(m, #{ leads: ends });\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });\n\
              let p = tight_binding(lattice::square(5, 5), #{ hopping: -1.0 });\n\
              let d = tight_binding(lattice::square(5, 5).boundary(\"open\"), #{ hopping: -1.0 });",
@@ -302,6 +304,37 @@ fn samples_and_leads_that_cannot_be() {
                 "transport::system(m, #{ leads: [transport::contact([0], || I)] }).scattering(0.1)",
                 "takes another number",
                 "|a|",
+            ),
+            ("wire.shot_noise(0, 2, 0.1)", "lead 2 of 2", "from 0"),
+            ("wire.shot_noise(0, -1, 0.1)", "lead -1", "from 0"),
+            (
+                "spin.pairing(0.0); both.pairing(0.0); let q = kron(identity(2), pauli().z); transport::system(both, \
+                 #{ leads: [transport::lead(spin, #{ side: -1, conserves: q })] }).conductance(0.1)",
+                "the conductance of lead 0",
+                "eigenvalues",
+            ),
+            (
+                "c.pairing(0.0); m.pairing(0.1); transport::system(m, #{ leads: [transport::lead(c, #{ side: 1 })] \
+                 }).shot_noise(0, 0, 0.1)",
+                "electrons and holes",
+                "scattering",
+            ),
+            ("wire.resistance([0, 0], [0, 1], 0.1)", "from lead 0 to itself", "another"),
+            ("wire.resistance([0], [0, 1], 0.1)", "a current of 1 leads", "[0, 1]"),
+            ("wire.resistance([0, 1], [0, 1, 1], 0.1)", "a voltage of 3 leads", "[0, 1]"),
+            ("wire.resistance([0, 1], [0, 2], 0.1)", "lead 2 of 2", "from 0"),
+            ("wire.resistance([0, 1], [0, 1], 2.5)", "no current goes through lead 0", "channels"),
+            (
+                "transport::system(model(lattice::points([[0.0], [9.0]])), #{ leads: \
+                 [0, 1].map(|i| transport::contact([i], -I)) }).resistance([0, 1], [0, 1], 0.0)",
+                "no current",
+                "channels",
+            ),
+            (
+                "transport::system(model(lattice::points([[0.0], [9.0]])), #{ leads: \
+                 [0, 1, 0, 1].map(|i| transport::contact([i], -I)) }).resistance([0, 2], [0, 1], 0.0)",
+                "no current joins leads 0 and 1",
+                "which leads are joined",
             ),
             ("transport::lead(c, #{})", "side", ""),
             ("transport::lead(c, #{ side: 2 })", "option `side` is 2", "1 or -1"),

@@ -4,6 +4,7 @@
 //! Energies are in the units of the model, hbar = 1.
 
 mod beside;
+mod conductance;
 mod conserved;
 mod dense;
 mod edge;

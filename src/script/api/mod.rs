@@ -6,6 +6,7 @@ pub mod about;
 mod check;
 mod clock;
 mod complex;
+mod conductance;
 mod functions;
 mod load;
 mod matrix;
@@ -128,6 +129,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     points::register(rooms);
     polarization::register(rooms);
     tight_binding::register(rooms);
+    conductance::register(rooms);
     contact::register(rooms);
     transport::register(rooms);
     two_centre::register(rooms);

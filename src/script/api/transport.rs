@@ -29,6 +29,17 @@ pub(crate) struct ScriptSample(
     Rc<Vec<ContactFunction>>,
 );
 
+/// Asks the functions of a sample's leads for their self-energies at all energies that these transmissions need: at the
+/// edge of a band those beside it, for the limit.
+pub(super) fn tell_all(ctx: &NativeCallContext, s: &ScriptSample, energies: &[f64]) -> Fallible<()> {
+    let mut asked = energies.to_vec();
+    if !s.2.is_empty() {
+        let beside = energies.iter().map(|x| s.0.energies_asked(*x)).collect::<Result<Vec<_>>>()?;
+        asked.extend(beside.into_iter().flatten());
+    }
+    tell(ctx, &s.0, &s.2, &asked)
+}
+
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<ScriptLead>("Lead");
@@ -45,11 +56,11 @@ fn unstrained(m: &ScriptModel) -> Result<()> {
     Ok(())
 }
 
-fn lead_number(lead: INT) -> Result<usize> {
+pub(super) fn lead_number(lead: INT) -> Result<usize> {
     usize::try_from(lead).map_err(|_| Error::input(format!("lead {lead}")).hint("leads are counted from 0"))
 }
 
-fn one(energy: &Dynamic) -> Result<f64> {
+pub(super) fn one(energy: &Dynamic) -> Result<f64> {
     match as_number(energy) {
         Some(Number::Real(x)) => Ok(x),
         _ => {
@@ -72,13 +83,13 @@ fn particle(o: &Options, key: &str) -> Result<Particle> {
 const SHOWN: usize = 8;
 
 /// One energy or several.
-enum EnergyArgument {
+pub(super) enum EnergyArgument {
     One(f64),
     Many(Vec<f64>),
 }
 
 impl EnergyArgument {
-    fn of(value: &Dynamic) -> Result<EnergyArgument> {
+    pub fn of(value: &Dynamic) -> Result<EnergyArgument> {
         if let Some(Number::Real(x)) = as_number(value) {
             return Ok(EnergyArgument::One(x));
         }
@@ -95,7 +106,7 @@ impl EnergyArgument {
         .hint("give one energy, or a list of them"))
     }
 
-    fn all(&self) -> &[f64] {
+    pub fn all(&self) -> &[f64] {
         match self {
             EnergyArgument::One(x) => std::slice::from_ref(x),
             EnergyArgument::Many(all) => all,
@@ -104,7 +115,7 @@ impl EnergyArgument {
 
     /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a
     /// note tells where; an error where there is none at all.
-    fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
+    pub fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
             EnergyArgument::One(x) => Ok(Dynamic::from_float(f(x)?)),
             EnergyArgument::Many(all) => {
@@ -320,8 +331,7 @@ mod transport_functions {
     /// probabilities to pass, added up over the channels. From a lead to itself it is the reflection. The conductance
     /// is e^2/h times the transmission, for each spin. With pairing, electrons and holes come in and go out, and a
     /// normal lead distinguishes them. An electron that comes back as a hole leaves a pair behind (Andreev reflection).
-    /// The conductance at an energy is then e^2/h times the number of electron channels, minus the reflected electrons,
-    /// plus the reflected holes (Blonder, Tinkham, Klapwijk 1982).
+    /// `s.conductance(e)` takes it so, and sums over both (Blonder, Tinkham, Klapwijk 1982).
     ///
     /// Where bands of a lead begin, or touch with zero velocity (a zigzag ribbon of graphene at E = 0), the
     /// transmission is a limit, if it is the same from both sides of the energy. `scattering`, `density` and `currents`
@@ -369,13 +379,7 @@ mod transport_functions {
         let task = session()?.task(true);
         let quiet = task.quiet();
         let energies = EnergyArgument::of(&energy)?;
-        let mut asked = energies.all().to_vec();
-        if !s.2.is_empty() {
-            // At the edge of a band functions of the energy are asked beside it, for the limit.
-            let all = energies.all().iter().map(|x| s.0.energies_asked(*x)).collect::<Result<Vec<_>>>()?;
-            asked.extend(all.into_iter().flatten());
-        }
-        tell(&ctx, &s.0, &s.2, &asked)?;
+        tell_all(&ctx, s, energies.all())?;
         match energies {
             EnergyArgument::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
             many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
