@@ -231,6 +231,19 @@ mod matrix_functions {
         Ok(m.row(i)?)
     }
 
+    /// The rows as an array of arrays, as `matrix(..)` and positions of sites are given.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let sites = matrix([[0.0, 0.0], [0.5, 0.25]]);
+    /// assert(lattice::points(sites.to_array()).sites == 2, "two sites");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn to_array(m: &mut Matrix) -> Fallible<Array> {
+        let row = |i| Ok(Dynamic::from_array(m.row(i as INT)?.iter().map(to_dynamic).collect()));
+        (0..m.rows()).map(row).collect()
+    }
+
     /// Column `j` as a Series.
     ///
     /// # Example
