@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 37] = [
+const NAMES: [(&[&str], &str); 38] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -53,7 +53,7 @@ const NAMES: [(&[&str], &str); 37] = [
         "`random_numbers(n)` are n random numbers, `random_choice([1, 2])` is one of an array",
     ),
     (
-        &["T", "H", "mT"],
+        &["T", "H", "mT", "adjoint", "hermitian", "ctranspose"],
         "`m.transpose()` exchanges rows and columns, `m.dagger()` is the conjugate transpose",
     ),
     (&["type", "typeof", "isinstance"], "`type_of(x)` is the type of a value; `whos` lists the variables"),
@@ -68,6 +68,10 @@ const NAMES: [(&[&str], &str); 37] = [
     (&["enumerate"], "`for (x, i) in a { .. }` has elements and their numbers"),
     (&["inv"], "`m.inverse()` is the inverse matrix; `m.solve(b)` solves m x = b"),
     (&["col"], "`m.column(0)` is a column of a Matrix"),
+    (
+        &["tolist", "toarray"],
+        "`x.to_array()` has the elements of a Series, or the rows of a Matrix, as an array",
+    ),
     (&["items"], "`m.keys()` are the names in a map, `m.values()` what they hold"),
     (&["str", "repr"], "`x.to_string()` is a value as text, as is `${x}` in back-ticks"),
     (
