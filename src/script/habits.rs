@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 38] = [
+const NAMES: [(&[&str], &str); 37] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -68,10 +68,6 @@ const NAMES: [(&[&str], &str); 38] = [
     (&["enumerate"], "`for (x, i) in a { .. }` has elements and their numbers"),
     (&["inv"], "`m.inverse()` is the inverse matrix; `m.solve(b)` solves m x = b"),
     (&["col"], "`m.column(0)` is a column of a Matrix"),
-    (
-        &["tolist", "toarray"],
-        "`x.to_array()` has the elements of a Series, or the rows of a Matrix, as an array",
-    ),
     (&["items"], "`m.keys()` are the names in a map, `m.values()` what they hold"),
     (&["str", "repr"], "`x.to_string()` is a value as text, as is `${x}` in back-ticks"),
     (
@@ -101,7 +97,10 @@ const NAMES: [(&[&str], &str); 38] = [
         &["ground_state", "groundstate"],
         "`davidson(h)` finds that of an Operator, `dmrg::finite(h, chain)` that of an OpSum on its sites",
     ),
-    (&["to_dense", "todense", "toarray", "to_array"], "`h.to_matrix()` is an Operator as a Matrix"),
+    (
+        &["to_dense", "todense", "toarray", "to_array", "tolist"],
+        "`h.to_matrix()` is an Operator as a Matrix, `m.to_array()` the rows of a Matrix",
+    ),
     (
         &["measure", "expectation", "expectation_value"],
         "`state.expect(\"Sz\")` is an expectation value on every site",

@@ -308,14 +308,17 @@ fn samples_and_leads_that_cannot_be() {
             ("wire.shot_noise(0, 2, 0.1)", "lead 2 of 2", "from 0"),
             ("wire.shot_noise(0, -1, 0.1)", "lead -1", "from 0"),
             (
-                "spin.pairing(0.0); both.pairing(0.0); let q = kron(identity(2), pauli().z); transport::system(both, \
-                 #{ leads: [transport::lead(spin, #{ side: -1, conserves: q })] }).conductance(0.1)",
+                "let end = model(lattice::chain(1), 2); end.nearest(-1.0); end.pairing(0.0); \
+                 let own = model(lattice::chain(3).boundary(\"open\"), 2); own.nearest(-1.0); own.pairing(0.0); \
+                 let told = transport::lead(end, #{ side: -1, conserves: kron(identity(2), pauli().z) }); \
+                 transport::system(own, #{ leads: [told] }).conductance(0.1)",
                 "the conductance of lead 0",
                 "eigenvalues",
             ),
             (
-                "c.pairing(0.0); m.pairing(0.1); transport::system(m, #{ leads: [transport::lead(c, #{ side: 1 })] \
-                 }).shot_noise(0, 0, 0.1)",
+                "let end = model(lattice::chain(1)); end.nearest(-1.0); end.pairing(0.0); \
+                 let own = model(lattice::points([[0.0]])); own.pairing(0.1); \
+                 transport::system(own, #{ leads: [transport::lead(end, #{ side: 1 })] }).shot_noise(0, 0, 0.1)",
                 "electrons and holes",
                 "scattering",
             ),
