@@ -348,7 +348,7 @@ fn rows_that_cells_share_are_those_that_a_site_generates() {
             let sites = model.lattice().sites();
             let task = Task::default();
             match kind {
-                0 | 1 | 2 => model.disorder(0.7, 4).unwrap(),
+                0..=2 => model.disorder(0.7, 4).unwrap(),
                 3 => model.onsite_each((0..sites).map(|i| [0.0, -0.4, 0.7][i % 3]).collect()).unwrap(),
                 4 => model.onsite_with(&mut |r| Ok(block([cancel(r), 0.0, 0.0, 0.0])), &task).unwrap(),
                 _ => model.onsite_with(&mut |r| Ok(block([1.0, 0.0, 0.0, cancel(r)])), &task).unwrap(),
