@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use super::matrix::records::{Handling, Records};
 use super::matrix::wilson::WilsonBox;
@@ -440,6 +441,18 @@ pub(super) fn free_queueing_turn() -> Option<MutexGuard<'static, ()>> {
         Ok(turn) => Some(turn),
         Err(TryLockError::Poisoned(e)) => Some(e.into_inner()),
         Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The same, waited for no longer than so.
+pub(super) fn queueing_turn_within(longest: Duration) -> Option<MutexGuard<'static, ()>> {
+    let begun = Instant::now();
+    loop {
+        let turn = free_queueing_turn();
+        if turn.is_some() || begun.elapsed() >= longest {
+            return turn;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -1,9 +1,10 @@
 //! One GPU: its context, one stream, the kernels, and memory that is kept for the next block of the same size.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
@@ -15,8 +16,9 @@ use rayon::prelude::*;
 
 use super::driver::{self, SUCCESS, check, failure};
 use super::landings::Landings;
-use super::pinned::PinnedCopies;
-use crate::backend::exchange::{free_queueing_turn, queueing_turn};
+use super::pinned::{PinnedCopies, Unfreed};
+use super::pool::Pool;
+use crate::backend::exchange::{free_queueing_turn, queueing_turn, queueing_turn_within};
 use crate::backend::matrix::held::DeviceNumbers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory::human;
@@ -24,6 +26,9 @@ use crate::task::Interrupt;
 
 /// The kernels, compiled by the build where there was a compiler; empty otherwise.
 static KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin"));
+
+/// How long memory that is kept waits for its turn to go back to the driver.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes from which on new memory is touched by all threads.
 const MANY: usize = 16 << 20;
@@ -92,6 +97,8 @@ pub(super) struct Card {
     functions: Mutex<HashMap<String, usize>>,
     /// Page-locked memory that copies go through, for each of the threads that copy side by side.
     copies: [Mutex<PinnedCopies>; COPYING],
+    /// Page-locked memory that waits for its turn to be freed.
+    pub unfreed: Unfreed,
     /// What [`super::sides`] found.
     pub sides: OnceLock<ChipSides>,
     /// Memory that other GPUs write rows to.
@@ -114,14 +121,6 @@ pub(super) struct LaunchShape {
 
 /// Bit `n` tells the side of the chip that multiprocessor `n` is on; of a GPU that has no sides, nothing.
 pub(super) type ChipSides = Option<[u32; 8]>;
-
-/// Memory not in use, by size, and how much is in use.
-#[derive(Default)]
-struct Pool {
-    free: BTreeMap<usize, Vec<u64>>,
-    kept: usize,
-    used: usize,
-}
 
 impl Card {
     /// Opens GPU number `ordinal`.
@@ -183,6 +182,7 @@ impl Card {
             resident: Mutex::default(),
             functions: Mutex::default(),
             copies: Default::default(),
+            unfreed: Unfreed::default(),
             sides: OnceLock::new(),
             landings: Landings::default(),
             lying: Mutex::default(),
@@ -245,7 +245,7 @@ impl Card {
     /// The address of memory on the GPU that is kept until the program ends.
     pub fn allocate_for_good(&self, bytes: usize) -> Result<u64> {
         self.enter()?;
-        self.fresh(self.pool(), bytes.max(1))
+        self.fresh(bytes.max(1))
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -276,7 +276,7 @@ impl Card {
         }
         drop(pool);
         loop {
-            match self.fresh(self.pool(), size) {
+            match self.fresh(size) {
                 Ok(address) => return Ok(CardBuffer { address, bytes, size, card: self.clone() }),
                 Err(e) if e.kind() == ErrorKind::Memory && self.send_home()? => {}
                 Err(e) => return Err(e),
@@ -317,17 +317,27 @@ impl Card {
         let Some(oldest) = self.oldest() else { return Ok(false) };
         oldest.bring()?;
         // What they took is among what is kept for re-use.
-        self.pool().release();
+        self.give_back();
         Ok(true)
     }
 
+    /// Gives what is kept back to the driver.
+    fn give_back(&self) {
+        // Where another thread keeps the turn for longer, it may be for the very passes that need the memory.
+        let _turn = queueing_turn_within(PATIENCE);
+        self.pool().release();
+    }
+
     /// New memory from the driver.
-    fn fresh(&self, mut pool: MutexGuard<'_, Pool>, size: usize) -> Result<u64> {
+    fn fresh(&self, size: usize) -> Result<u64> {
         let mut address = 0;
+        let mut pool = self.pool();
         // SAFETY: an address is written.
         let mut status = unsafe { sys::cuMemAlloc_v2(&mut address, size) };
         if status == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
-            pool.release();
+            drop(pool);
+            self.give_back();
+            pool = self.pool();
             // SAFETY: as above.
             status = unsafe { sys::cuMemAlloc_v2(&mut address, size) };
         }
@@ -570,21 +580,9 @@ impl Drop for Card {
         // Page-locked memory and events are freed on a thread that has the GPU, and the driver waits for it.
         let _ = self.enter();
         let _turn = queueing_turn();
-        self.copies = Default::default();
+        (self.copies, self.unfreed) = Default::default();
         // SAFETY: nobody launches a kernel any more, and the module is not touched again.
         unsafe { ManuallyDrop::drop(&mut self.module) };
-    }
-}
-
-impl Pool {
-    /// Gives what is kept back to the driver.
-    fn release(&mut self) {
-        for address in std::mem::take(&mut self.free).into_values().flatten() {
-            // SAFETY: the address came from `cuMemAlloc` and nobody holds it any more. A failure here leaves the driver
-            // with the memory, which the next allocation will tell.
-            let _ = unsafe { sys::cuMemFree_v2(address) };
-        }
-        self.kept = 0;
     }
 }
 

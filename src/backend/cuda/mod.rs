@@ -8,6 +8,7 @@ mod graph;
 mod ledger;
 mod pinned;
 mod places;
+mod pool;
 mod sides;
 mod staging;
 mod travel;

@@ -2,10 +2,12 @@
 //! may be touched again.
 
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
 use cust::sys;
 
 use super::driver::check;
+use crate::backend::exchange::free_queueing_turn;
 use crate::error::Result;
 
 /// Copies of at most this size go through the small slots.
@@ -54,6 +56,22 @@ impl Drop for Locked {
         // SAFETY: the memory came from `cuMemHostAlloc`; who copies asynchronously waits before he drops it. A failure
         // leaves it with the driver.
         let _ = unsafe { sys::cuMemFreeHost(self.first.cast()) };
+    }
+}
+
+/// Memory that nobody uses any more and that cannot be freed while another thread queues passes: the driver would wait
+/// for a GPU with locks that queueing needs.
+#[derive(Default)]
+pub(super) struct Unfreed(Mutex<Vec<Locked>>);
+
+impl Unfreed {
+    /// Frees it, and what waited before, if that can be now; the next one that comes frees it otherwise.
+    pub fn add(&self, memory: Locked) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(memory);
+        if let Some(_turn) = free_queueing_turn() {
+            all.clear();
+        }
     }
 }
 
