@@ -181,9 +181,19 @@ pub(super) fn brief(meaning: &str) -> &str {
     {
         return &told[..end];
     }
-    let first = meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let first = sentence(meaning).trim_end_matches('.');
     let rule = RULES.iter().filter_map(|rule| first.find(&format!("; {rule}"))).min();
     &first[..rule.unwrap_or(first.len())]
+}
+
+/// The first sentence of a text; one does not end in parentheses, as those around "Zhang et al. 2018".
+fn sentence(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.char_indices().find(|&(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0 && text[at..].starts_with(". ")
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
 /// Where the parenthesis ends that a text begins inside of.
@@ -309,6 +319,7 @@ mod tests {
         );
         assert_eq!(meaning("# Options\n- `a` (3): as for `m::none`."), "as for `m::none`.", "nobody tells");
         assert_eq!(brief(told), "how many (of each)");
+        assert_eq!(brief("how (Zhang et al. 2018). More."), "how (Zhang et al. 2018)");
     }
 
     #[test]

@@ -154,7 +154,7 @@ mod check_functions {
     /// /// The mean of some random numbers.
     /// ///
     /// /// # Options
-    /// /// - `count` (10): how many.
+    /// /// - `count` (10): number of them.
     /// /// - `seed` (int or string, the session's): their key.
     /// fn mean(opts) {
     ///     let o = options(opts);
