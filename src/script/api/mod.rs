@@ -7,6 +7,7 @@ mod check;
 mod clock;
 mod complex;
 mod functions;
+mod json;
 mod load;
 mod matrix;
 mod merge;
@@ -96,6 +97,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     random::register(rooms);
     matrix::register(rooms);
     table::register(rooms);
+    json::register(rooms);
     plot::register(rooms);
     vector::register(rooms);
     block_algebra::register(rooms);
