@@ -116,6 +116,24 @@ impl DeviceMemory {
     fn new((total, used): (usize, usize), (shared, alone): (usize, usize), place: u64) -> DeviceMemory {
         DeviceMemory { total, free: shared.min(alone), used, shared, alone, place }
     }
+
+    /// All there is, and what fits if each takes its share of it (of all together 1), of processes or devices some of
+    /// which may use the same memory.
+    fn total_and_free(all: &[DeviceMemory], shares: &[f64]) -> (usize, usize) {
+        let (mut total, mut free) = (0, f64::INFINITY);
+        for (at, first) in all.iter().enumerate() {
+            let together = || all.iter().zip(shares).filter(|(memory, _)| memory.place == first.place);
+            if all[..at].iter().all(|earlier| earlier.place != first.place) {
+                let most = together().map(|(memory, _)| memory.total).max().unwrap_or(0);
+                let least = together().map(|(memory, _)| memory.shared).min().unwrap_or(0);
+                let share: f64 = together().map(|(_, share)| share).sum();
+                total += most;
+                free = if share > 0.0 { free.min(least as f64 / share) } else { free };
+            }
+            free = if shares[at] > 0.0 { free.min(first.alone as f64 / shares[at]) } else { free };
+        }
+        (total, free as usize)
+    }
 }
 
 /// A backend within another that shares rows out.
@@ -216,5 +234,30 @@ pub trait Backend: Vectors + Algebra + Lists + Matrices + fmt::Debug {
     /// What several ranks know of each other's rows.
     fn distributed(&self) -> Option<&dyn Distributed> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeviceMemory;
+
+    #[test]
+    fn what_fits_is_what_the_fullest_place_takes() {
+        let of = |shared, alone, place| DeviceMemory::new((100, 1), (shared, alone), place);
+        let free = |all: &[DeviceMemory], shares: &[f64]| DeviceMemory::total_and_free(all, shares);
+        // Two on one machine take from one memory, whatever their shares; the least that is seen counts.
+        for shares in [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]] {
+            assert_eq!(free(&[of(80, 1000, 7), of(78, 1000, 7)], &shares), (100, 78));
+        }
+        assert_eq!(free(&[of(80, 30, 7), of(80, 30, 7)], &[0.5, 0.5]), (100, 60));
+        assert_eq!(free(&[of(80, 30, 7), of(80, 10, 7)], &[1.0, 0.0]), (100, 30));
+        // Two machines: the one that is full first.
+        assert_eq!(free(&[of(80, 1000, 7), of(30, 1000, 8)], &[0.5, 0.5]), (200, 60));
+        assert_eq!(free(&[of(80, 1000, 7), of(30, 1000, 8)], &[0.75, 0.25]), (200, 106));
+        assert_eq!(free(&[of(80, 1000, 7), of(0, 1000, 8)], &[1.0, 0.0]), (200, 80));
+        // Three ranks on two GPUs.
+        let third = 1.0 / 3.0;
+        let all = [of(60, 1000, 1), of(60, 1000, 1), of(60, 1000, 2)];
+        assert_eq!(free(&all, &[third, third, third]), (200, 90));
     }
 }

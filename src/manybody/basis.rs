@@ -160,6 +160,20 @@ impl SectorBasis {
     /// # Errors
     /// For charges that the sites do not have, a sector without states, or one too large to number.
     pub fn new(sites: &Sites, sector: &Sector) -> Result<SectorBasis> {
+        let basis = SectorBasis::possibly_empty(sites, sector)?;
+        if basis.dim == 0 {
+            let ranges = Charges::new(sites, &basis.sector).ranges(&basis.sector);
+            return Err(Error::input(format!("no state of {sites} has {}", basis.charges()))
+                .hint(format!("{ranges} here")));
+        }
+        Ok(basis)
+    }
+
+    /// The same, and a basis of no states where none has these charges.
+    ///
+    /// # Errors
+    /// For charges that the sites do not have, or a sector too large to number.
+    pub fn possibly_empty(sites: &Sites, sector: &Sector) -> Result<SectorBasis> {
         let sector = sites.target(sector)?;
         let (n, charges) = (sites.count(), Charges::new(sites, &sector));
         let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
@@ -194,10 +208,6 @@ impl SectorBasis {
         let dim = ways.values().sum::<f64>();
         let mut basis =
             SectorBasis { sites: sites.clone(), sector, levels: Arc::new(levels), dim: dim as usize };
-        if dim == 0.0 {
-            return Err(Error::input(format!("no state of {sites} has {}", basis.charges()))
-                .hint(format!("{} here", charges.ranges(&basis.sector))));
-        }
         if dim >= (1u64 << 53) as f64 {
             return Err(Error::memory(format!("{sites} have {dim:.1e} states, too many for a vector"))
                 .hint("name a smaller sector, or fewer sites"));

@@ -133,6 +133,7 @@ impl Site {
             .with("Fdn", [(0, 0, 1.0), (1, 1, 1.0), (2, 2, -1.0), (3, 3, -1.0)])?
             .with("Sz", [(1, 1, 0.5), (2, 2, -0.5)])?
             .with("Sx", [(1, 2, 0.5), (2, 1, 0.5)])?
+            .with_matrix("Sy", spin_y(4), false)?
             .with("S+", [(1, 2, 1.0)])?
             .with("S-", [(2, 1, 1.0)])?
             .fermionic(&["Cup", "Cdagup", "Cdn", "Cdagdn"])
@@ -161,6 +162,7 @@ impl Site {
             .with("Adagdn", [(2, 0, 1.0)])?
             .with("Sz", [(1, 1, 0.5), (2, 2, -0.5)])?
             .with("Sx", [(1, 2, 0.5), (2, 1, 0.5)])?
+            .with_matrix("Sy", spin_y(3), false)?
             .with("S+", [(1, 2, 1.0)])?
             .with("S-", [(2, 1, 1.0)])?
             .fermionic(&["Cup", "Cdagup", "Cdn", "Cdagdn"])
@@ -226,4 +228,12 @@ impl Site {
             .with("Adag", raise)?
             .charged("N", &charges)
     }
+}
+
+/// Sy of electrons whose states 1 and 2, of so many, are spin up and spin down.
+fn spin_y(states: usize) -> Vec<C64> {
+    let mut y = vec![C64::ZERO; states * states];
+    y[states + 2] = C64::new(0.0, -0.5);
+    y[2 * states + 1] = C64::new(0.0, 0.5);
+    y
 }

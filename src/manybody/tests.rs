@@ -224,6 +224,16 @@ fn algebra_of_local_operators() {
         assert!(distance(&commutator, &(&z + &z)) < 1e-14, "{kind}");
         assert!((product(&z, &plus) - product(&plus, &z) - &plus).norm_max() < 1e-14);
     }
+    for kind in ["S=1/2", "S=1", "S=5/2", "Electron", "tJ"] {
+        let sites = chain(kind, 2);
+        let of = |name: &str| full(&one(name, 1), &sites);
+        let (x, y, z) = (of("Sx"), of("Sy"), of("Sz"));
+        let commutator = product(&x, &y) - product(&y, &x);
+        let mut turned = z.clone();
+        turned *= faer::Scale(C64::I);
+        assert!(distance(&commutator, &turned) < 1e-14, "{kind}");
+        assert!(distance(&y, &y.adjoint().to_owned()) < 1e-15, "{kind}");
+    }
     let sites = bosons(1, 3);
     let (a, adag) = (full(&one("A", 0), &sites), full(&one("Adag", 0), &sites));
     assert!(distance(&product(&adag, &a), &full(&one("N", 0), &sites)) < 1e-14);
@@ -271,6 +281,11 @@ fn dimensions_of_sectors() {
     // Stars and bars: the largest occupation does not matter here.
     assert_eq!(dim(&bosons(5, 4), &[("N", 4.0)]), binomial(8, 4));
     assert_eq!(dim(&chain("S=1", 10), &[]), 59049);
+    let count = |numbers: &[(&str, f64)]| {
+        SectorBasis::possibly_empty(&chain("S=1/2", 6), &sector(numbers)).map(|basis| basis.dim())
+    };
+    assert_eq!((count(&[("Sz", 3.0)]).unwrap(), count(&[("Sz", 4.0)]).unwrap()), (1, 0));
+    assert!(count(&[("Sz", 0.3)]).is_err() && count(&[("N", 1.0)]).is_err());
     let all: usize = (-10..=10).map(|m| dim(&chain("S=1", 10), &[("Sz", f64::from(m))])).sum();
     assert_eq!(all, 59049);
 }

@@ -137,9 +137,8 @@ fn means(samples: &[ParameterSample]) -> Result<SampleMeans> {
     };
     let (p, n) = (first.logs.len(), samples.len() as f64);
     if p == 0 {
-        return Err(
-            Error::input("a wave function without parameters").hint("give it a Jastrow or Gutzwiller factor")
-        );
+        return Err(Error::input("a wave function without parameters")
+            .hint("give it a Jastrow factor, or on a lattice a Gutzwiller factor above 0"));
     }
     let finite =
         |s: &ParameterSample| s.energy.is_finite() && s.logs.iter().chain(&s.energies).all(|x| x.is_finite());

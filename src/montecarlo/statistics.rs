@@ -42,7 +42,7 @@ const ROUGH: usize = 64;
 fn finite(data: &[f64]) -> Result<()> {
     match data.iter().position(|x| !x.is_finite()) {
         Some(at) => Err(Error::input(format!("element {at} of the series is not a finite number"))
-            .hint("leave such samples out before")),
+            .hint("leave such samples out")),
         None => Ok(()),
     }
 }

@@ -78,7 +78,7 @@ impl Operator {
                     if !self.row(row, &mut entries) {
                         return Err(Error::input(format!("the entries of {} are not known", self.summary()))
                             .hint(
-                                "those of stored matrices and stencils are, and of their sums, products and \
+                                "entries are known of stored matrices and stencils, and of their sums, products and \
                                  multiples",
                             ));
                     }

@@ -22,7 +22,9 @@ mod watch;
 mod watch;
 mod world;
 
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
@@ -257,17 +259,56 @@ pub fn alike(texts: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a file that is another one on some ranks, by its length, its beginning and its end. `name` is what the
+/// user calls it.
+///
+/// # Errors
+/// A file that differs, or is not everywhere; those of MPI.
+pub fn alike_file(path: &Path, name: &str) -> Result<()> {
+    if world().is_none() {
+        return Ok(());
+    }
+    let known = std::fs::metadata(path);
+    let what = match &known {
+        Ok(known) if known.is_file() => format!("{} bytes {:x}", known.len(), ends(path, known.len())),
+        Ok(_) => "no plain file".to_string(),
+        Err(_) => String::new(),
+    };
+    alike(&[(&format!("finds another `{name}`, or none,"), &what)]).map_err(|e| {
+        Error::file(e.message()).hint("all ranks read the same files: keep them where all machines see them")
+    })
+}
+
+/// A number that the beginning and the end of a file have.
+fn ends(path: &Path, bytes: u64) -> u64 {
+    const MOST: u64 = 1 << 20;
+    let Ok(mut file) = std::fs::File::open(path) else { return 0 };
+    let mut read = Vec::new();
+    let mut take = |from: u64| {
+        let placed = file.seek(SeekFrom::Start(from));
+        placed.and_then(|_| (&file).take(MOST).read_to_end(&mut read)).map(drop)
+    };
+    // What cannot be read is told by who needs it.
+    let _ = take(0);
+    if bytes > MOST {
+        let _ = take((bytes - MOST).max(MOST));
+    }
+    hash_of(read.into_iter())
+}
+
 /// A line of a file that begins so.
 fn line(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().find(|line| line.starts_with(name)).map(str::to_string)
 }
 
-/// FNV-1a.
 fn hash(text: Option<String>) -> u64 {
-    text.iter()
-        .flat_map(|text| text.bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+    hash_of(text.iter().flat_map(|text| text.bytes()))
+}
+
+/// FNV-1a.
+fn hash_of(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A number that tells this machine from others, as long as it runs.

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use rhai::{Array, Dynamic, FLOAT, INT};
 
-use super::declared::{OptionDoc, RULES, shown};
+use super::declared::{OptionDoc, brief, shown};
 use super::kinds::{self, OptionKind, in_words, words};
 use crate::error::{Error, Result, nearest};
 use crate::number::Series;
@@ -195,10 +195,7 @@ fn list_of_numbers(option: &OptionDoc, given: &Array) -> Result<()> {
 
 /// What an option means, for a hint.
 pub(super) fn told_of(option: &OptionDoc) -> String {
-    let meaning = option.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let rule = RULES.iter().filter_map(|rule| meaning.find(&format!("; {rule}"))).min();
-    let meaning = &meaning[..rule.unwrap_or(meaning.len())];
-    format!("`{}`: {meaning}", option.key)
+    format!("`{}`: {}", option.key, brief(&option.meaning))
 }
 
 #[cfg(test)]

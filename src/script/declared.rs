@@ -173,8 +173,50 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
+/// What an option does in one sentence, without the rules on what it goes with. Where another function tells it, its
+/// sentence stands in parentheses.
+pub(super) fn brief(meaning: &str) -> &str {
+    if let Some((_, told)) = meaning.strip_prefix("as for `").and_then(|like| like.split_once("` ("))
+        && let Some(end) = matching(told)
+    {
+        return &told[..end];
+    }
+    let first = sentence(meaning).trim_end_matches('.');
+    let rule = RULES.iter().filter_map(|rule| first.find(&format!("; {rule}"))).min();
+    &first[..rule.unwrap_or(first.len())]
+}
+
+/// The first sentence of a text; one does not end in parentheses, as those around "Zhang et al. 2018".
+fn sentence(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.char_indices().find(|&(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0 && text[at..].starts_with(". ")
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+/// Where the parenthesis ends that a text begins inside of.
+fn matching(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    let end = text.char_indices().find(|&(_, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0
+    });
+    end.map(|(at, _)| at)
+}
+
+/// A meaning that names another function for the option, with what it does there.
+fn with_brief(meaning: &str, path: &str, brief: &str) -> String {
+    if brief.is_empty() || brief.starts_with("as for `") {
+        return meaning.to_string();
+    }
+    let like = format!("as for `{path}`");
+    meaning.replacen(&like, &format!("{like} ({brief})"), 1)
+}
+
 /// All options that a doc comment declares, those of other functions among them: "those of `kpm::dos`, less `vectors`"
-/// takes another's, and "as for `davidson`" what is not said of kind and default.
+/// takes another's, and "as for `davidson`" what is not said of kind, default and meaning.
 /// `docs_of` gives the docs of a function.
 pub fn resolve(doc: &str, docs_of: &dyn Fn(&str) -> Vec<String>) -> Vec<OptionDoc> {
     collect(doc, docs_of, &mut Vec::new())
@@ -211,6 +253,7 @@ fn collect(doc: &str, docs_of: &dyn Fn(&str) -> Vec<String>, open: &mut Vec<Stri
                     item.kind = same.kind.clone();
                 }
                 item.rules = [item.rules.as_str(), same.rules.as_str()].join("\n");
+                item.meaning = with_brief(&item.meaning, path, brief(&same.meaning));
             }
             new.push(item);
         }
@@ -256,6 +299,27 @@ mod tests {
         assert_eq!(keys, ["a", "b", "d"]);
         let like = resolve("# Options\n- `b`, `c` (\"y\"): as for `m::base`.", &docs);
         assert_eq!((like[0].kind.as_str(), like[1].default.as_str()), ("float", "\"y\""));
+    }
+
+    #[test]
+    fn what_an_option_does_is_told_where_another_function_declares_it() {
+        let docs = |path: &str| match path {
+            "m::base" => {
+                vec!["# Options\n- `a` (1): how many (of each); not with `b`. More.\n- `b` (2.0): two".into()]
+            }
+            "m::next" => vec!["# Options\n- `a` (1): as for `m::base`; only here.".to_string()],
+            _ => Vec::new(),
+        };
+        let meaning = |doc: &str| resolve(doc, &docs)[0].meaning.clone();
+        let told = "as for `m::base` (how many (of each))";
+        assert_eq!(meaning("# Options\n- `a` (3): as for `m::base`."), format!("{told}."));
+        assert_eq!(
+            meaning("# Options\n- `a` (3): as for `m::next`; and so on."),
+            "as for `m::next` (how many (of each)); and so on."
+        );
+        assert_eq!(meaning("# Options\n- `a` (3): as for `m::none`."), "as for `m::none`.", "nobody tells");
+        assert_eq!(brief(told), "how many (of each)");
+        assert_eq!(brief("how (Zhang et al. 2018). More."), "how (Zhang et al. 2018)");
     }
 
     #[test]

@@ -273,14 +273,31 @@ impl Report {
             None => annotate_snippets::Group::with_title(title),
         };
         // Control characters are removed from titles and sources elsewhere, but not from these.
-        for call in &self.calls {
-            group = group.element(Level::NOTE.message(plain(&call.to_string()).into_owned()));
+        let (inner, left_out, outer) = ends(&self.calls);
+        let notes = (inner.iter().map(ToString::to_string))
+            .chain((left_out > 0).then(|| format!("and {left_out} more calls")))
+            .chain(outer.iter().map(ToString::to_string));
+        for note in notes {
+            group = group.element(Level::NOTE.message(plain(&note).into_owned()));
         }
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.with_name("hint").message(plain(hint)));
         }
         renderer.render(&[group]).to_string()
     }
+}
+
+/// The calls that a report shows of many, as a recursion makes them: the innermost ones, how many are left out, and the
+/// outermost ones.
+fn ends(calls: &[CalledFunction]) -> (&[CalledFunction], usize, &[CalledFunction]) {
+    const INNER: usize = 8;
+    const OUTER: usize = 3;
+    if calls.len() <= INNER + OUTER + 1 {
+        return (calls, 0, &[]);
+    }
+    let (inner, rest) = calls.split_at(INNER);
+    let (left_out, outer) = rest.split_at(rest.len() - OUTER);
+    (inner, left_out.len(), outer)
 }
 
 /// How a script's own function is called, where it defines one of that name.

@@ -1,8 +1,8 @@
 //! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them
-//! (see [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes
-//! to the same. `switch` finds numbers of both types (see [`super::switches`]), what `catch` gets is read (see
-//! [`super::caught`]), and `options(opts)` learns which function it stands in, whose doc comment declares the options;
-//! without that it is an error.
+//! (see [`super::comparison`]); only speed depends on that: what is not rewritten comes to the same. `switch` finds
+//! numbers of both types (see [`super::switches`]), what `catch` gets is read (see [`super::caught`]), the text given
+//! to `eval` is rewritten too (see [`super::evaluated`]), and `options(opts)` learns which function it stands in, whose
+//! doc comment declares the options; without that it is an error.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -10,12 +10,13 @@ use std::rc::Rc;
 
 use rhai::{
     AST, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, FnCallExpr, FnPtr,
-    ImmutableString, Module, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
+    ImmutableString, Module, Position, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
 };
 
 use super::caught;
 use super::comparison::{Comparison, packed};
 use super::declaration::Declared;
+use super::evaluated::{self, TextRewriter, is_eval};
 use super::failure::failure;
 use super::options::{READING, Reading};
 use super::own::{OwnFunctions, body_of, is_closure};
@@ -114,7 +115,7 @@ impl Direct {
         let own = ast.iter_functions().chain(earlier.iter_functions());
         let reads = !own.into_iter().any(|f| f.name == "options" && f.params.len() == 1);
         let mut body = ast.statements().to_vec();
-        let own = OwnFunctions::of(module.unwrap_or(0), &ast, earlier);
+        let own = Rc::new(OwnFunctions::of(module.unwrap_or(0), &ast, earlier));
         let parser = &self.wrapper;
         let mut rewriter = Rewriter { found: false, declared: None, own: &own, parser, hidden: None };
         rewriter.statements(&mut body);
@@ -143,7 +144,7 @@ impl Direct {
         function: &Shared<ScriptFuncDef>,
         reads: bool,
         module: bool,
-        own: &OwnFunctions,
+        own: &Rc<OwnFunctions>,
     ) -> Shared<ScriptFuncDef> {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut body = body_of(function);
@@ -185,7 +186,7 @@ struct Rewriter<'a> {
     found: bool,
     /// What the function declares; nothing where `options(opts)` stays as it is.
     declared: Option<Rc<Declared>>,
-    own: &'a OwnFunctions,
+    own: &'a Rc<OwnFunctions>,
     /// What reads a call, for its hashes.
     parser: &'a Engine,
     /// Names that a function or closure has variables for; nothing outside of functions, where calls find those of the
@@ -227,9 +228,14 @@ impl Rewriter<'_> {
             }
             Stmt::Var(parts, ..) => self.expression(&mut parts.1),
             Stmt::Assignment(parts) => self.expressions([&mut parts.1.lhs, &mut parts.1.rhs]),
-            Stmt::FnCall(call, _) => {
+            Stmt::FnCall(call, position) => {
                 self.expressions(&mut call.args);
-                self.own_call(call);
+                if is_eval(call) {
+                    let call = self.evaluation(call, *position);
+                    *statement = Stmt::Expr(Box::new(call));
+                } else {
+                    self.own_call(call);
+                }
             }
             Stmt::Block(inner) => self.statements(inner.statements_mut()),
             Stmt::Expr(inner) => self.expression(inner),
@@ -252,6 +258,17 @@ impl Rewriter<'_> {
         own
     }
 
+    /// A call of `eval`, whose text will be rewritten as what is around it.
+    fn evaluation(&mut self, call: &mut FnCallExpr, position: Position) -> Expr {
+        self.found = true;
+        let (own, hidden) = (self.own.clone(), self.hidden.clone());
+        let rewriter: TextRewriter = Rc::new(move |text, parser| {
+            let hidden = hidden.clone();
+            Rewriter { found: false, declared: None, own: &own, parser, hidden }.statements(text);
+        });
+        evaluated::rewrite(call, rewriter, position)
+    }
+
     /// Functions in constants.
     fn pointers(&mut self, value: &mut Dynamic) {
         let name = value.read_lock::<FnPtr>().map(|pointer| pointer.fn_name().to_string());
@@ -269,6 +286,10 @@ impl Rewriter<'_> {
         match x {
             Expr::FnCall(call, position) => {
                 self.expressions(&mut call.args);
+                if is_eval(call) {
+                    *x = self.evaluation(call, *position);
+                    return;
+                }
                 let reads = call.name == "options" && call.args.len() == 1 && call.namespace.is_empty();
                 if let Some(declared) = self.declared.as_ref().filter(|_| reads) {
                     self.found = true;

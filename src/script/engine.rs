@@ -9,6 +9,7 @@ use rhai::{
     AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
 };
 
+use super::checked::CheckedScript;
 use super::declaration::Declared;
 use super::device::{open_device, weights};
 use super::diagnostics::Report;
@@ -20,8 +21,8 @@ use super::own::{is_closure, is_second_name};
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
-    Failure, api, caught, comparison, given, lint, options, recover, registry, shadows, signature, stdlib,
-    switches, traps, types,
+    Failure, api, caught, comparison, evaluated, given, lint, options, recover, registry, shadows, signature,
+    stdlib, switches, traps, types,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -70,6 +71,7 @@ impl Engine {
         comparison::register(&mut rhai)?;
         direct::register(&mut rhai);
         switches::register(&mut rhai);
+        evaluated::register(&mut rhai);
         caught::register(&mut rhai);
         options::register(&mut rhai);
         let direct = Rc::new(Direct::new());
@@ -232,8 +234,10 @@ impl Engine {
         }
         if let Some(ast) = &read.ast {
             let modules = Modules::of(&self.rhai, ast, name);
-            let mut unknown = lint::unknown_functions(&self.rhai, ast, &text, &read.lost, &modules);
-            unknown.extend(given::wrong_options(&self.rhai, ast, &text, &read.lost, &modules));
+            let script =
+                CheckedScript { engine: &self.rhai, ast, source: &text, lost: &read.lost, modules: &modules };
+            let mut unknown = lint::unknown_functions(script);
+            unknown.extend(given::wrong_options(script));
             unknown.extend(modules.missing(&self.rhai, name));
             unknown.extend(shadows::hidden_variables(ast, &self.scope));
             let told: BTreeSet<Position> = unknown.iter().map(|f| f.position).collect();

@@ -1,26 +1,21 @@
 //! Checks of a script before it runs: options that a call gives in a literal map, as errors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Token};
+use rhai::{ASTNode, Dynamic, Expr, FnCallExpr, Position, Stmt, Token};
 
+use super::checked::CheckedScript;
 use super::declaration::missing;
 use super::declared::{OptionDoc, resolve, unknown_key};
 use super::finding::Finding;
-use super::imported::Modules;
 use super::lint::{namespace_of, tokens, values};
 use super::registry::{self, CallForm, RegisteredFunction};
 use super::rules::{GivenOption, at_odds};
 
 /// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what
 /// the call itself would say.
-pub(super) fn wrong_options(
-    engine: &Engine,
-    ast: &AST,
-    source: &str,
-    lost: &BTreeSet<String>,
-    own_modules: &Modules,
-) -> Vec<Finding> {
+pub(super) fn wrong_options(script: CheckedScript) -> Vec<Finding> {
+    let CheckedScript { engine, ast, source, lost, modules: own_modules } = script;
     let entries = registry::entries(engine, false);
     let own: BTreeMap<&str, String> =
         ast.iter_functions().map(|f| (f.name, registry::doc(f.comments.iter().copied()))).collect();

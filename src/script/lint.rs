@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
+use super::checked::CheckedScript;
 use super::finding::{Finding, with_hint};
-use super::imported::Modules;
 use super::registry;
 use crate::error::Error;
 
@@ -58,15 +58,9 @@ pub(super) const BUILT_IN: [&str; 12] = [
     "export",
 ];
 
-/// Errors about calls of functions that do not exist, or not with so many arguments. Nothing is said of names that are
-/// `lost`: they stand in what could not be read.
-pub(super) fn unknown_functions(
-    engine: &Engine,
-    ast: &AST,
-    source: &str,
-    lost: &BTreeSet<String>,
-    own_modules: &Modules,
-) -> Vec<Finding> {
+/// Errors about calls of functions that do not exist, or not with so many arguments.
+pub(super) fn unknown_functions(script: CheckedScript) -> Vec<Finding> {
+    let CheckedScript { engine, ast, source, lost, modules: own_modules } = script;
     let known = numbers_of_parameters(engine);
     // The script's own functions, with the parameters of each form.
     let mut own: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();

@@ -173,7 +173,7 @@ fn section(overloads: &[&RegisteredFunction], entries: &[RegisteredFunction], st
     }
     let mut out: Vec<String> = signatures.iter().map(|s| style.head(s)).collect();
     out.extend(docs.iter().map(|doc| body(doc, entries, style)));
-    if let Some(shown) = overloads.iter().find_map(|e| registry::shown_by(entries, e)) {
+    if let Some(shown) = registry::shown_elsewhere(entries, overloads) {
         out.push(format!("\n  The example of `{}` shows it.", called(shown)));
     }
     out.join("\n")
@@ -230,11 +230,18 @@ fn body(doc: &str, entries: &[RegisteredFunction], style: TextStyle) -> String {
 /// The items of the options; what one takes from another function is shown with its kind and default there.
 fn options(doc: &str, entries: &[RegisteredFunction], style: TextStyle) -> String {
     let options = declared::items(doc);
-    let resolved = declared::resolve(doc, &|path| registry::docs_in(entries, path));
+    let docs = |path: &str| registry::docs_in(entries, path);
+    let resolved = declared::resolve(doc, &docs);
     let wide = options.iter().map(|o| o.key.len()).max().unwrap_or(0);
     let lines = options.iter().map(|o| {
         if o.key.is_empty() {
-            return wrap(&o.meaning, 4, style.width);
+            let own = |key: &str| options.iter().any(|o| o.key == key);
+            let taken = declared::resolve(&format!("# Options\n- {}", o.meaning), &docs);
+            let keys: Vec<String> =
+                taken.iter().filter(|o| !own(&o.key)).map(|o| format!("`{}`", o.key)).collect();
+            let colon = if keys.is_empty() { "" } else { ": " };
+            let meaning = o.meaning.trim_end_matches('.');
+            return wrap(&format!("{meaning}{colon}{}", keys.join(", ")), 4, style.width);
         }
         let o = resolved.iter().find(|r| r.key == o.key).unwrap_or(o);
         let default = match o.default.as_str() {
@@ -313,13 +320,14 @@ mod tests {
     #[test]
     fn what_is_as_for_another_function_has_its_kind_and_default() {
         let page = page(&all(), "lanczos", STYLE).unwrap();
-        let start = page.lines().find(|line| line.trim_start().starts_with("start "));
-        assert!(start.is_some_and(|line| line.contains("(BlockVector)")), "{page}");
-        let basis = page.lines().find(|line| line.trim_start().starts_with("basis "));
-        assert!(
-            basis.is_some_and(|line| line.contains("(int >= 2, default: 20, at least 5 count)")),
-            "{page}"
-        );
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in [
+            "start as for `davidson` (a BlockVector to start from) (BlockVector)",
+            "basis as for `davidson` (largest number of basis vectors before a restart) \
+             (int >= 2, default: 20, at least 5 count)",
+        ] {
+            assert!(words.contains(line), "{page}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod comparison;
 pub(crate) mod device;
 mod direct;
 mod engine;
+mod evaluated;
 mod modules;
 mod native;
 mod own;
@@ -51,6 +52,7 @@ mod phrases;
 mod wrong_types;
 
 // What is said of a script before it runs, and the tests of scripts.
+mod checked;
 mod finding;
 mod given;
 pub mod golden;

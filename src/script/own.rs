@@ -255,6 +255,14 @@ mod tests {
             ("let m = #{ own: |x| 7 * x }; one::apply(|x| m.own(x), 1)", 7),
             ("let m = #{}; m.own = || 9; one::apply(|x| m.own(), 1)", 9),
             ("let name = || Fn(\"secret\"); one::apply(name.call(), 1)", 3),
+            // In the text given to `eval`.
+            ("one::apply(|x| eval(\"secret(x)\"), 1)", 3),
+            (
+                "one::apply(|x| { let y = 0; eval(\"y = helper(x)\"); y + eval(\"eval(\\\"deeper(x)\\\")\") }, 1)",
+                32,
+            ),
+            ("one::apply(|x| { let secret = 7; eval(\"secret\") }, 1)", 7),
+            ("one::apply(|x| eval(\"Fn(\\\"secret\\\")\").call(x), 1)", 3),
             // From one module to the other and back.
             ("one::apply(|x| two::apply(|y| secret(y), x), 1)", 3),
             ("two::apply(|x| one::inside(x) + secret(x), 1)", 2001 + 3),

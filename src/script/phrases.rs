@@ -111,6 +111,11 @@ const PHRASES: &[(&str, &str)] = &[
         "bring it into a truncated basis first",
         "rotate it into a truncated basis first: `block.grow().rotate(basis)`",
     ),
+    (
+        "every state of the sector vanishes with these quantum numbers; try others",
+        "every state of the sector vanishes with these quantum numbers; `exact::dimension(sites, sector)` is 0 for \
+         such a sector",
+    ),
     ("grow it by a site, then rotate it", "`block.grow().rotate(basis)`"),
     ("such files are written by saving a state", "such files are written by `gs.save(\"name.dmrg\")`"),
     (

@@ -41,7 +41,9 @@ pub(super) fn read(engine: &mut Engine, scope: &Scope, source: &str) -> Read {
         let tokens = tokens(&text);
         let at = byte(&text, position);
         if let ParseErrorType::VariableUndefined(name) = &mistake {
-            if !read.lost.contains(name) {
+            // A text that is evaluated before may make the variable.
+            let evaluates = |t: &Token| Some(t.range.start) < at && &text[t.range.clone()] == "eval";
+            if !read.lost.contains(name) && !tokens.iter().any(evaluates) {
                 read.mistakes.push((mistake.clone(), position));
             }
             // Named again, it is no other mistake; in a function, which sees no variables, the statement goes.
@@ -347,6 +349,18 @@ mod tests {
                 "{script}\n{found:#?}"
             );
         }
+    }
+
+    #[test]
+    fn a_text_that_is_evaluated_may_make_variables() {
+        for script in [
+            "eval(\"let q = 7;\");\nprint(q);",
+            "let a = 1;\n{ eval(\"let b = 2\"); print(a + b); }",
+            "fn f(x) { eval(\"let z = 2 * x\"); z + 1 }\nprint(f(1));",
+        ] {
+            assert!(said(script).is_empty(), "{script}: {:#?}", said(script));
+        }
+        assert_eq!(lines("print(q);\neval(\"let q = 7;\");"), [1], "before it there is none");
     }
 
     #[test]

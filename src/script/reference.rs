@@ -211,7 +211,7 @@ fn listed(topics: &Topics, entries: &[RegisteredFunction]) -> String {
             });
             text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
         }
-        if let Some(shown) = topic.iter().find_map(|e| registry::shown_by(entries, e)) {
+        if let Some(shown) = registry::shown_elsewhere(entries, topic) {
             text.push_str(&format!("\nThe example of `{}` shows it.\n", called(shown)));
         }
     }

@@ -532,10 +532,34 @@ pub fn shown_by<'a>(
     all().find(|e| e.form == CallForm::Function).or_else(|| all().next())
 }
 
+/// The function whose example shows the forms of one that have none of their own; none where another form has it.
+pub fn shown_elsewhere<'a>(
+    entries: &'a [RegisteredFunction],
+    forms: &[&RegisteredFunction],
+) -> Option<&'a RegisteredFunction> {
+    let own = forms.iter().filter(|form| !form.doc.is_empty() && !form.refers());
+    let called = |e: &RegisteredFunction| (e.path(), e.of_type().map(str::to_string));
+    own.filter_map(|form| shown_by(entries, form)).find(|shown| called(shown) != called(forms[0]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::script::Engine;
+
+    #[test]
+    fn no_function_refers_to_its_own_example() {
+        let engine = Engine::new().unwrap();
+        let all = entries(engine.rhai(), false);
+        let shown = |of_type: &str, name: &str| {
+            let forms: Vec<_> =
+                all.iter().filter(|e| e.of_type() == Some(of_type) && e.name == name).collect();
+            shown_elsewhere(&all, &forms).map(RegisteredFunction::path)
+        };
+        assert_eq!(shown("DmrgState", "correlations"), None, "the form with options has the example");
+        assert_eq!(shown("OpSum", "add"), None);
+        assert_eq!(shown("DmrgState", "lowest").as_deref(), Some("dmrg::finite"));
+    }
 
     #[test]
     fn everything_stands_in_an_example() {

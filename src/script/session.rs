@@ -279,8 +279,22 @@ impl Session {
     /// everything else is named as the user sees it.
     ///
     /// # Errors
-    /// A place where scripts may not read.
+    /// A place where scripts may not read; a file that is another one on some ranks.
     pub fn input_path(&self, name: &str) -> Result<PathBuf> {
+        let path = self.place_of(name)?;
+        ranks::alike_file(&path, name)?;
+        Ok(path)
+    }
+
+    /// Whether there is a file for [`Session::input_path`].
+    ///
+    /// # Errors
+    /// A place where scripts may not read.
+    pub fn has_file(&self, name: &str) -> Result<bool> {
+        ranks::told(self.place_of(name)?.exists())
+    }
+
+    fn place_of(&self, name: &str) -> Result<PathBuf> {
         let saved = self.output_path(name);
         let path = if ranks::told(confine::exists(&saved))? { saved } else { PathBuf::from(name) };
         confine::check(&path)?;

@@ -115,6 +115,11 @@ mod tests {
             ("let x = 0.0 / 0.0; switch x { 0 => 5, _ => 0 }", 0),
             ("fn f(x) { switch x { 2 => switch 2.0 * x { 4 => 7, _ => 1 }, _ => 0 } } f(2.0)", 7),
             ("let f = |x| { switch x { 2 => 7, _ => 0 } }; [2.0].map(f)[0]", 7),
+            ("switch 1.0 { 1 => 5, _ => 0 }", 5),
+            ("const N = 4; switch N { 4.0 => 5, _ => 0 }", 5),
+            ("let x = 1.0; eval(\"switch x { 1 => 5, _ => 0 }\")", 5),
+            ("eval(\"switch 1 { 1.0 => 5, _ => 0 }\")", 5),
+            ("let f = |x| eval(\"switch x { 1 => 5, _ => 0 }\"); f.call(1.0)", 5),
             ("let x = 2.0; let y = || x; switch x { 2 => { x += 1.0; x.to_int() }, _ => 0 }", 3),
         ] {
             let found = Engine::new().unwrap().eval(script);

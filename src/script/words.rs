@@ -9,9 +9,9 @@ error. Series, Matrices and Tables hold floats, and refuse whole numbers that wo
 
 Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare the values of floats without a
 tolerance. So `0.1 + 0.2 == 0.3` is false and `1e-300 > 0` is true. An int and a float are
-compared with all their digits. The elements of arrays and maps, `in`, `contains` and `index_of`
-follow the same rule. In a `switch` the kinds must agree too: the value 1.0 does not match the
-case 1. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
+compared with all their digits. The elements of arrays and maps, `in`, `contains`, `index_of` and
+the cases of a `switch` follow the same rule. For equality up to rounding write
+`abs(x - y) < 1e-12` or `assert_close`.
 
 NaN is not equal to anything, not even to itself; `x.is_nan()` tests for it. `max`, `min` and the
 extremes of a Series are NaN if one of their numbers is NaN; `sort` and `sorted` put NaN last.

@@ -83,6 +83,24 @@ fn functions_that_call_themselves_forever() {
     );
 }
 
+/// Of many calls within one another a report shows the first and the last ones.
+#[test]
+fn calls_are_shown_if_they_are_few() {
+    let notes = |depth: usize| {
+        let script = format!("fn f(n) {{ if n == 1 {{ throw \"end\"; }} f(n - 1) }}\nf({depth})");
+        let report = engine(None).eval(&script).unwrap_err();
+        assert_eq!(report.calls.len(), depth);
+        let said = report.render(false);
+        (
+            said.matches("in `f`, called at line").count(),
+            said.contains(&format!("and {} more calls", depth - 11)),
+        )
+    };
+    assert_eq!(notes(12), (12, false));
+    assert_eq!(notes(13), (11, true));
+    assert_eq!(notes(60), (11, true));
+}
+
 #[test]
 fn names_of_earlier_versions() {
     fail(

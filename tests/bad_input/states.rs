@@ -105,8 +105,8 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::metts(h, c, #{ beta: 1.0, bases: \"x\" })", "no bases `x`", "random"),
             (
                 "dmrg::metts(h, c, #{ beta: 1.0, sector: #{ Sz: 0 }, bases: \"random\" })",
-                "in a sector",
-                "leave `bases` out",
+                "the options `sector` and `bases: \"random\"` exclude each other",
+                "leave one of them out",
             ),
             (
                 "dmrg::metts(h, c, #{ beta: 1.0, sector: #{ Sz: 0 }, scramble: -1.0 })",
@@ -162,7 +162,6 @@ fn states_as_vectors_and_in_time() {
                 "leaves the window",
                 "wider",
             ),
-            ("dmrg::thermal(h, c, #{ beta: [2.0, 1.0] })", "inverse temperatures", "ascend"),
             ("dmrg::thermal(h, c, #{ beta: -1.0 })", "option `beta` is -1", "at least 0"),
             ("dmrg::thermal(h, c, #{ beta: [] })", "option `beta` is empty", "one number at least"),
             ("dmrg::thermal(h, c, #{ beta: 1.0, sector: #{ Sz: 5 } })", "Sz", ""),

@@ -370,6 +370,11 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "gutzwiller",
             ),
             (
+                "vmc::optimise(four, models::hubbard_chain(4, #{}), #{ steps: 2, progress: false })",
+                "a wave function without parameters",
+                "on a lattice a Gutzwiller factor above 0",
+            ),
+            (
                 "vmc::run(four, models::hubbard_chain(3, #{}), #{})",
                 "3 sites for a wave function on 4",
                 "same sites",

@@ -30,6 +30,38 @@ fn vectors_of_levels_do_not_depend_on_ranks() {
     }
 }
 
+/// A file that is another one on a rank, or missing there, is an error of all ranks, which they can catch.
+#[test]
+fn files_are_the_same_on_all_ranks() {
+    let long = format!("x\n{}", "1.0\n".repeat(600_000));
+    let place = Place(
+        Folder::new("files")
+            .with("0.csv", "x\n1.0\n")
+            .with("1.csv", "x\n2.0\n")
+            .with("same.csv", "x\n1.0\n")
+            .with("long.csv", &long)
+            .with("end.csv", &format!("{long}2.0\n"))
+            .with(
+                "a.rhai",
+                "fn of(first, other) { if backend().rank == 0 { first } else { other } }
+                 for pair in [[\"0.csv\", \"1.csv\"], [\"0.csv\", \"none.csv\"], [\"long.csv\", \"end.csv\"],
+                     [\"none.csv\", \"0.csv\"]] {
+                     try { load(of(pair[0], pair[1])); print(\"read\"); } catch (e) { print(e.message); }
+                 }
+                 print(load(of(\"0.csv\", \"same.csv\")).x[0] + load(of(\"long.csv\", \"long.csv\")).x[599999]);
+                 try { load(\"none.csv\"); } catch (e) { print(e.message); }
+                 print(file_exists(of(\"0.csv\", \"none.csv\")));",
+            ),
+    );
+    let other =
+        |rank: usize, name: &str| format!("rank {rank} finds another `{name}`, or none, than rank 0\n");
+    let found = ["0.csv", "0.csv", "long.csv", "none.csv"].map(|name| other(1, name)).concat();
+    let expected = format!("{found}2.0\ncannot read `none.csv`: there is no such file\ntrue\n");
+    for launcher in launchers() {
+        assert_eq!(place.prints(launcher, "3", &[]), expected);
+    }
+}
+
 /// A script that decides by a clock goes the same way on all ranks.
 #[test]
 fn clocks_are_told() {

@@ -22,7 +22,6 @@ use crate::backend::exchange::{free_queueing_turn, queueing_turn, queueing_turn_
 use crate::backend::matrix::held::DeviceNumbers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::number::memory::human;
-use crate::ranks::machine;
 use crate::task::Interrupt;
 
 /// The kernels, compiled by the build where there was a compiler; empty otherwise.
@@ -84,7 +83,7 @@ pub(super) struct Card {
     /// Streaming multiprocessors.
     pub processors: u32,
     pub total: usize,
-    /// A number that tells this GPU from all others.
+    /// A number that tells this GPU's memory from all others.
     pub place: u64,
     /// Whether all blocks of a launch can be asked to run at the same time.
     pub gathers: bool,
@@ -172,17 +171,15 @@ impl Card {
         let known = unsafe { driver::cuDeviceGetAttribute(&mut served, MPS_ENABLED, device.as_raw()) };
         let gathers = ask(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)?;
         let shared = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let slots = [DeviceAttribute::PciDomainId, DeviceAttribute::PciBusId, DeviceAttribute::PciDeviceId];
-        let place = slots.iter().try_fold(machine(), |so_far, slot| {
-            let number = device.get_attribute(*slot).map_err(failed("the GPU does not say where it is"))?;
-            Ok::<u64, Error>(so_far.rotate_left(16) ^ number as u64)
-        })?;
+        let mut uuid = [0u64; 2];
+        // SAFETY: sixteen bytes are written.
+        check("the GPU's own number", unsafe { driver::cuDeviceGetUuid_v2(&mut uuid, device.as_raw()) })?;
         let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
         Ok(Arc::new(Card {
             name,
             processors: processors.max(1) as u32,
             total,
-            place,
+            place: uuid[0] ^ uuid[1].rotate_left(32),
             gathers: gathers == 1,
             served: known == driver::SUCCESS && served == 1,
             shared: shared.max(0) as u32,

@@ -64,6 +64,7 @@ forward! {
     cuDeviceGetAttribute
     cuDeviceGetCount
     cuDeviceGetName
+    cuDeviceGetUuid_v2
     cuDevicePrimaryCtxRelease_v2
     cuDevicePrimaryCtxRetain
     cuDeviceTotalMem_v2
@@ -136,6 +137,9 @@ unsafe extern "C" {
         attribute: i32,
         device: sys::CUdevice,
     ) -> sys::CUresult;
+
+    /// A number that no other GPU has, nor another part of a GPU that is divided.
+    pub(super) fn cuDeviceGetUuid_v2(uuid: *mut [u64; 2], device: sys::CUdevice) -> sys::CUresult;
 
     /// Lets a stream write a number to memory that the GPU reaches, after all that is queued (flags: 0).
     pub(super) fn cuStreamWriteValue32_v2(

@@ -118,6 +118,12 @@ impl RowShares {
         Some(weights.iter().map(|w| w / total).collect())
     }
 
+    /// The same, and all of it for the primary part of so many as long as it is not known.
+    pub fn known_or_primary(&self, parts: usize) -> Vec<f64> {
+        let primary = || (0..parts).map(|part| f64::from(u8::from(part == self.primary))).collect();
+        self.known().unwrap_or_else(primary)
+    }
+
     /// The backends that the parts have, each once.
     pub fn name(&self) -> &'static str {
         let mut names: Vec<&str> = Vec::new();

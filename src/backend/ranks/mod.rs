@@ -374,32 +374,26 @@ impl Backend for Ranks {
         format!("{} ranks of {}", self.team.world.size(), self.places.device.describe())
     }
 
-    /// Of all ranks together. Free is what fits if every rank takes as much as the fullest one can.
+    /// Of all ranks together. Free is what fits if each takes its share of it.
     fn memory(&self) -> DeviceMemory {
         let own = self.places.device.memory();
         let words = [own.place, own.total as u64, own.shared as u64, own.alone as u64, own.used as u64];
         let Ok(words) = self.team.world.gather_words(words.to_vec()) else { return own };
-        let places = words.iter().step_by(5);
-        // Ranks of one machine share its memory, those on one GPU that of the GPU.
-        let each = |of: &[u64]| {
-            let sharing = places.clone().filter(|place| **place == of[0]).count().max(1) as u64;
-            [of[1] / sharing, (of[2] / sharing).min(of[3]), of[4]]
+        let all: Vec<DeviceMemory> = words
+            .chunks_exact(5)
+            .map(|of| {
+                let [total, shared, alone, used] = [1, 2, 3, 4].map(|which| of[which] as usize);
+                DeviceMemory::new((total, used), (shared, alone), of[0])
+            })
+            .collect();
+        let size = self.team.world.size();
+        let shares = match &self.uneven {
+            None => vec![1.0 / size as f64; size],
+            Some(Uneven { shares, .. }) => shares.known_or_primary(size),
         };
-        let all: Vec<u64> = words.chunks_exact(5).flat_map(each).collect();
-        let of = |which: usize| all.iter().skip(which).step_by(3).map(|n| *n as usize);
-        let free = match &self.uneven {
-            None => of(1).min().unwrap_or(0).saturating_mul(self.team.world.size()),
-            // What fits is what the rank that fills up first can take of its share.
-            Some(Uneven { shares, .. }) => match shares.known() {
-                Some(known) => {
-                    let taken = of(1).zip(known).filter(|(_, share)| *share > 0.0);
-                    taken.map(|(free, share)| free as f64 / share).fold(f64::INFINITY, f64::min) as usize
-                }
-                None => of(1).nth(shares.primary).unwrap_or(0),
-            },
-        };
-        let free = free.min(of(1).fold(0, usize::saturating_add));
-        DeviceMemory::new((of(0).sum(), of(2).sum()), (free, usize::MAX), own.place)
+        let (total, free) = DeviceMemory::total_and_free(&all, &shares);
+        let used = all.iter().map(|memory| memory.used).sum();
+        DeviceMemory::new((total, used), (free, usize::MAX), own.place)
     }
 
     fn workers(&self) -> usize {

@@ -286,11 +286,16 @@ pub(super) fn prepare(
     share: RowShare,
     empty: bool,
 ) -> Result<(ByRows, Vec<KernelInfo>)> {
-    let own = if empty { None } else { Some(device.prepare(share.own)?) };
     let (matrix, boundary, places) = boundary(&share.outside, dtype);
     let outside = Arc::new(matrix);
-    let beyond =
-        if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(outside.clone()))?) };
+    let kernels = || -> Result<_> {
+        let own = if empty { None } else { Some(device.prepare(share.own)?) };
+        let entries = || MatrixSpec::Csr(outside.clone());
+        let beyond = if boundary.is_empty() { None } else { Some(device.prepare(entries())?) };
+        Ok((own, beyond))
+    };
+    // A rank that has no room for them does not leave the others alone.
+    let (own, beyond) = crate::ranks::agreed(kernels())?;
     let (mut from, receives, mut to, sends) = agree(team, &places)?;
     let mut halo = Halo { sends, receives, boundary };
     halo.balance(&mut to, &mut from);

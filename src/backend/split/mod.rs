@@ -32,6 +32,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
+use crate::ranks::{self, World};
 use cuts::Cuts;
 use speeds::Speeds;
 use superblocks::{CardAssembly, Keeping};
@@ -417,22 +418,25 @@ impl Backend for SplitBackend {
         self.parts.iter().enumerate().map(part).collect::<Vec<_>>().join(" + ")
     }
 
+    /// Of all parts together. Free is what fits if each takes its share of it.
     fn memory(&self) -> DeviceMemory {
-        let parts: Vec<DeviceMemory> = self.parts.iter().map(|p| p.memory()).collect();
-        let sum = |f: fn(&DeviceMemory) -> usize| parts.iter().map(f).sum();
-        // What fits is what the part that fills up first can take of its share.
-        let free = match self.cuts.shares.known() {
-            Some(shares) => parts
-                .iter()
-                .zip(&shares)
-                .filter(|(_, share)| **share > 0.0)
-                .map(|(m, share)| m.free as f64 / share)
-                .fold(f64::INFINITY, f64::min) as usize,
-            None => parts[self.cuts.shares.primary].free,
+        // What bounds this process bounds its parts together.
+        let each = |device: &Device| {
+            let own = device.memory();
+            DeviceMemory::new((own.total, own.used), (own.free, usize::MAX), own.place)
         };
-        let free = free.min(sum(|m| m.free));
-        let place = parts[self.cuts.shares.primary].place;
-        DeviceMemory::new((sum(|m| m.total), sum(|m| m.used)), (free, usize::MAX), place)
+        let parts: Vec<DeviceMemory> = self.parts.iter().map(each).collect();
+        let shares = self.cuts.shares.known_or_primary(parts.len());
+        let (total, free) = DeviceMemory::total_and_free(&parts, &shares);
+        // Each rank has all rows here, and all decide alike: by the rank that has least.
+        let least = |world: &World| world.gather_words(vec![free as u64]).ok()?.into_iter().min();
+        let free = ranks::world().and_then(least).map_or(free, |free| free as usize);
+        // The memory of a process is told as a whole by each of its parts.
+        let mut places: Vec<(u64, usize)> = parts.iter().map(|part| (part.place, part.used)).collect();
+        places.sort_unstable();
+        places.dedup_by_key(|(place, _)| *place);
+        let used = places.iter().map(|(_, used)| used).sum();
+        DeviceMemory::new((total, used), (free, usize::MAX), parts[self.cuts.shares.primary].place)
     }
 
     fn workers(&self) -> usize {

@@ -100,6 +100,13 @@ impl<T: Element> MatrixProductState<T> {
         task: &Task,
     ) -> Result<(MatrixProductState<T>, f64)> {
         let (mpo, change, size) = self.automaton(sum)?;
+        if size.is_finite() && size > 0.0 && !(1e-100..1e100).contains(&size) {
+            // Squares are no numbers there.
+            let unit = 2f64.powi(size.log2().floor() as i32);
+            let (mut state, discarded) = self.applied(&(sum.clone() * C64::from(1.0 / unit)), cut, task)?;
+            state.norm *= unit;
+            return Ok((state, discarded));
+        }
         let target = self.symmetry.add(&self.target, &change);
         if self.norm == 0.0 {
             return Ok((MatrixProductState::zero(&self.sites, &self.symmetry, &target), 0.0));
@@ -231,6 +238,11 @@ impl<T: Element> MatrixProductState<T> {
                 .hint("`state.sector` tells it; make both with fewer conserved numbers"));
         }
         let states: Vec<&MatrixProductState<T>> = some.iter().map(|p| p.1).collect();
+        // Squares of norms in any unit may be no numbers.
+        let unit = some.iter().map(|(z, s)| z.norm() * s.norm).fold(0.0, f64::max);
+        if !unit.is_finite() {
+            return Err(Error::numeric("a sum of states whose norm is larger than any number"));
+        }
         let make = |i: usize| -> Result<MpsTensor<T>> {
             let (before, behind) = (DirectSum::beside(&states, i), DirectSum::beside(&states, i + 1));
             let labels = like.symmetry.states(&like.sites, i);
@@ -239,7 +251,7 @@ impl<T: Element> MatrixProductState<T> {
                 // The first site takes the coefficient and the norm.
                 let own;
                 let tensor = if i == 0 {
-                    own = times(&state.tensors[0], z * state.norm);
+                    own = times(&state.tensors[0], z * (state.norm / unit));
                     &own
                 } else {
                     &state.tensors[i]
@@ -267,10 +279,12 @@ impl<T: Element> MatrixProductState<T> {
             let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
             MpsTensor::new(&like.symmetry, &before.space, &labels, &behind.space, fill)
         };
-        let size: f64 = some.iter().map(|(z, s)| z.norm() * s.norm).sum();
+        let size: f64 = some.iter().map(|(z, s)| z.norm() * (s.norm / unit)).sum();
         let raw =
             UncompressedState { like, target: like.target.clone(), tensor: &make, least: ROUNDING * size };
-        raw.compressed(cut, task)
+        let (mut sum, discarded) = raw.compressed(cut, task)?;
+        sum.norm *= unit;
+        Ok((sum, discarded))
     }
 
     /// The state times a number.

@@ -12,7 +12,7 @@ use crate::backend::Device;
 use crate::backend::matrix::held::{DeviceNumbers, HeldMatrix};
 use crate::backend::matrix::records::{BasisChange, Element, OperatorPiece};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ranks::AlikeRanks;
+use crate::ranks::{self, AlikeRanks};
 use crate::task::parallel;
 
 /// Multiplications from which on operators and vectors of the host are worth a way to a device.
@@ -153,9 +153,13 @@ impl<T: Element> TruncatedBasis<T> {
         places: impl Iterator<Item = (usize, usize, &'a [OperatorPiece<T>])>,
         work: u64,
     ) -> Result<Option<WholeMatrices<T>>> {
-        // Vectors that the device has would have to be copied from there.
-        let pays = work >= LARGE || vectors.iter().any(|m| m.is_there());
-        let Some(device) = self.device.as_ref().filter(|_| pays) else { return Ok(None) };
+        let Some(device) = &self.device else { return Ok(None) };
+        // Vectors that the device has would have to be copied from there. A full GPU may have sent them home.
+        let there = work < LARGE && vectors.iter().any(|m| m.is_there());
+        let there = if device.distributed().is_some() { ranks::told(there)? } else { there };
+        if work < LARGE && !there {
+            return Ok(None);
+        }
         let turn = |(to, from, pieces): (usize, usize, &'a [OperatorPiece<T>])| BasisChange {
             rows: &*vectors[to],
             columns: &*vectors[from],

@@ -263,7 +263,12 @@ impl<T: Element> MatrixProductState<T> {
         let mut shifted = sum.clone();
         shifted.add(-energy, Vec::new())?;
         let mpo = Mpo::operator(&shifted, &self.sites, &self.symmetry, &self.target)?;
-        Ok((self.contract(&Arc::new(mpo.squared()))?.re, energy))
+        let variance = self.contract(&Arc::new(mpo.squared()))?.re;
+        if variance.is_finite() {
+            return Ok((variance, energy));
+        }
+        Err(Error::numeric("a variance that is larger than any number")
+            .hint("measure the operator in other units"))
     }
 
     fn contract(&self, mpo: &Arc<Mpo>) -> Result<C64> {

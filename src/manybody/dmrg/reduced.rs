@@ -108,24 +108,56 @@ impl<T: Element> MatrixProductState<T> {
         let inner = whole / dims.last().copied().unwrap_or(1);
         memory::ensure(size * (inner * inner) as u128, "the environments of a density matrix")?;
         let densities = self.densities();
+        // Elements between states that differ by an odd number of fermions have signs of the sites before all places,
+        // too, and the other signs between. They vanish where the state has a parity.
+        let mut tracks = vec![(false, None)];
+        let fermions = self.sites.iter().any(|site| (0..site.dim()).any(|state| site.is_odd(state)));
+        if let Some(first) = places.first().filter(|_| fermions) {
+            let mut before = None;
+            for i in 0..*first {
+                before = Some(self.pass(before.as_ref(), i, &self.sites.site(i)?.operator("F")?.matrix));
+            }
+            tracks.push((true, before));
+        }
+        let mut rho = vec![C64::ZERO; whole * whole];
+        let steps = task.start("density matrix", tracks.len() * places.len());
+        for (done, (total, before)) in tracks.into_iter().enumerate() {
+            self.elements(places, (total, before), &densities, &mut rho, |k| {
+                task.check()?;
+                steps.advance(done * places.len() + k)
+            })?;
+        }
+        Ok(rho)
+    }
+
+    /// The elements of a density matrix between states that differ by an odd number of fermions, or by an even one,
+    /// with what is carried from the sites before all places.
+    fn elements(
+        &self,
+        places: &[usize],
+        (total, before): (bool, Option<BondMatrices<T>>),
+        densities: &[Vec<Mat<T>>],
+        rho: &mut [C64],
+        advance: impl Fn(usize) -> Result<()>,
+    ) -> Result<()> {
+        let whole = rho.len().isqrt();
         // The states in the bra and in the ket so far, whether they differ by an odd number of fermions, and the
         // environment.
-        let mut open: Vec<(usize, usize, bool, Option<BondMatrices<T>>)> = vec![(0, 0, false, None)];
-        let mut rho = vec![C64::ZERO; whole * whole];
-        let steps = task.start("density matrix", places.len());
-        for (k, (&place, &dim)) in places.iter().zip(&dims).enumerate() {
+        let mut open: Vec<(usize, usize, bool, Option<BondMatrices<T>>)> = vec![(0, 0, false, before)];
+        for (k, &place) in places.iter().enumerate() {
             if k > 0 {
                 for i in places[k - 1] + 1..place {
-                    task.check()?;
+                    advance(k)?;
                     let site = self.sites.site(i)?;
                     for (_, _, odd, environment) in &mut open {
-                        let name = if *odd { "F" } else { "Id" };
+                        let name = if *odd != total { "F" } else { "Id" };
                         let start = environment.as_ref();
                         *environment = Some(self.pass(start, i, &site.operator(name)?.matrix));
                     }
                 }
             }
             let site = self.sites.site(place)?.clone();
+            let dim = site.dim();
             let mut next = Vec::new();
             for (bra, ket, odd, environment) in &open {
                 let start = environment.as_ref();
@@ -133,22 +165,22 @@ impl<T: Element> MatrixProductState<T> {
                     let mut unit = vec![C64::ZERO; dim * dim];
                     unit[i * dim + j] = C64::ONE;
                     let (a, b) = (bra * dim + i, ket * dim + j);
-                    if k + 1 == places.len() {
-                        // The expectation value of |a><b| is the element <b| rho |a>.
-                        rho[b * whole + a] = self.close(start, place, &unit, &densities[place + 1]);
-                    } else {
-                        let odd = *odd != (site.is_odd(i) != site.is_odd(j));
+                    let odd = *odd != (site.is_odd(i) != site.is_odd(j));
+                    if k + 1 < places.len() {
                         let behind = self.pass(start, place, &unit);
                         if !behind.is_empty() {
                             next.push((a, b, odd, Some(behind)));
                         }
+                    } else if odd == total {
+                        // The expectation value of |a><b| is the element <b| rho |a>.
+                        rho[b * whole + a] = self.close(start, place, &unit, &densities[place + 1]);
                     }
                 }
             }
             open = next;
-            steps.advance(k + 1)?;
+            advance(k + 1)?;
         }
-        Ok(rho)
+        Ok(())
     }
 
     /// One configuration, a local state for each place, drawn with its probability in the state; `random` gives

@@ -44,7 +44,7 @@ impl Subspace {
                 return Err(Error::input(
                     "the entanglement of a vector of zeros, or of one that is not finite",
                 )
-                .hint("a state has a norm"));
+                .hint("a state has a finite norm above zero"));
             }
             largest * state.iter().map(|z| (z / largest).norm_sqr()).sum::<f64>().sqrt()
         };

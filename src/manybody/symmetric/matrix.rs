@@ -54,7 +54,7 @@ pub fn operator(
                 .hint("leave `matrix: false` out: such matrices are kept"));
         }
         Some(false) => "as asked",
-        stored => match stored_rows(device, &source, (sum, from, to), wanted, task) {
+        stored => match ranks::agreed(stored_rows(device, &source, (sum, from, to), wanted, task)) {
             Err(e) if e.kind() == ErrorKind::Memory && stored.is_none() && to.is_none() => {
                 "its entries do not fit into memory"
             }

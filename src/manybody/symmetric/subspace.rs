@@ -34,7 +34,25 @@ impl Subspace {
     /// For a sector that is not there, symmetries that are none of these sites or do not go together, memory,
     /// interruption.
     pub fn new(sites: &Sites, sector: &Sector, symmetries: &[Symmetry], task: &Task) -> Result<Subspace> {
-        let plain = SectorBasis::new(sites, sector)?;
+        let space = Subspace::of(SectorBasis::new(sites, sector)?, symmetries, task)?;
+        if space.dim() == 0 {
+            return Err(Error::input(format!("no state of {}", space.label()))
+                .hint("every state of the sector vanishes with these quantum numbers; try others"));
+        }
+        Ok(space)
+    }
+
+    /// How many states there are with the given charges that symmetries multiply with their characters; it may be none.
+    ///
+    /// # Errors
+    /// For charges that the sites do not have, symmetries that are none of these sites or do not go together, memory,
+    /// interruption.
+    pub fn count(sites: &Sites, sector: &Sector, symmetries: &[Symmetry], task: &Task) -> Result<usize> {
+        Ok(Subspace::of(SectorBasis::possibly_empty(sites, sector)?, symmetries, task)?.dim())
+    }
+
+    fn of(plain: SectorBasis, symmetries: &[Symmetry], task: &Task) -> Result<Subspace> {
+        let sites = plain.sites();
         if !symmetries.is_empty() {
             WordLayout::new(sites, 1)?;
         }
@@ -47,12 +65,7 @@ impl Subspace {
         }
         let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
         let orbits = Orbits::new(&plain, SymmetryGroup::new(&generators, &dims)?, task)?;
-        let space = Subspace { plain, orbits: Some(Arc::new(orbits)), generators: Arc::new(generators) };
-        if space.dim() == 0 {
-            return Err(Error::input(format!("no state of {}", space.label()))
-                .hint("every state of the sector vanishes with these quantum numbers; try others"));
-        }
-        Ok(space)
+        Ok(Subspace { plain, orbits: Some(Arc::new(orbits)), generators: Arc::new(generators) })
     }
 
     pub fn dim(&self) -> usize {

@@ -31,6 +31,8 @@ pub struct LatticeState<S> {
     pub(super) reference: Reference<S>,
     /// Factor for every doubly occupied site.
     pub(super) gutzwiller: f64,
+    /// Whether that factor may be optimised.
+    free: bool,
     /// `exp(sum_(i<j) v_ij n_i n_j)`, row-major; empty for none.
     pub(super) density: Vec<f64>,
     /// `exp(sum_(i<j) w_ij Sz_i Sz_j)`.
@@ -136,12 +138,13 @@ impl<S: Amplitude> LatticeState<S> {
             reference,
             sparse,
             gutzwiller: 1.0,
+            free: false,
             density: Vec::new(),
             spin: Vec::new(),
         })
     }
 
-    /// With a factor g for every doubly occupied site; 0 forbids them.
+    /// With a factor g for every doubly occupied site, which may be optimised; 0 forbids them.
     ///
     /// # Errors
     /// When g is negative or not finite, or the electrons do not fit without double occupation.
@@ -158,7 +161,7 @@ impl<S: Amplitude> LatticeState<S> {
             ))
             .hint("take fewer electrons, or a Gutzwiller factor above 0"));
         }
-        self.gutzwiller = g;
+        (self.gutzwiller, self.free) = (g, g > 0.0);
         Ok(self)
     }
 
@@ -185,10 +188,9 @@ impl<S: Amplitude> LatticeState<S> {
         Ok(self)
     }
 
-    /// The parameters that may be optimised, by name: the Gutzwiller factor, unless it is 1 or 0.
+    /// The parameters that may be optimised, by name: a Gutzwiller factor that was given, unless it is 0.
     pub fn parameters(&self) -> Vec<(String, f64)> {
-        let free = self.gutzwiller != 1.0 && self.gutzwiller != 0.0;
-        if free { vec![("gutzwiller".into(), self.gutzwiller)] } else { Vec::new() }
+        if self.free { vec![("gutzwiller".into(), self.gutzwiller)] } else { Vec::new() }
     }
 
     /// With other parameters, in the order of [`LatticeState::parameters`].

@@ -269,10 +269,10 @@ mod band_functions {
 
     /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The cells of the grid
     /// of momenta are divided until the hops bound the gap from below inside each of them, so that no crossing hides
-    /// between its corners. Where that takes too many momenta the states at the corners decide. Its sign is that of the
+    /// between its corners. If that takes too many momenta, the states at the corners decide. Its sign is that of the
     /// Berry connection `i <u|du/dk>` with x and y in this order; in three directions, with the plane's directions in
-    /// the order in which they are given. A flux `alpha` above zero (`m.flux`) gives the
-    /// lowest Landau level the Chern number -1.
+    /// the order in which they are given. A flux `alpha` above zero (`m.flux`) gives the lowest Landau level the Chern
+    /// number -1.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of bands below the gap.

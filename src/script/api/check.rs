@@ -118,7 +118,7 @@ mod check_functions {
                 type_of(&value),
                 type_of(&expected)
             ))
-            .hint("of a Series or a Matrix compare the norm: `assert_close((a - b).norm(), 0.0, 1e-12)`")
+            .hint("to compare Series or Matrices take the norm: `assert_close((a - b).norm(), 0.0, 1e-12)`")
             .into());
         };
         // Written so that NaN fails.
@@ -154,7 +154,7 @@ mod check_functions {
     /// /// The mean of some random numbers.
     /// ///
     /// /// # Options
-    /// /// - `count` (10): how many.
+    /// /// - `count` (10): number of them.
     /// /// - `seed` (int or string, the session's): their key.
     /// fn mean(opts) {
     ///     let o = options(opts);

@@ -223,7 +223,7 @@ mod complex_functions {
             Some(Number::Real(x)) => Ok(number::format::significant(x, digits)),
             Some(Number::Complex(z)) => Ok(number::format::significant_complex(z, digits)),
             None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))
-                .hint("of several numbers format one by one")
+                .hint("format several numbers one by one")
                 .into()),
         }
     }

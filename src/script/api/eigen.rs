@@ -119,7 +119,7 @@ mod eigen_functions {
     /// second search from random vectors orthogonal to its result follows before the result counts as converged.
     ///
     /// # Options
-    /// - `count` (int >= 1, 1): how many.
+    /// - `count` (int >= 1, 1): number of eigenpairs.
     /// - `tol` (float > 0, 1e-9): largest residual norm. For operators of a size below 0.01 or above 1e4 the default is
     ///   1e-13 times a power of two near this size. In single precision it is 1e-5, times the size if that is above
     ///   one.
@@ -169,7 +169,7 @@ mod eigen_functions {
     /// or a Chebyshev filter.
     ///
     /// # Options
-    /// - `count` (int >= 1, 1): how many.
+    /// - `count` (int >= 1, 1): number of eigenpairs.
     /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
     /// - `method` ("gradient" or "chebyshev"): conjugate gradients, or subspace iteration with a Chebyshev filter. If
     ///   the filter stalls, gradients finish the search.

@@ -13,7 +13,7 @@ use crate::backend::Rows;
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Mpo, Superblock, total_spin};
 use crate::manybody::symmetric::{self, SectorOperatorOptions, Subspace, Symmetry};
-use crate::manybody::{OpSum, Site, Sites};
+use crate::manybody::{OpSum, Sector, Site, Sites};
 use crate::number::{C64, Series, student};
 use crate::operator::{MatrixFormat, Operator};
 use crate::script::rooms::Rooms;
@@ -42,8 +42,8 @@ mod errors {
     }
 }
 
-/// The states that a sector's map names.
-fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
+/// The conserved numbers and the symmetries that a sector's map names.
+fn parts_of(sector: &Map) -> Result<(Sector, Vec<Symmetry>)> {
     let mut numbers = sector.clone();
     let symmetries = match numbers.remove("symmetries") {
         None => Vec::new(),
@@ -57,7 +57,12 @@ fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
             array.iter().map(one).collect::<Result<Vec<_>>>()?
         }
     };
-    let numbers = sector_of(&numbers)?;
+    Ok((sector_of(&numbers)?, symmetries))
+}
+
+/// The states that a sector's map names.
+fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
+    let (numbers, symmetries) = parts_of(sector)?;
     if total_spin(sites, &numbers)?.0.is_some() {
         return Err(Error::input("a basis of total spin").hint(
             "its states are no product states: S is for `exact::operator(sum, sites, #{ S: 0 })`, alone or with N; \
@@ -65,6 +70,23 @@ fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
         ));
     }
     Subspace::new(sites, &numbers, &symmetries, task)
+}
+
+/// How many states a sector has; multiplets, if it names a total spin: S = s has as many as Sz = s has states more than
+/// Sz = s + 1.
+fn states_in(sites: &Sites, sector: &Map, task: &Task) -> Result<usize> {
+    let (numbers, symmetries) = parts_of(sector)?;
+    let (spin, rest) = total_spin(sites, &numbers)?;
+    let Some(spin) = spin else { return Subspace::count(sites, &numbers, &symmetries, task) };
+    if !symmetries.is_empty() {
+        return Err(Error::input("a sector of total spin with symmetries").hint("name Sz in place of S"));
+    }
+    let with = |twice: i32| {
+        let mut sector = rest.clone();
+        sector.push(("Sz".into(), f64::from(twice) / 2.0));
+        Subspace::count(sites, &sector, &[], task)
+    };
+    Ok(with(spin)? - with(spin + 2)?)
 }
 
 /// The sectors of `#{ from: .., to: .. }`, or the one that a map names.
@@ -322,6 +344,33 @@ mod exact_module {
     #[rhai_fn(name = "basis", return_raw)]
     pub fn basis_of_all(sites: Sites) -> Fallible<Subspace> {
         Ok(subspace(&sites, &Map::new(), &session()?.task(true))?)
+    }
+
+    /// How many states a sector has: the rows of its operators, without making them. It is 0 for a sector without
+    /// states, which `exact::basis` and `exact::operator` refuse, so a loop over momenta can leave it out.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = sites("S=1/2", 4);
+    /// let all = [];
+    /// for k in 0..4 {
+    ///     let sector = #{ Sz: 1, symmetries: [exact::translation(ring, k)] };
+    ///     all.push(exact::dimension(ring, sector));
+    /// }
+    /// assert(all == [1, 1, 1, 1], "one magnon of each momentum");
+    /// let up = #{ Sz: 2, symmetries: [exact::translation(ring, 1)] };
+    /// assert(exact::dimension(ring, up) == 0, "all up is a state of momentum zero");
+    /// assert(exact::dimension(ring, #{ S: 1 }) == 3, "triplets of four spins");
+    /// assert(exact::dimension(ring) == 16, "2^4");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn dimension(sites: Sites, sector: Map) -> Fallible<INT> {
+        Ok(states_in(&sites, &sector, &session()?.task(true))? as INT)
+    }
+
+    #[rhai_fn(name = "dimension", return_raw)]
+    pub fn dimension_of_all(sites: Sites) -> Fallible<INT> {
+        Ok(states_in(&sites, &Map::new(), &session()?.task(true))? as INT)
     }
 
     /// Vectors of a sector with symmetries as vectors of the same sector without them, where every operator can act.

@@ -90,7 +90,7 @@ fn doc(function: ElementaryFunction) -> Vec<String> {
     ];
     if limited.contains(&function) {
         let text =
-            "/// Of a real number outside the real domain it is NaN; make it Complex for the complex value.";
+            "/// It is NaN for a real number outside the real domain; a Complex number has a value there.";
         lines.push(text.into());
     }
     lines.extend(["///", "/// # Example", "/// ```rhai"].map(String::from));

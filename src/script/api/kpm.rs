@@ -79,7 +79,7 @@ pub(super) fn some_of(first: INT, count: INT) -> Result<std::ops::Range<usize>> 
     let (from, many) = (usize::try_from(first), usize::try_from(count));
     let range = from.ok().zip(many.ok()).map(|(from, many)| from..from.saturating_add(many));
     range.ok_or_else(|| {
-        Error::input(format!("{count} vectors from number {first} on")).hint("neither is less than 0")
+        Error::input(format!("{count} vectors from number {first} on")).hint("both are 0 or more")
     })
 }
 

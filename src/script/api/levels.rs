@@ -30,7 +30,7 @@ mod level_functions {
     ///
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.
-    /// - `count` (int >= 1, 1): how many.
+    /// - `count` (int >= 1, 1): number of levels.
     /// - `method` ("auto" or "filter" or "shift-invert"): "auto" factorises if this process has all entries of the
     ///   matrix in double precision, the factors fit into memory, and the estimated time is shorter. It also factorises
     ///   if a filter has taken several times its usual number of products. Matrices of up to some thousand rows are

@@ -240,15 +240,24 @@ fn own_site(o: &Options) -> Result<Site> {
 
 #[export_module(root = "crate::script::native")]
 mod manybody_functions {
-    /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "tJ" (no
-    /// double occupation), "SU(n)" (n flavours of fermions, like a spin (n - 1)/2), "Boson". Operators, in ITensor's
-    /// names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup", "Cdn", "Cdagdn",
-    /// "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1", "Cdag1", "N1",
-    /// ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions,
-    /// bosons); Nup, Ndn, N, Sz (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb instead of N if a chain has both
-    /// fermions and bosons. If these are not conserved, as in a superconductor or a transverse field, sectors conserve
-    /// NfParity (the number of fermions modulo 2) and SzParity (S - Sz modulo 2). `dmrg::finite` and `exact::operator`
-    /// also take sectors of the total spin S of spins, electrons or both, with or without N.
+    /// A chain of `n` sites of one kind. The kinds, with their local states (for `product_state`), their operators (in
+    /// ITensor's names) and the numbers that a sector can name:
+    ///
+    /// - "S=1/2", "S=1", "S=3/2", ..: spins. States "Up", "Dn"; "Up", "Z0", "Dn"; from 3/2 on "1.5", "0.5", "-0.5", ..
+    ///   Operators "S+", "S-", "Sx", "Sy", "Sz", "Sz2" (its square); of spin 1/2 also "X", "Y", "Z", "ProjUp",
+    ///   "ProjDn". Number Sz.
+    /// - "Fermion": without spin. States "Emp", "Occ". Operators "C", "Cdag", "N". Number N.
+    /// - "Electron": states "Emp", "Up", "Dn", "UpDn". Operators "Cup", "Cdagup", "Cdn", "Cdagdn", "Nup", "Ndn",
+    ///   "Nupdn", "Ntot", "S+", "S-", "Sx", "Sy", "Sz". Numbers Nup, Ndn, N, Sz.
+    /// - "tJ": the same without double occupation.
+    /// - "SU(n)": n flavours of fermions, like a spin (n - 1)/2. States "Emp", "1", "2", "12", .. Operators "C1",
+    ///   "Cdag1", "N1", .., "Ntot", "Npair" (pairs of fermions). Numbers N1, N2, .., N.
+    /// - "Boson": with `nmax`. States "0", "1", .. Operators "A", "Adag", "N". Number N.
+    ///
+    /// All have "Id" and "F", the sign of a fermion string. If a chain has both fermions and bosons, sectors name Nf
+    /// and Nb instead of N. If these numbers are not conserved, as in a superconductor or a transverse field, sectors
+    /// name NfParity (the number of fermions modulo 2) and SzParity (S - Sz modulo 2). `dmrg::finite` and
+    /// `exact::operator` also take sectors of the total spin S of spins, electrons or both, with or without N.
     ///
     /// # Options
     /// - `nmax` (int >= 1, none): largest number of bosons on a site.

@@ -8,6 +8,7 @@ mod clock;
 mod complex;
 mod conductance;
 mod functions;
+mod json;
 mod load;
 mod matrix;
 mod merge;
@@ -97,6 +98,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     random::register(rooms);
     matrix::register(rooms);
     table::register(rooms);
+    json::register(rooms);
     plot::register(rooms);
     vector::register(rooms);
     block_algebra::register(rooms);

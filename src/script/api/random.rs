@@ -206,7 +206,7 @@ mod random_functions {
     /// the session's sequence, as for `random_numbers`.
     ///
     /// # Options
-    /// - `count` (int >= 0): how many.
+    /// - `count` (int >= 0): number of elements.
     /// - `weights` (array or Series): relative probability of each element (default: all equal).
     /// - `replace` (true): an element can be chosen again. With `false`, later choices are made among the remaining
     ///   elements with their weights.

@@ -5,6 +5,7 @@ use std::any::TypeId;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, ImmutableString, Map, Module};
 
+use super::json;
 use super::values::{
     as_cell, count, from_cell, from_column, keeps_its_digits, to_column, to_series, type_of,
 };
@@ -70,13 +71,13 @@ pub(crate) fn manifest() -> Result<Manifest> {
     let device = session.device();
     let mut args = session.settings().args;
     args.retain(|_, value| !value.read_lock::<Array>().is_some_and(|rest| rest.is_empty()));
-    let args: serde_json::Value = serde_json::from_str(&rhai::format_map_as_json(&args)).unwrap_or_default();
+    let options = json::of_map(&args, files::json_number)?;
     Ok(Manifest {
         git: option_env!("UMKLAPP_GIT").map(str::to_string),
         script_hash: session.script_hash(),
         seed: Some(session.seed()),
         named_seeds: session.named_seeds(),
-        options: args.as_object().cloned().unwrap_or_default(),
+        options,
         backend: Some(device.name().to_string()),
         device: Some(device.describe().to_string()),
         ..Manifest::new()
@@ -92,11 +93,19 @@ pub(super) fn save_data(data: FileData, file: &str) -> Result<()> {
 }
 
 /// Where a file is read from: what a script saved, it finds again; everything else is named as the user sees it.
-/// A plain text or number of a report as a script value, anything deeper as its JSON text.
+/// A number in a report, where `null` is ().
+fn report_number(x: f64) -> serde_json::Value {
+    if x.is_nan() { "NaN".into() } else { files::json_number(x) }
+}
+
+/// What a report holds as a script value.
 fn report_value(value: &serde_json::Value) -> Dynamic {
     match value {
         serde_json::Value::Bool(b) => (*b).into(),
-        serde_json::Value::String(text) => text.clone().into(),
+        serde_json::Value::String(text) => match text.as_str() {
+            "NaN" | "inf" | "-inf" => text.parse::<f64>().unwrap_or(f64::NAN).into(),
+            _ => text.clone().into(),
+        },
         serde_json::Value::Number(n) => match n.as_i64() {
             Some(i) => i.into(),
             None => n.as_f64().unwrap_or(f64::NAN).into(),
@@ -292,11 +301,13 @@ mod table_functions {
     }
 
     /// Adds entries to the report; the other entries stay.
-    #[rhai_fn(global, set = "report", pure)]
-    pub fn set_report(t: &mut Table, entries: Map) {
-        if rhai::format_map_as_json(&entries) != rhai::format_map_as_json(&report(t)) {
-            *t = with_report(t, entries);
+    #[rhai_fn(global, set = "report", pure, return_raw)]
+    pub fn set_report(t: &mut Table, entries: Map) -> Fallible<()> {
+        let given = json::of_map(&entries, report_number)?;
+        if given != json::of_map(&report(t), report_number)? {
+            *t = with_report(t, entries)?;
         }
+        Ok(())
     }
 
     /// The table with these entries added to its report.
@@ -306,12 +317,10 @@ mod table_functions {
     /// let t = table(#{ x: [1] }).with_report(#{ moments: 64 });
     /// assert(t.report.moments == 64, "kept");
     /// ```
-    #[rhai_fn(global, pure)]
-    pub fn with_report(t: &mut Table, entries: Map) -> Table {
-        let json: serde_json::Value =
-            serde_json::from_str(&rhai::format_map_as_json(&entries)).unwrap_or_default();
-        let entries = json.as_object().cloned().unwrap_or_default();
-        entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value))
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn with_report(t: &mut Table, entries: Map) -> Fallible<Table> {
+        let entries = json::of_map(&entries, report_number)?;
+        Ok(entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value)))
     }
 
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`,
@@ -351,7 +360,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn file_exists(file: &str) -> Fallible<bool> {
-        Ok(session().and_then(|s| s.input_path(file)).and_then(|path| crate::ranks::told(path.exists()))?)
+        Ok(session().and_then(|s| s.has_file(file))?)
     }
 
     // As texts, but records hold the numbers.

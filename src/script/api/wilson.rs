@@ -149,7 +149,8 @@ mod wilson_module {
     pub fn reference_spinor(on: Dynamic, stream: INT) -> Fallible<Vector> {
         let grid = grid(&on)?;
         let stream = u64::try_from(stream).ok().filter(|s| *s < 1 << 20).ok_or_else(|| {
-            Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
+            Error::input(format!("stream {stream} of reference spinors"))
+                .hint("streams are numbers from 0 to 2^20 - 1; 2 is called psi, 3 chi")
         })?;
         let device = session()?.device();
         let region = Region::on(&device, grid.dims)?;

@@ -50,7 +50,7 @@ mod excited_functions {
     /// # Options
     /// - `charge` (map, zero): the conserved numbers of the excitation minus those of the ground state.
     /// - `to` (UniformState, none): another ground state on the right, for kinks.
-    /// - `count` (int >= 1, 1): how many.
+    /// - `count` (int >= 1, 1): number of excitations.
     /// - `tol` (1e-8): the residual at which the search ends.
     /// - `most` (int >= 3, 200): largest number of vectors in a search.
     ///

@@ -201,7 +201,14 @@ pub(super) fn saved_in_blocks(
 
 pub(super) fn save_state(held: &ScriptDmrgState, file: &str) -> Result<()> {
     let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
-    let plain = || either!(&held.state, s => s.need_component());
+    let plain = || {
+        let plain = either!(&held.state, s => s.need_component());
+        plain.map_err(|e| {
+            Error::input(e.message()).hint(
+                "a `.dmrg` file keeps it; an archive for NumPy has one component, `state.component(m)` with Sz = m",
+            )
+        })
+    };
     if saved_in_blocks(file, &bytes, plain, || either!(&held.state, s => s.in_blocks()))? {
         return Ok(());
     }

@@ -102,9 +102,9 @@ mod make_functions {
     /// A field diag(U, U^-1, 1) of constant abelian flux; its topology is known if the flux is weak. With m quanta in
     /// the planes its charge is 2 (m01 m23 - m02 m13 + m03 m12), and the index of the overlap operator is minus the
     /// charge. The flux is weak if the phases f = 2 pi |m|/(L_p L_q) of plaquettes are at most pi/2 and their sum over
-    /// the planes is below 2 (1 + s) with s of the kernel. Beyond that modes cross and the index changes; a note says
-    /// so if this is possible at s = 0. Both bounds were found by computing the index on 4^4 lattices and not tested on
-    /// larger ones.
+    /// the planes is below 2 (1 + s) with s of the kernel. In a stronger flux modes cross, and the index changes; a
+    /// note says so if this is possible at s = 0. Both bounds were found by computing the index on 4^4 lattices and not
+    /// tested on larger ones.
     ///
     /// # Options
     /// - `plane01` (0), `plane02` (0), `plane03` (0), `plane12` (0), `plane13` (0), `plane23` (0): flux quanta

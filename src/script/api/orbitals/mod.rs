@@ -147,7 +147,7 @@ mod orbitals_module {
     /// square one. With a twist k they are exp(i (G + k) . r).
     ///
     /// # Options
-    /// - `count` (int >= 1, half the electrons): how many.
+    /// - `count` (int >= 1, half the electrons): number of orbitals.
     /// - `twist` (array or Series, [0, 0, 0]): k, as fractions of the reciprocal vectors.
     ///
     /// # Example
@@ -169,7 +169,7 @@ mod orbitals_module {
     ///
     /// # Options
     /// - `cutoff` (float > 0, 4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
-    /// - `orbitals` (int >= 1, half the electrons): how many.
+    /// - `orbitals` (int >= 1, half the electrons): number of orbitals.
     /// - `twist` (array or Series, [0, 0, 0]): fractions of the reciprocal vectors of the crystal's cell.
     /// - `progress` (true): show a bar.
     ///

@@ -117,7 +117,7 @@ mod measure_functions {
     /// densities of the distance. `vmc::run` averages over a walk, with errors from its blocks.
     ///
     /// # Options
-    /// - `bins` (int >= 1, 50): how many.
+    /// - `bins` (int >= 1, 50): number of bins.
     /// - `cutoff` (float, the largest that fits into the cell): in bohr.
     ///
     /// # Example
@@ -156,7 +156,7 @@ mod measure_functions {
     ///
     /// # Options
     /// - `axis` (int >= 0, 0): the coordinate, or the lattice vector.
-    /// - `bins` (int >= 1, 50): how many.
+    /// - `bins` (int >= 1, 50): number of bins.
     /// - `from` (float): where the range begins, in open space; only with `to`.
     /// - `to` (float): where it ends; only with `from`.
     ///

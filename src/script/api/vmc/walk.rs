@@ -133,7 +133,7 @@ mod walk_functions {
     /// live on the CPU.
     ///
     /// # Options
-    /// - `count` (int >= 1, 16): how many.
+    /// - `count` (int >= 1, 16): number of walkers.
     /// - `seed` (int or string, the session's): the seed of the random numbers.
     /// - `spread` (float > 0, 1.0): in open space, the standard deviation around the centres, in bohr.
     /// - `centres` (any, the origin): in open space, places to which electrons are assigned in turn; each walker begins
@@ -189,15 +189,15 @@ mod walk_functions {
     ///
     /// # Options
     /// - `scheme` ("look-ahead" or "particle-by-particle" or "delayed-acceptance" or "configuration" or
-    ///   "quasi-simultaneous", look-ahead, on a lattice particle-by-particle): as above.
+    ///   "quasi-simultaneous", look-ahead, on a lattice particle-by-particle): how moves are accepted.
     /// - `step` (float > 0): the size of a trial move in bohr; needed in the continuum.
-    /// - `sweeps` (int >= 1, 1): how many.
+    /// - `sweeps` (int >= 1, 1): number of sweeps.
     /// - `proposal` ("gaussian" or "uniform"): Gaussian with `step` as standard deviation of each coordinate, or
     ///   uniform between minus and plus `step`.
     /// - `drift` (false): trial moves drift along the gradient of the one-body density. The acceptance corrects for
     ///   this exactly.
     /// - `group` (int >= 1, 4): electrons per group; only with `scheme: "delayed-acceptance"`.
-    /// - `screen` ("barker" or "metropolis"): acceptance in its first stage, r/(1 + r) or min(1, r); only with
+    /// - `screen` ("barker" or "metropolis"): acceptance of the first stage, r/(1 + r) or min(1, r); only with
     ///   `scheme: "delayed-acceptance"`.
     ///
     /// # Example

@@ -172,7 +172,10 @@ fn site_matrix(o: &Options, key: &str) -> Result<Vec<f64>> {
 }
 
 fn finished<S: Amplitude>(state: LatticeState<S>, o: &Options) -> Result<Arc<LatticeState<S>>> {
-    let state = state.with_gutzwiller(o.float("gutzwiller")?)?;
+    let state = match o.maybe_float("gutzwiller")? {
+        Some(g) => state.with_gutzwiller(g)?,
+        None => state,
+    };
     Ok(Arc::new(state.with_jastrow(site_matrix(o, "density_jastrow")?, site_matrix(o, "spin_jastrow")?)?))
 }
 
@@ -240,7 +243,8 @@ mod wavefunction_functions {
     /// - `up` (int >= 0, 0): electrons with spin up; they fill the first orbitals.
     /// - `down` (int >= 0, 0): electrons with spin down, likewise.
     /// - `down_orbitals` (BlockVector or Matrix, the same): orbitals of the electrons with spin down.
-    /// - `gutzwiller` (1.0): the factor g; 0 forbids double occupation, as the Heisenberg and t-J models require.
+    /// - `gutzwiller` (float, none): the factor g, a parameter of `vmc::optimise`; 0 forbids double occupation, as the
+    ///   Heisenberg and t-J models require.
     /// - `density_jastrow` (Matrix, none): the symmetric matrix v over the sites.
     /// - `spin_jastrow` (Matrix, none): the symmetric matrix w over the sites.
     ///
@@ -287,7 +291,7 @@ mod wavefunction_functions {
     ///
     /// # Options
     /// - `pairs` (int >= 1, required): how many pairs.
-    /// - `gutzwiller` (1.0), `density_jastrow`, `spin_jastrow`: as for `lattice_slater`.
+    /// - `gutzwiller`, `density_jastrow`, `spin_jastrow`: as for `lattice_slater`.
     ///
     /// # Example
     /// ```rhai
