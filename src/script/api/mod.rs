@@ -12,6 +12,7 @@ mod matrix;
 mod merge;
 mod numbers;
 mod picture;
+mod plain;
 mod plot;
 mod progress;
 mod random;
@@ -144,6 +145,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     clock::register(rooms);
     checkpoint::register(rooms);
     progress::register(rooms);
+    plain::register(rooms);
 }
 
 /// `type_of` names the types that Rhai brings as help and messages do; a function is shown without a number of its own.

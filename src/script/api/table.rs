@@ -5,6 +5,7 @@ use std::any::TypeId;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, ImmutableString, Map, Module};
 
+use super::plain;
 use super::values::{
     as_cell, count, from_cell, from_column, keeps_its_digits, to_column, to_series, type_of,
 };
@@ -91,12 +92,21 @@ pub(super) fn save_data(data: FileData, file: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where a file is read from: what a script saved, it finds again; everything else is named as the user sees it.
-/// A plain text or number of a report as a script value, anything deeper as its JSON text.
+/// The entries of a report as a file has them.
+fn reported(entries: &Map) -> serde_json::Map<String, serde_json::Value> {
+    plain::of_map(entries, &"NaN".into())
+}
+
+/// An entry of a report as a script has it.
 fn report_value(value: &serde_json::Value) -> Dynamic {
     match value {
         serde_json::Value::Bool(b) => (*b).into(),
-        serde_json::Value::String(text) => text.clone().into(),
+        serde_json::Value::String(text) => match text.as_str() {
+            "NaN" => FLOAT::NAN.into(),
+            "inf" => FLOAT::INFINITY.into(),
+            "-inf" => FLOAT::NEG_INFINITY.into(),
+            _ => text.clone().into(),
+        },
         serde_json::Value::Number(n) => match n.as_i64() {
             Some(i) => i.into(),
             None => n.as_f64().unwrap_or(f64::NAN).into(),
@@ -294,12 +304,12 @@ mod table_functions {
     /// Adds entries to the report; the other entries stay.
     #[rhai_fn(global, set = "report", pure)]
     pub fn set_report(t: &mut Table, entries: Map) {
-        if rhai::format_map_as_json(&entries) != rhai::format_map_as_json(&report(t)) {
+        if reported(&entries) != reported(&report(t)) {
             *t = with_report(t, entries);
         }
     }
 
-    /// The table with these entries added to its report.
+    /// The table with these entries added to its report. A Series becomes an array, as in `map.to_json()`.
     ///
     /// # Example
     /// ```rhai
@@ -308,10 +318,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(global, pure)]
     pub fn with_report(t: &mut Table, entries: Map) -> Table {
-        let json: serde_json::Value =
-            serde_json::from_str(&rhai::format_map_as_json(&entries)).unwrap_or_default();
-        let entries = json.as_object().cloned().unwrap_or_default();
-        entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value))
+        reported(&entries).into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value))
     }
 
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`,
