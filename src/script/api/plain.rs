@@ -82,8 +82,8 @@ fn of_series(series: &Series, nan: &Value) -> Vec<Value> {
 #[export_module(root = "crate::script::native")]
 mod plain_functions {
     /// A map as JSON for other programs: a Series is an array, a Matrix an array of rows, a Table an object of its
-    /// columns, a complex number `[re, im]`. NaN is `null`, an infinite number the text "inf" or "-inf". Functions and handles,
-    /// such as an Operator, are left out.
+    /// columns, a complex number `[re, im]`. NaN is `null`, an infinite number the text "inf" or "-inf". Functions and
+    /// handles, such as an Operator, are left out.
     ///
     /// # Example
     /// ```rhai
