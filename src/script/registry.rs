@@ -162,8 +162,13 @@ pub fn entries(engine: &Engine, standard: bool) -> Vec<RegisteredFunction> {
     let collect = |standard: bool| engine.collect_fn_metadata(None, |info| entry(engine, &info), standard);
     let mut own = collect(false);
     if standard {
-        let known: BTreeSet<String> = own.iter().map(|e| format!("{e:?}")).collect();
-        let more = collect(true).into_iter().filter(|e| !known.contains(&format!("{e:?}")));
+        // What takes the place of a function of the language is told in its place.
+        let call = |e: &RegisteredFunction| {
+            let kinds: Vec<_> = e.parameters.iter().map(|p| p.kind.clone()).collect();
+            (e.form, e.path(), kinds)
+        };
+        let known: Vec<_> = own.iter().map(call).collect();
+        let more = collect(true).into_iter().filter(|e| !known.contains(&call(e)));
         own.extend(more.map(|e| RegisteredFunction { standard: true, ..e }).collect::<Vec<_>>());
     }
     // What only refers to another form comes after that. The language's own order changes with the names of types.

@@ -38,6 +38,9 @@ fn from_another_type(all: &[RegisteredFunction], name: &str, kinds: &[&str]) -> 
 /// A hint for a call that no function takes, whose arguments are of these types.
 pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<String> {
     let all = entries(engine, true);
+    if (name, kinds) == ("save", &["map", "string"]) {
+        return Some("a Table, Series or Matrix in it has `save`; `map.to_json()` is a text of all".into());
+    }
     if !name.contains(|c: char| c.is_alphanumeric() || c == '_') && name != "^" {
         const OPERANDS: [(&str, &str); 5] = [
             ("string", "a text joins others by `+`; `parse_float(text)` is its number"),
@@ -125,5 +128,7 @@ mod tests {
             let said = checked.first().and_then(|report| report.hint.clone());
             assert_eq!(said, report.hint, "{call}");
         }
+        let report = Engine::new().unwrap().eval("#{ x: series([1.0]) }.save(\"x.npz\")").unwrap_err();
+        assert!(report.hint.is_some_and(|hint| hint.contains("`map.to_json()` is a text of all")));
     }
 }

@@ -356,7 +356,7 @@ fn numbers_and_sizes_without_bounds() {
             ("sparse([0, 1], [1, 0], [1.0 / 0.0, 1.0])", "entry (0, 1) is not a finite number", "by zero"),
             (
                 "let up = opsum(); up.add(1e300, \"S+\", 0); \
-                 dmrg::apply(up, product_state(sites(\"S=1/2\", 2), [\"Dn\", \"Up\"], #{ Sz: 0 }))",
+                 dmrg::apply(up, 1e300 * product_state(sites(\"S=1/2\", 2), [\"Dn\", \"Up\"], #{ Sz: 0 }))",
                 "the state is not finite",
                 "1e150",
             ),

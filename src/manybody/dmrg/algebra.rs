@@ -105,7 +105,7 @@ impl<T: Element> MatrixProductState<T> {
             let unit = 2f64.powi(size.log2().floor() as i32);
             let (mut state, discarded) = self.applied(&(sum.clone() * C64::from(1.0 / unit)), cut, task)?;
             state.norm *= unit;
-            return Ok((state, discarded));
+            return if state.norm.is_finite() { Ok((state, discarded)) } else { Err(not_finite()) };
         }
         let target = self.symmetry.add(&self.target, &change);
         if self.norm == 0.0 {
@@ -241,7 +241,7 @@ impl<T: Element> MatrixProductState<T> {
         // Squares of norms in any unit may be no numbers.
         let unit = some.iter().map(|(z, s)| z.norm() * s.norm).fold(0.0, f64::max);
         if !unit.is_finite() {
-            return Err(Error::numeric("a sum of states whose norm is larger than any number"));
+            return Err(not_finite());
         }
         let make = |i: usize| -> Result<MpsTensor<T>> {
             let (before, behind) = (DirectSum::beside(&states, i), DirectSum::beside(&states, i + 1));

@@ -8,12 +8,12 @@ mod clock;
 mod complex;
 mod conductance;
 mod functions;
-mod json;
 mod load;
 mod matrix;
 mod merge;
 mod numbers;
 mod picture;
+mod plain;
 mod plot;
 mod progress;
 mod random;
@@ -98,7 +98,6 @@ pub(super) fn register(rooms: &mut Rooms) {
     random::register(rooms);
     matrix::register(rooms);
     table::register(rooms);
-    json::register(rooms);
     plot::register(rooms);
     vector::register(rooms);
     block_algebra::register(rooms);
@@ -148,6 +147,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     clock::register(rooms);
     checkpoint::register(rooms);
     progress::register(rooms);
+    plain::register(rooms);
 }
 
 /// `type_of` names the types that Rhai brings as help and messages do; a function is shown without a number of its own.

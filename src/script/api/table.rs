@@ -5,7 +5,7 @@ use std::any::TypeId;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, ImmutableString, Map, Module};
 
-use super::json;
+use super::plain;
 use super::values::{
     as_cell, count, from_cell, from_column, keeps_its_digits, to_column, to_series, type_of,
 };
@@ -71,13 +71,12 @@ pub(crate) fn manifest() -> Result<Manifest> {
     let device = session.device();
     let mut args = session.settings().args;
     args.retain(|_, value| !value.read_lock::<Array>().is_some_and(|rest| rest.is_empty()));
-    let options = json::of_map(&args, files::json_number)?;
     Ok(Manifest {
         git: option_env!("UMKLAPP_GIT").map(str::to_string),
         script_hash: session.script_hash(),
         seed: Some(session.seed()),
         named_seeds: session.named_seeds(),
-        options,
+        options: reported(&args)?,
         backend: Some(device.name().to_string()),
         device: Some(device.describe().to_string()),
         ..Manifest::new()
@@ -92,18 +91,19 @@ pub(super) fn save_data(data: FileData, file: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where a file is read from: what a script saved, it finds again; everything else is named as the user sees it.
-/// A number in a report, where `null` is ().
-fn report_number(x: f64) -> serde_json::Value {
-    if x.is_nan() { "NaN".into() } else { files::json_number(x) }
+/// The entries of a report as a file has them.
+fn reported(entries: &Map) -> Result<serde_json::Map<String, serde_json::Value>> {
+    plain::of_map(entries, &"NaN".into())
 }
 
-/// What a report holds as a script value.
+/// An entry of a report as a script has it.
 fn report_value(value: &serde_json::Value) -> Dynamic {
     match value {
         serde_json::Value::Bool(b) => (*b).into(),
         serde_json::Value::String(text) => match text.as_str() {
-            "NaN" | "inf" | "-inf" => text.parse::<f64>().unwrap_or(f64::NAN).into(),
+            "NaN" => FLOAT::NAN.into(),
+            "inf" => FLOAT::INFINITY.into(),
+            "-inf" => FLOAT::NEG_INFINITY.into(),
             _ => text.clone().into(),
         },
         serde_json::Value::Number(n) => match n.as_i64() {
@@ -303,14 +303,13 @@ mod table_functions {
     /// Adds entries to the report; the other entries stay.
     #[rhai_fn(global, set = "report", pure, return_raw)]
     pub fn set_report(t: &mut Table, entries: Map) -> Fallible<()> {
-        let given = json::of_map(&entries, report_number)?;
-        if given != json::of_map(&report(t), report_number)? {
+        if reported(&entries)? != reported(&report(t))? {
             *t = with_report(t, entries)?;
         }
         Ok(())
     }
 
-    /// The table with these entries added to its report.
+    /// The table with these entries added to its report. A Series becomes an array, as in `map.to_json()`.
     ///
     /// # Example
     /// ```rhai
@@ -319,8 +318,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn with_report(t: &mut Table, entries: Map) -> Fallible<Table> {
-        let entries = json::of_map(&entries, report_number)?;
-        Ok(entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value)))
+        Ok(reported(&entries)?.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value)))
     }
 
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`,
@@ -360,7 +358,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn file_exists(file: &str) -> Fallible<bool> {
-        Ok(session().and_then(|s| s.has_file(file))?)
+        Ok(session().and_then(|s| s.input_path(file)).and_then(|path| crate::ranks::told(path.exists()))?)
     }
 
     // As texts, but records hold the numbers.
