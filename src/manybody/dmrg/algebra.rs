@@ -12,7 +12,7 @@ use super::space::{ChargeLabel, ConservedNumbers, Fusion, Space};
 use super::state::MatrixProductState;
 use super::strings::Strings;
 use super::tensor::{MpsTensor, times};
-use super::train::UncompressedState;
+use super::train::{UncompressedState, not_finite};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
@@ -145,7 +145,7 @@ impl<T: Element> MatrixProductState<T> {
         let raw = UncompressedState { like: self, target, tensor: &make, least: ROUNDING * size };
         let (mut state, discarded) = raw.compressed(cut, task)?;
         state.norm *= self.norm;
-        Ok((state, discarded))
+        if state.norm.is_finite() { Ok((state, discarded)) } else { Err(not_finite()) }
     }
 
     /// The automaton of a sum on the state's sites, by how much it changes the conserved numbers, and a bound on its

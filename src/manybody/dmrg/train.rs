@@ -14,7 +14,7 @@ use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::task::Task;
 
-fn not_finite() -> Error {
+pub(super) fn not_finite() -> Error {
     Error::numeric("the state is not finite")
         .hint("look for coefficients beyond 1e150, whose squares overflow")
 }
