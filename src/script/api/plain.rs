@@ -64,7 +64,7 @@ fn of_value(value: &Dynamic, nan: &Value) -> Result<Value> {
     if let Some(map) = value.read_lock::<Map>() {
         return of_map(&map, nan).map(Value::Object);
     }
-    Err(Error::input(format!("a value of type {} has no form in JSON", type_of(value)))
+    Err(Error::input(format!("{} has no form in JSON", type_of(value)))
         .hint("take it out of the map: `map.remove(name)`"))
 }
 
