@@ -21,8 +21,8 @@ use super::own::{is_closure, is_second_name};
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
-    Failure, api, caught, comparison, evaluated, given, lint, options, recover, registry, shadows, signature,
-    stdlib, switches, traps, types,
+    Failure, api, caught, comparison, constants, evaluated, given, lint, options, recover, registry, shadows,
+    signature, stdlib, switches, traps, types,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -72,6 +72,7 @@ impl Engine {
         direct::register(&mut rhai);
         switches::register(&mut rhai);
         evaluated::register(&mut rhai);
+        constants::register(&mut rhai);
         caught::register(&mut rhai);
         options::register(&mut rhai);
         let direct = Rc::new(Direct::new());
@@ -310,7 +311,7 @@ impl Engine {
         if let Some(name) = name {
             ast.set_source(name);
         }
-        let whole = self.functions.merge(&ast);
+        let whole = constants::statement().merge(&self.functions).merge(&ast);
         let result = self.rhai.eval_ast_with_scope::<Dynamic>(&mut self.scope, &whole);
         let mut functions = whole;
         if result.is_ok() {

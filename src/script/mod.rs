@@ -6,6 +6,7 @@ mod arguments;
 mod callback;
 mod caught;
 mod comparison;
+mod constants;
 pub(crate) mod device;
 mod direct;
 mod engine;

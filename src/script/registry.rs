@@ -397,7 +397,12 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
         (true, Some(near)) => Some(format!("`let {name} = ..` makes a variable; or did you mean `{near}`?")),
         (true, None) => Some(format!("`let {name} = ..` makes a variable")),
         (false, Some(near)) => Some(format!("did you mean `{near}`?")),
-        (false, None) => Some(format!("`let {name} = ..` makes a variable, before it is used")),
+        (false, None) => Some(match name.strip_prefix("global::") {
+            Some(name) => {
+                format!("`const {name} = ..;` makes a constant, before a function that reads it is called")
+            }
+            None => format!("`let {name} = ..` makes a variable, before it is used"),
+        }),
     }
 }
 
