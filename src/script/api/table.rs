@@ -358,7 +358,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn file_exists(file: &str) -> Fallible<bool> {
-        Ok(session().and_then(|s| s.input_path(file)).and_then(|path| crate::ranks::told(path.exists()))?)
+        Ok(session().and_then(|s| s.has_file(file))?)
     }
 
     // As texts, but records hold the numbers.
