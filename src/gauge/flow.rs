@@ -7,6 +7,7 @@ use super::links::Links;
 use super::observe::{plaquette, topological_charge};
 use super::su3::{self, Su3};
 use crate::error::{Error, Result};
+use crate::ranks;
 use crate::task::Task;
 
 /// The sum of the six paths from x to x+mu around the plaquettes of a link.
@@ -48,6 +49,15 @@ pub fn ape(u: &Links, alpha: f64, steps: usize, task: &Task) -> Result<Links> {
         u = Links::from_fn(&u, |x, mu| {
             let sum = su3::add(&su3::scale(1.0 - alpha, u.at(x, mu)), alpha / 6.0, &staples(&u, x, mu));
             su3::projected(&sum)
+        })?;
+        let region = u.region();
+        let whole = |x: usize| (0..4).all(|mu| u.at(x, mu).iter().all(|z| z.is_finite()));
+        let singular = (0..region.places()).filter(|x| region.is_own(*x)).any(|x| !whole(x));
+        ranks::agreed(if singular {
+            Err(Error::numeric("a smeared link is singular: no matrix of SU(3) is the nearest")
+                .hint("take another `alpha`"))
+        } else {
+            Ok(())
         })?;
     }
     Ok(u)
@@ -96,6 +106,11 @@ pub fn wilson_flow(
         return Err(Error::input(format!("{steps} steps of the flow")).hint("take longer steps"));
     }
     let (steps, eps) = (steps as usize, time / steps);
+    // The force of the shortest waves has 16 as its largest factor, and this scheme damps up to 2.51.
+    if eps > 2.5 / 16.0 {
+        return Err(Error::input(format!("a step of {eps} of the flow, which lets the shortest waves grow"))
+            .hint("steps up to 0.15 damp them; 0.02 is usual"));
+    }
     let mut u = u.clone();
     let mut rows = Vec::new();
     let progress = task.start("flow", steps);

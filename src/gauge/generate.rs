@@ -79,7 +79,9 @@ impl Links {
             let x = self.region().coordinates(place);
             let mut phase = 0.0;
             for &((p, q), m) in quanta {
-                let f = 2.0 * std::f64::consts::PI * m as f64 / (dims[p] * dims[q]) as f64;
+                // Whole turns of a plaquette change nothing, and cost digits.
+                let area = (dims[p] * dims[q]) as i64;
+                let f = 2.0 * std::f64::consts::PI * (m % area) as f64 / area as f64;
                 if mu == q {
                     phase += f * x[p] as f64;
                 }

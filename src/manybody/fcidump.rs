@@ -108,9 +108,9 @@ impl Integrals {
             }
             let value = words[0].replace(['D', 'd'], "e").parse::<f64>().ok().filter(|x| x.is_finite());
             let value = value.ok_or_else(|| bad(number, &format!("`{}` is not a real number", words[0])))?;
-            let orbitals: Vec<usize> =
-                words[1..].iter().filter_map(|w| w.parse().ok()).filter(|p| *p <= n).collect();
-            let [p, q, r, s] = orbitals[..] else {
+            let orbital = |w: &&str| w.parse().ok().filter(|p: &usize| *p <= n);
+            let orbitals: Option<Vec<usize>> = words[1..].iter().map(orbital).collect();
+            let Some([p, q, r, s]) = orbitals.and_then(|all| <[usize; 4]>::try_from(all).ok()) else {
                 return Err(bad(number, &format!("four orbitals from 0 to {n} belong to an integral")));
             };
             match [p, q, r, s] {

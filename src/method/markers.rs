@@ -25,8 +25,8 @@ fn occupied(h: &Operator, filled: usize) -> Result<Matrix> {
     let (levels, vectors) = Matrix::new(n, n, Series::Complex(h.to_dense()?))?.eigh()?;
     let levels = levels.as_real("levels")?;
     if filled < n {
-        let (gap, width) = (levels[filled] - levels[filled - 1], levels[n - 1] - levels[0]);
-        if gap <= 1e-10 * width {
+        let (gap, largest) = (levels[filled] - levels[filled - 1], levels[n - 1].abs().max(levels[0].abs()));
+        if gap <= 16.0 * n as f64 * f64::EPSILON * largest {
             return Err(Error::input(format!("the {filled} lowest states end inside a multiplet"))
                 .hint("fill all of its states or none"));
         }

@@ -144,6 +144,8 @@ pub fn structure_factor(walkers: Positions, setting: &Setting, cutoff: f64) -> R
         return Err(Error::input("a structure factor needs a periodic cell")
             .hint("in open space `pair_correlation` and `electron_density` tell where electrons are"));
     };
+    // A cutoff on a shell has all of it.
+    let cutoff = cutoff * (1.0 + 1e-12);
     let b = cell.reciprocal();
     let reach: [i32; 3] = std::array::from_fn(|a| {
         let edge = cell.vectors()[a];

@@ -63,9 +63,10 @@ pub fn merge(tables: &[Table], names: &[String], follow: bool) -> Result<Table> 
         let place = |group: &[usize]| tables[group[0]].columns().next().and_then(|(_, c)| first_number(c));
         place(a).unwrap_or(f64::INFINITY).total_cmp(&place(b).unwrap_or(f64::INFINITY))
     });
-    for pair in groups.windows(2) {
+    let pairs = (0..groups.len()).flat_map(|i| (i + 1..groups.len()).map(move |j| (i, j)));
+    for pair in pairs.map(|(i, j)| [&groups[i], &groups[j]]) {
         let (a, b) = (&tables[pair[0][0]], &tables[pair[1][0]]);
-        if a.rows().min(b.rows()) > 1 && overlap(a, b) {
+        if (a.rows().min(b.rows()) > 1 && overlap(a, b)) || shared(a, b) {
             return Err(Error::input(format!(
                 "{} and {} overlap in `{}`, and do not have the same values there",
                 name(pair[0][0]),
@@ -108,7 +109,7 @@ fn about(mut table: Table, tables: &[Table]) -> Table {
 /// Whether some of the columns hold the same, to the last bit.
 fn same(a: &Table, b: &Table, columns: std::ops::Range<usize>) -> bool {
     let bits =
-        |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
+        |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || a.to_bits() == b.to_bits());
     let alike = |a: &Column, b: &Column| match (a, b) {
         (Column::Numbers(Series::Real(a)), Column::Numbers(Series::Real(b))) => bits(a, b),
         (a, b) => a == b,
@@ -141,6 +142,16 @@ fn overlap(a: &Table, b: &Table) -> bool {
     ends(a).zip(ends(b)).is_some_and(|((low, high), (from, to))| low <= to && from <= high)
 }
 
+/// Whether a place of one row is among those of the other table.
+fn shared(a: &Table, b: &Table) -> bool {
+    let places = |t: &Table| match t.columns().next() {
+        Some((_, Column::Numbers(Series::Real(x)))) => x.clone(),
+        _ => Vec::new(),
+    };
+    let (a, b) = (places(a), places(b));
+    a.len().min(b.len()) == 1 && a.iter().any(|x| b.contains(x))
+}
+
 fn one_after_another(like: &Table, tables: &[&Table]) -> Result<Table> {
     let mut whole = Table::new();
     for name in like.names() {
@@ -170,16 +181,19 @@ impl TableLayout {
     fn of(table: &Table) -> TableLayout {
         let names: Vec<&str> = table.names().collect();
         let axes = if table.grid().is_some() { 2 } else { 1 };
-        let error_of = |(i, name): (usize, &&str)| {
-            let stem = name.strip_suffix("_error");
-            if *name != "error" && stem.is_none() {
-                return None;
-            }
-            let named = stem.and_then(|stem| names.iter().position(|known| *known == stem));
-            // Else of the column before it, as plots have it.
-            named.or_else(|| (axes..i).rev().find(|k| names[*k] != "error" && !names[*k].ends_with("_error")))
-        };
-        TableLayout { axes, error_of: names.iter().enumerate().skip(axes).map(error_of).collect() }
+        let numeric = |i: &usize| matches!(table.get(names[*i]), Some(Column::Numbers(_)));
+        let mut error_of: Vec<Option<usize>> = Vec::new();
+        for (i, name) in names.iter().enumerate().skip(axes) {
+            let of = match name.strip_suffix("_error") {
+                Some(stem) => (axes..names.len()).find(|k| names[*k] == stem),
+                // Of the column before it.
+                None if *name == "error" => (axes..i).rev().find(|k| error_of[*k - axes].is_none()),
+                None => None,
+            };
+            // A second one of the same column is a column of its own.
+            error_of.push(of.filter(|k| numeric(k) && numeric(&i) && !error_of.contains(&Some(*k))));
+        }
+        TableLayout { axes, error_of }
     }
 
     /// The averages of tables of the same places; of one table its own numbers and errors.

@@ -211,7 +211,13 @@ fn between<T: SummedNumber>(y: &[T], x: &[f64], t: f64) -> T {
     } else if right == x.len() {
         y[right - 1]
     } else {
-        let share = (t - x[right - 1]) / (x[right] - x[right - 1]);
+        let (from, to) = (x[right - 1], x[right]);
+        // On a point its own value, whatever is beside it.
+        if t == from {
+            return y[right - 1];
+        }
+        let width = to - from;
+        let share = if width.is_finite() { (t - from) / width } else { (0.5 * t - 0.5 * from) / (0.5 * to - 0.5 * from) };
         y[right - 1] + (y[right] - y[right - 1]) * share
     }
 }

@@ -11,6 +11,9 @@ use crate::error::{Error, Result, nearest};
 fn value_of(text: &str) -> Dynamic {
     if let Ok(i) = text.parse::<INT>() {
         i.into()
+    } else if text.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit()) {
+        // A whole number that no int holds: as a float it would be another one.
+        text.to_string().into()
     } else if let Ok(x) = text.parse::<FLOAT>() {
         x.into()
     } else if let Ok(b) = text.parse::<bool>() {

@@ -128,14 +128,14 @@ fn holds_fewer(levels: &[f64], count: f64, potential: f64, temperature: f64) -> 
 }
 
 /// The potential at which so many fermions are in levels that ascend; at zero temperature, which any below the
-/// `rounding` of the levels is, those of a multiplet are equally full.
+/// `rounding` of the levels is, those of a multiplet are equally full: levels that rounding alone leaves apart.
 fn fill(levels: &[f64], count: f64, temperature: f64, rounding: f64) -> Full {
     let n = levels.len();
     let (lowest, highest) = (levels[0], levels[n - 1]);
     let width = (highest - lowest).max(1e-300);
     if temperature <= rounding {
         let at = (count as usize).min(n - 1);
-        let near = 1e-10 * width;
+        let near = 2.0 * rounding;
         if count.fract() == 0.0 && at > 0 && count < n as f64 && levels[at] - levels[at - 1] > near {
             let potential = 0.5 * (levels[at] + levels[at - 1]);
             return Full { potential, temperature: 0.0, near: 0.0, part: 0.5 };

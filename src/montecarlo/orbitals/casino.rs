@@ -115,8 +115,9 @@ pub fn read(text: &str, single: bool, k_point: Option<usize>) -> Result<Blips> {
         r.after("k-point #")?;
     }
     let [_, up, down, kx, ky, kz] = r.numbers::<6>()?;
-    if !(down == 0.0 || down == up) {
-        return Err(Error::file(format!("{up} bands of one spin and {down} of the other")));
+    if down != 0.0 {
+        return Err(Error::file(format!("{up} bands of one spin and {down} of the other"))
+            .hint("only one set of orbitals is read: make the file of a calculation without polarisation"));
     }
     let count = if (1.0..=1e6).contains(&up) && up.fract() == 0.0 { up as usize } else { 0 };
     if count == 0 {
@@ -125,7 +126,7 @@ pub fn read(text: &str, single: bool, k_point: Option<usize>) -> Result<Blips> {
     let k = [kx, ky, kz];
     let turn =
         cell.vectors().map(|a| (a[0] * k[0] + a[1] * k[1] + a[2] * k[2]) / (2.0 * std::f64::consts::PI));
-    let twist = turn.map(|t| if (t - t.round()).abs() < 1e-9 { 0.0 } else { t });
+    let twist = turn.map(|t| if t.abs() < 1e-9 { 0.0 } else { t });
     let sites = grid.iter().product::<usize>();
     let mut energies = Vec::with_capacity(count);
     let mut made: Option<(SplineLayout, SplineTable)> = None;

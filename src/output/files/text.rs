@@ -296,6 +296,10 @@ pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
     }
+    let empty = |line: &str| line.starts_with('#') || line.trim().trim_matches('"').is_empty();
+    if layout != Separator::Aligned && head.kind == "table" && text.lines().all(empty) {
+        return FileData::from_table(Table::new(), &head.kind);
+    }
     let (names, columns) = if layout == Separator::Aligned {
         aligned(text, &head, whole)?
     } else {
@@ -433,13 +437,23 @@ fn separated(text: &str, layout: Separator, head: &CommentHeader) -> Result<Text
 }
 
 fn aligned(text: &str, head: &CommentHeader, whole: bool) -> Result<TextColumns> {
-    let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
+    let mut words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
     let mut columns: Vec<WrittenColumn> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let cells: Vec<&str> = line.split_whitespace().collect();
         if cells.is_empty() {
             continue;
+        }
+        // A first row of words, of which none is a number, has the names, as in CSV.
+        let words_alone = || cells.iter().all(|cell| cell.parse::<f64>().is_err());
+        if columns.is_empty() && !whole && words.len() != cells.len() && head.kind.is_empty() && words_alone() {
+            let first: Vec<String> = cells.iter().map(|cell| cell.to_string()).collect();
+            let behind = text.lines().nth(i + 1).is_some_and(|next| next.split_whitespace().count() == first.len());
+            if behind {
+                words = first;
+                continue;
+            }
         }
         if columns.is_empty() {
             let names: &[String] = if words.len() == cells.len() { &words } else { &[] };

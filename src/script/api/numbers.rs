@@ -4,12 +4,12 @@
 use std::cmp::Ordering;
 
 use rhai::plugin::*;
-use rhai::{Array, Blob, Dynamic, Engine, FLOAT, INT, ImmutableString};
+use rhai::{Array, Blob, Dynamic, Engine, FLOAT, FnPtr, INT, ImmutableString};
 
 use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::memory;
-use crate::script::Fallible;
+use crate::script::{Failure, Fallible};
 use crate::script::comparison;
 use crate::task;
 
@@ -71,6 +71,30 @@ fn sorted(array: &mut Array, descending: bool) -> Result<()> {
         if descending && !none(a) && !none(b) { order.reverse() } else { order }
     });
     Ok(())
+}
+
+/// Sorts by merging halves: any function ends, also one that is no order, and equal ones stay in their order.
+fn by_order(array: &mut [Dynamic], mut order: impl FnMut(&Dynamic, &Dynamic) -> Ordering) {
+    let n = array.len();
+    let mut width = 1;
+    while width < n {
+        for from in (0..n).step_by(2 * width) {
+            let (middle, to) = ((from + width).min(n), (from + 2 * width).min(n));
+            let mut merged = Vec::with_capacity(to - from);
+            let (mut i, mut j) = (from, middle);
+            while i < middle && j < to {
+                // The second goes first only where it comes before.
+                let second = order(&array[j], &array[i]) == Ordering::Less;
+                let at = if second { &mut j } else { &mut i };
+                merged.push(array[*at].clone());
+                *at += 1;
+            }
+            merged.extend_from_slice(&array[i..middle]);
+            merged.extend_from_slice(&array[j..to]);
+            array[from..to].clone_from_slice(&merged);
+        }
+        width *= 2;
+    }
 }
 
 /// Lengthens a text to `length` characters by repeating another; what memory cannot hold is refused before it is made.
@@ -259,6 +283,44 @@ mod number_functions {
     #[rhai_fn(global, return_raw)]
     pub fn sort(array: &mut Array) -> Fallible<()> {
         Ok(sorted(array, false)?)
+    }
+
+    /// Sorts an array by a function of two elements: a number below zero, zero or above it where the first one comes
+    /// before the second, beside it or after it; or whether it comes before.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let found = [#{ e: 0.3 }, #{ e: 0.1 }, #{ e: 0.2 }];
+    /// found.sort(|a, b| a.e - b.e);
+    /// assert(found[0].e == 0.1 && found[2].e == 0.3, "by energy");
+    /// found.sort(|a, b| a.e > b.e);
+    /// assert(found[0].e == 0.3, "descending");
+    /// ```
+    #[rhai_fn(global, name = "sort", return_raw)]
+    pub fn sort_by_function(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<()> {
+        let mut failed = None;
+        let order = |a: &Dynamic, b: &Dynamic| {
+            let value: Dynamic = f.call_within_context(&ctx, (a.clone(), b.clone()))?;
+            match (value.as_int(), value.as_float(), value.as_bool()) {
+                (Ok(n), ..) => Ok(n.cmp(&0)),
+                (_, Ok(x), _) => x.partial_cmp(&0.0).ok_or("NaN, which is no order".to_string()),
+                (.., Ok(before)) => Ok(if before { Ordering::Less } else { Ordering::Greater }),
+                _ => Err(type_of(&value)),
+            }
+            .map_err(|given| {
+                Error::input(format!("sort: the function gives {given}"))
+                    .hint("it gives a number, as `|a, b| a.x - b.x` does, or whether `a` comes before `b`")
+                    .into()
+            })
+        };
+        by_order(array, |a, b| match failed {
+            Some(_) => Ordering::Equal,
+            None => order(a, b).unwrap_or_else(|e: Failure| {
+                failed = Some(e);
+                Ordering::Equal
+            }),
+        });
+        failed.map_or(Ok(()), Err)
     }
 
     /// Sorts an array of numbers, or of texts, descending; NaN comes last.

@@ -161,6 +161,10 @@ fn whole(from: INT, to: INT) -> Result<Series> {
     if n == 0 {
         return Ok(Series::Real(Vec::new()));
     }
+    if from.unsigned_abs().max((to - 1).unsigned_abs()) > 1 << 53 {
+        return Err(Error::input(format!("whole numbers from {from} to {to}, of which some would change"))
+            .hint("Series hold floats, with all whole numbers up to 2^53"));
+    }
     Series::linspace(from as f64, (to - 1) as f64, n as usize)
 }
 
