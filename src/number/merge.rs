@@ -108,8 +108,9 @@ fn about(mut table: Table, tables: &[Table]) -> Table {
 
 /// Whether some of the columns hold the same, to the last bit.
 fn same(a: &Table, b: &Table, columns: std::ops::Range<usize>) -> bool {
-    let bits =
-        |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || a.to_bits() == b.to_bits());
+    let bits = |a: &[f64], b: &[f64]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || a.to_bits() == b.to_bits())
+    };
     let alike = |a: &Column, b: &Column| match (a, b) {
         (Column::Numbers(Series::Real(a)), Column::Numbers(Series::Real(b))) => bits(a, b),
         (a, b) => a == b,
@@ -235,7 +236,7 @@ impl TableLayout {
             };
             let called = match own {
                 Some(k) => names[k].to_string(),
-                None if several => format!("{name}_error"),
+                None if several || *name == "error" => format!("{name}_error"),
                 None => "error".to_string(),
             };
             whole = whole.with_column(*name, mean)?.with_column(called, error)?;

@@ -217,7 +217,11 @@ fn between<T: SummedNumber>(y: &[T], x: &[f64], t: f64) -> T {
             return y[right - 1];
         }
         let width = to - from;
-        let share = if width.is_finite() { (t - from) / width } else { (0.5 * t - 0.5 * from) / (0.5 * to - 0.5 * from) };
+        let share = if width.is_finite() {
+            (t - from) / width
+        } else {
+            (0.5 * t - 0.5 * from) / (0.5 * to - 0.5 * from)
+        };
         y[right - 1] + (y[right] - y[right - 1]) * share
     }
 }

@@ -447,9 +447,11 @@ fn aligned(text: &str, head: &CommentHeader, whole: bool) -> Result<TextColumns>
         }
         // A first row of words, of which none is a number, has the names, as in CSV.
         let words_alone = || cells.iter().all(|cell| cell.parse::<f64>().is_err());
-        if columns.is_empty() && !whole && words.len() != cells.len() && head.kind.is_empty() && words_alone() {
+        if columns.is_empty() && !whole && words.len() != cells.len() && head.kind.is_empty() && words_alone()
+        {
             let first: Vec<String> = cells.iter().map(|cell| cell.to_string()).collect();
-            let behind = text.lines().nth(i + 1).is_some_and(|next| next.split_whitespace().count() == first.len());
+            let behind =
+                text.lines().nth(i + 1).is_some_and(|next| next.split_whitespace().count() == first.len());
             if behind {
                 words = first;
                 continue;

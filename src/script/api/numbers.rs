@@ -9,8 +9,8 @@ use rhai::{Array, Blob, Dynamic, Engine, FLOAT, FnPtr, INT, ImmutableString};
 use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::memory;
-use crate::script::{Failure, Fallible};
 use crate::script::comparison;
+use crate::script::{Failure, Fallible};
 use crate::task;
 
 pub(super) fn register(engine: &mut Engine) {
