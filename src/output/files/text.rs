@@ -296,7 +296,7 @@ pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
     }
-    let empty = |line: &str| line.starts_with('#') || line.trim().trim_matches('"').is_empty();
+    let empty = |line: &str| line.starts_with('#') || matches!(line.trim(), "" | "\"\"");
     if layout != Separator::Aligned && head.kind == "table" && text.lines().all(empty) {
         return FileData::from_table(Table::new(), &head.kind);
     }
