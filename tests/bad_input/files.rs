@@ -208,6 +208,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
     folder.file("big.fcidump", b"&FCI NORB=100000,NELEC=2,MS2=0\n&END\n");
     folder.file("spins.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0,IUHF=1\n/\n");
     folder.file("far.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 1 1 0 0\n0.5 1 3 0 0\n");
+    folder.file("five.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 3 1 1 2 2\n");
     folder.file("half.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 1 1 2 0\n");
     folder.file("complex.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n(0.5,0.1) 1 1 0 0\n");
     folder.file("twice.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 1 2 0 0\n0.4 2 1 0 0\n");
@@ -240,6 +241,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("models::fcidump(\"big.fcidump\")", "from 1 to 400", "&FCI"),
             ("models::fcidump(\"spins.fcidump\")", "spins apart", "&FCI"),
             ("models::fcidump(\"far.fcidump\")", "line 4: four orbitals from 0 to 2", "&FCI"),
+            ("models::fcidump(\"five.fcidump\")", "line 3: four orbitals from 0 to 2", "&FCI"),
             ("models::fcidump(\"half.fcidump\")", "between orbitals and none", "&FCI"),
             ("models::fcidump(\"complex.fcidump\")", "not a real number", "&FCI"),
             ("models::fcidump(\"twice.fcidump\")", "two values", "eight places"),

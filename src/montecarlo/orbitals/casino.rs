@@ -242,6 +242,12 @@ mod tests {
         assert!(e(whole.replacen("  5E-1\n", "  three\n", 1)).contains("`three`"));
         assert_eq!(e(whole[..whole.len() - 14].into()), "the file ends too early");
         assert!(e(whole.replace("  2 2 3", "  2 2 300000")).contains("grid"));
-        assert!(e(whole.replace("1 2 0 0.0", "1 2 5 0.0")).contains("other"));
+        // Also as many bands of the other spin, which would stand behind those that are read.
+        for down in [2, 5] {
+            assert!(e(whole.replace("1 2 0 0.0", &format!("1 2 {down} 0.0"))).contains("other"), "{down}");
+        }
+        // Real orbitals have a phase at a k point of a whole turn, too.
+        let turned = whole.replace("1 2 0 0.0 0.0 0.0", "1 2 0 1.5707963267948966 0.0 0.0");
+        assert!(read(&turned, false, None).is_err());
     }
 }

@@ -138,7 +138,7 @@ mod import_functions {
     /// ```rhai
     /// write_text("log.txt", "step energy\n");
     /// append_text("log.txt", "1 " + -0.5 + "\n");
-    /// assert(load("log.txt").rows == 2, "two lines");
+    /// assert(load("log.txt").energy[0] == -0.5, "the line below the names");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn append_text(file: &str, text: &str) -> Fallible<()> {
