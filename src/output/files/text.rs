@@ -296,8 +296,10 @@ pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
     }
-    let empty = |line: &str| line.starts_with('#') || matches!(line.trim(), "" | "\"\"");
-    if layout != Separator::Aligned && head.kind == "table" && text.lines().all(empty) {
+    // A table without columns is a record of one empty cell.
+    let mut lines = text.lines().rev();
+    let nothing = lines.next() == Some("\"\"") && lines.all(|line| line.starts_with('#'));
+    if layout != Separator::Aligned && head.kind == "table" && nothing {
         return FileData::from_table(Table::new(), &head.kind);
     }
     let (names, columns) = if layout == Separator::Aligned {
