@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Column, Matrix, Series, Table, memory};
 use crate::output::Manifest;
 
-pub(super) fn number(x: f64) -> Value {
+/// A number as files have it.
+pub fn number(x: f64) -> Value {
     match x {
         x if x.is_finite() => json!(x),
         x if x.is_nan() => Value::Null,

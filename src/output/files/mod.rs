@@ -29,7 +29,7 @@ use crate::task;
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically, write_helped};
 pub use check::{seal, unseal};
 pub use hold::{HeldFile, hold};
-pub use json::kind as kind_of_json;
+pub use json::{kind as kind_of_json, number as json_number};
 pub use market::save_operator;
 pub use orbitals::{LoadedOrbitals, holds_orbitals, load_orbitals, save_orbitals};
 pub use states::{ArrayNumbers, StateArray, load_state, save_state};

@@ -4,7 +4,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT};
 
 use super::sparse::indices;
-use super::transport::{EnergyArgument, ScriptSample, lead_number, one, tell_all};
+use super::transport::{ScriptSample, at_energies, lead_number, one, tell_all};
 use crate::error::{Error, Result};
 use crate::number::Matrix;
 use crate::script::rooms::Rooms;
@@ -88,14 +88,7 @@ mod conductance_functions {
                 .hint("it comes in through one lead and leaves through another")
                 .into());
         }
-        let task = session()?.task(true);
-        let quiet = task.quiet();
-        let energies = EnergyArgument::of(&energy)?;
-        tell_all(&ctx, s, energies.all())?;
-        match energies {
-            EnergyArgument::One(x) => Ok(Dynamic::from_float(s.0.resistance(current, voltage, x, &task)?)),
-            many => many.each("resistance", |x| s.0.resistance(current, voltage, x, &quiet)),
-        }
+        at_energies(&ctx, s, &energy, "resistance", |x, task| s.0.resistance(current, voltage, x, task))
     }
 
     /// The shot noise at zero temperature of a current from one lead to another: the sum of `T_n (1 - T_n)` over the
@@ -125,13 +118,6 @@ mod conductance_functions {
         energy: Dynamic,
     ) -> Fallible<Dynamic> {
         let (from, to) = (lead_number(from)?, lead_number(to)?);
-        let task = session()?.task(true);
-        let quiet = task.quiet();
-        let energies = EnergyArgument::of(&energy)?;
-        tell_all(&ctx, s, energies.all())?;
-        match energies {
-            EnergyArgument::One(x) => Ok(Dynamic::from_float(s.0.shot_noise(from, to, x, &task)?)),
-            many => many.each("shot noise", |x| s.0.shot_noise(from, to, x, &quiet)),
-        }
+        at_energies(&ctx, s, &energy, "shot noise", |x, task| s.0.shot_noise(from, to, x, task))
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::{C64, Column, Matrix, Series, Table};
+use crate::output::files;
 use crate::script::Fallible;
 use crate::script::rooms::Rooms;
 
@@ -69,12 +70,7 @@ fn of_value(value: &Dynamic, nan: &Value) -> Result<Value> {
 }
 
 fn of_number(x: f64, nan: &Value) -> Value {
-    match x {
-        x if x.is_nan() => nan.clone(),
-        f64::INFINITY => json!("inf"),
-        f64::NEG_INFINITY => json!("-inf"),
-        x => json!(x),
-    }
+    if x.is_nan() { nan.clone() } else { files::json_number(x) }
 }
 
 fn of_complex(z: &C64, nan: &Value) -> Value {

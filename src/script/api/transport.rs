@@ -16,6 +16,7 @@ use crate::method::{Contact, Lead, Particle, TransportSample};
 use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
+use crate::task::Task;
 
 /// A lead as scripts hold it; copies are the same lead.
 #[derive(Clone)]
@@ -38,6 +39,26 @@ pub(super) fn tell_all(ctx: &NativeCallContext, s: &ScriptSample, energies: &[f6
         asked.extend(beside.into_iter().flatten());
     }
     tell(ctx, &s.0, &s.2, &asked)
+}
+
+/// What a function gives at one energy, with a bar, or at several, as a Series.
+pub(super) fn at_energies(
+    ctx: &NativeCallContext,
+    s: &ScriptSample,
+    energy: &Dynamic,
+    what: &str,
+    f: impl Fn(f64, &Task) -> Result<f64>,
+) -> Fallible<Dynamic> {
+    let task = session()?.task(true);
+    let energies = EnergyArgument::of(energy)?;
+    tell_all(ctx, s, energies.all())?;
+    match energies {
+        EnergyArgument::One(x) => Ok(Dynamic::from_float(f(x, &task)?)),
+        many => {
+            let quiet = task.quiet();
+            many.each(what, |x| f(x, &quiet))
+        }
+    }
 }
 
 /// Registers the types and functions.
@@ -83,13 +104,13 @@ fn particle(o: &Options, key: &str) -> Result<Particle> {
 const SHOWN: usize = 8;
 
 /// One energy or several.
-pub(super) enum EnergyArgument {
+enum EnergyArgument {
     One(f64),
     Many(Vec<f64>),
 }
 
 impl EnergyArgument {
-    pub fn of(value: &Dynamic) -> Result<EnergyArgument> {
+    fn of(value: &Dynamic) -> Result<EnergyArgument> {
         if let Some(Number::Real(x)) = as_number(value) {
             return Ok(EnergyArgument::One(x));
         }
@@ -106,7 +127,7 @@ impl EnergyArgument {
         .hint("give one energy, or a list of them"))
     }
 
-    pub fn all(&self) -> &[f64] {
+    fn all(&self) -> &[f64] {
         match self {
             EnergyArgument::One(x) => std::slice::from_ref(x),
             EnergyArgument::Many(all) => all,
@@ -115,7 +136,7 @@ impl EnergyArgument {
 
     /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a
     /// note tells where; an error where there is none at all.
-    pub fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
+    fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
         match self {
             EnergyArgument::One(x) => Ok(Dynamic::from_float(f(x)?)),
             EnergyArgument::Many(all) => {
@@ -376,14 +397,7 @@ mod transport_functions {
     ) -> Fallible<Dynamic> {
         let from = (lead_number(from)?, particle(&o, "sends")?);
         let to = (lead_number(to)?, particle(&o, "takes")?);
-        let task = session()?.task(true);
-        let quiet = task.quiet();
-        let energies = EnergyArgument::of(&energy)?;
-        tell_all(&ctx, s, energies.all())?;
-        match energies {
-            EnergyArgument::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
-            many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
-        }
+        at_energies(&ctx, s, &energy, "transmission", |x, task| s.0.transmission(from, to, x, task))
     }
 
     /// The waves that propagate in a lead at an energy: a table with one row per wave. `direction` is "in" (towards the
