@@ -114,6 +114,14 @@ __device__ __forceinline__ void copy_ahead(X* to, const X* from, bool there) {
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
 }
 
+// The same for sixteen bytes that nobody else reads.
+template <class X>
+__device__ __forceinline__ void copy_once(X* to, const X* from) {
+    static_assert(sizeof(X) == 16, "past the nearest cache go sixteen bytes at a time");
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from));
+}
+
 // What is copied from here on is waited for by itself.
 __device__ __forceinline__ void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
@@ -182,11 +190,10 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
         for (;;) {
             asm volatile("cp.async.wait_all;" ::: "memory");
             __syncwarp();
-            if (APART) {
+            if constexpr (APART) {
                 if (at != NONE && pass.active) {
-                    const uint32_t to = (uint32_t)__cvta_generic_to_shared(&olds[group][threadIdx.x % L]);
                     const V* from = row_at(a.w + pass.first, at, stride);
-                    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
+                    copy_once(&olds[group][threadIdx.x % L], reinterpret_cast<const Lanes*>(from));
                 }
                 end_of_copies();
             }

@@ -180,16 +180,19 @@ fn sum(
 pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
     let mut lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
     let header = header(&mut lines)?;
-    let first = |key: &str| numbers(&header, key).first().copied();
-    let n = first("NORB").and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
+    let first = |key: &str| match numbers(&header, key).first() {
+        None if header.contains(&format!("{key}=")) => Err(bad(1, &format!("{key} is not a whole number"))),
+        first => Ok(first.copied()),
+    };
+    let n = first("NORB")?.and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
     let n = n.ok_or_else(|| bad(1, &format!("NORB is not a number of orbitals from 1 to {MOST}")))?;
-    let spin = first("MS2").unwrap_or(0);
-    let twice = first("NELEC").map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
+    let spin = first("MS2")?.unwrap_or(0);
+    let twice = first("NELEC")?.map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
     let electrons = twice
         .filter(|(up, dn)| up % 2 == 0 && (0..=2 * n as i64).contains(up) && (0..=2 * n as i64).contains(dn));
     let (up, dn) =
         electrons.ok_or_else(|| bad(1, "NELEC electrons of spin MS2 / 2 do not fit into the orbitals"))?;
-    if first("IUHF").is_some_and(|k| k != 0) || header.contains(".TRUE.") {
+    if first("IUHF")?.is_some_and(|k| k != 0) || header.contains(".TRUE.") {
         return Err(bad(1, "integrals of spins apart (IUHF) are not read"));
     }
     let Integrals { one, two, core } = Integrals::read(lines, n)?;
@@ -229,5 +232,13 @@ mod tests {
         }
         let labels = read_fcidump(&text("&FCI NORB=2,NELEC=2,MS2=0,ORBSYM  =\t3,\t1,\n&END"), 0.0).unwrap();
         assert_eq!((labels.electrons, labels.symmetries), ((1, 1), vec![3, 1]));
+        for header in [
+            "&FCI NORB=2,NELEC=2,MS2=x &END",
+            "&FCI NORB=2,NELEC=2,MS2=2.5 &END",
+            "&FCI NORB=2,NELEC=2,MS2= /",
+        ] {
+            let error = read_fcidump(&text(header), 0.0).err().unwrap();
+            assert!(error.to_string().contains("MS2 is not a whole number"), "{header}: {error}");
+        }
     }
 }

@@ -117,25 +117,24 @@ fn holds(ctx: &NativeCallContext, name: &str, (i, item): (usize, &mut Dynamic), 
     truth(name, &f.call_raw_with_extra_args(name, ctx, Some(item), [], number, Some(0))?)
 }
 
-/// The elements for which a function gives true, and the others.
-fn parted(ctx: &NativeCallContext, name: &str, array: &mut Array, f: &FnPtr) -> Fallible<(Array, Array)> {
-    let (mut chosen, mut others) = (Array::new(), Array::new());
-    for at in array.iter_mut().enumerate() {
-        let item = at.1.clone();
-        if holds(ctx, name, at, f)? { chosen.push(item) } else { others.push(item) }
-    }
-    Ok((chosen, others))
+/// What a function says of each element of an array.
+fn of_elements(ctx: &NativeCallContext, name: &str, array: &mut Array, f: &FnPtr) -> Fallible<Vec<bool>> {
+    array.iter_mut().enumerate().map(|at| holds(ctx, name, at, f)).collect()
 }
 
-/// The entries of a map for which a function gives true, and the others.
-fn parted_map(ctx: &NativeCallContext, name: &str, map: &mut Map, f: &FnPtr) -> Fallible<(Map, Map)> {
-    let (mut chosen, mut others) = (Map::new(), Map::new());
-    for (key, value) in map.iter_mut() {
-        let kept = value.clone();
-        let given = f.call_raw_with_extra_args(name, ctx, Some(value), [key.into()], [], Some(1))?;
-        if truth(name, &given)? { &mut chosen } else { &mut others }.insert(key.clone(), kept);
-    }
-    Ok((chosen, others))
+/// What a function says of each entry of a map. It takes a key, and sees the value as `this` or takes it, too.
+fn of_entries(ctx: &NativeCallContext, name: &str, map: &mut Map, f: &FnPtr) -> Fallible<Vec<bool>> {
+    map.iter_mut()
+        .map(|(key, value)| {
+            truth(name, &f.call_raw_with_extra_args(name, ctx, Some(value), [key.into()], [], Some(1))?)
+        })
+        .collect()
+}
+
+/// The elements or entries that are chosen, and the others.
+fn parted<T: IntoIterator + Default + Extend<T::Item>>(all: &mut T, chosen: Vec<bool>) -> (T, T) {
+    let mut chosen = chosen.into_iter();
+    std::mem::take(all).into_iter().partition(|_| chosen.next().unwrap_or(false))
 }
 
 /// The number of the first element, from one on, for which a function gives `wanted`. Numbers below zero count from the
@@ -248,16 +247,17 @@ mod array_functions {
         Ok(copy)
     }
 
-    /// The elements of an array for which a function gives true.
+    /// The elements of an array for which a function gives true. It gets an element, and its number if it takes two.
     ///
     /// # Example
     /// ```rhai
     /// assert([3, 1, 2].filter(|x| x > 1) == [3, 2], "those above 1");
+    /// assert([3, 1, 2].filter(|x, i| i > 0) == [1, 2] && [3, 1].filter(|| this > 1) == [3], "by number, and as `this`");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn filter(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<Array> {
-        let (chosen, _) = parted(&ctx, "filter", array, &f)?;
-        Ok(chosen)
+        let chosen = of_elements(&ctx, "filter", array, &f)?;
+        Ok(array.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(item, _)| item.clone()).collect())
     }
 
     /// Keeps the elements of an array for which a function gives true; returns the others.
@@ -269,7 +269,8 @@ mod array_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn retain(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<Array> {
-        let (chosen, others) = parted(&ctx, "retain", array, &f)?;
+        let chosen = of_elements(&ctx, "retain", array, &f)?;
+        let (chosen, others) = parted(array, chosen);
         *array = chosen;
         Ok(others)
     }
@@ -283,7 +284,8 @@ mod array_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn drain(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<Array> {
-        let (chosen, others) = parted(&ctx, "drain", array, &f)?;
+        let chosen = of_elements(&ctx, "drain", array, &f)?;
+        let (chosen, others) = parted(array, chosen);
         *array = others;
         Ok(chosen)
     }
@@ -297,8 +299,9 @@ mod array_functions {
     /// ```
     #[rhai_fn(global, name = "filter", pure, return_raw)]
     pub fn filter_map(ctx: NativeCallContext, map: &mut Map, f: FnPtr) -> Fallible<Map> {
-        let (chosen, _) = parted_map(&ctx, "filter", map, &f)?;
-        Ok(chosen)
+        let chosen = of_entries(&ctx, "filter", map, &f)?;
+        let entries = map.iter().zip(chosen).filter(|(_, chosen)| *chosen);
+        Ok(entries.map(|((key, value), _)| (key.clone(), value.clone())).collect())
     }
 
     /// As for arrays, of the entries of a map: the function gets a key, and the value as `this` or after the key.
@@ -310,7 +313,8 @@ mod array_functions {
     /// ```
     #[rhai_fn(global, name = "retain", return_raw)]
     pub fn retain_map(ctx: NativeCallContext, map: &mut Map, f: FnPtr) -> Fallible<Map> {
-        let (chosen, others) = parted_map(&ctx, "retain", map, &f)?;
+        let chosen = of_entries(&ctx, "retain", map, &f)?;
+        let (chosen, others) = parted(map, chosen);
         *map = chosen;
         Ok(others)
     }
@@ -324,9 +328,35 @@ mod array_functions {
     /// ```
     #[rhai_fn(global, name = "drain", return_raw)]
     pub fn drain_map(ctx: NativeCallContext, map: &mut Map, f: FnPtr) -> Fallible<Map> {
-        let (chosen, others) = parted_map(&ctx, "drain", map, &f)?;
+        let chosen = of_entries(&ctx, "drain", map, &f)?;
+        let (chosen, others) = parted(map, chosen);
         *map = others;
         Ok(chosen)
+    }
+
+    /// Removes the elements of an array for which a function of the one before and of this one gives true.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = [1.0, 1.1, 3.0, 1.0];
+    /// x.dedup(|a, b| abs(a - b) < 0.5);
+    /// assert(x == [1.0, 3.0, 1.0], "neighbours that are close");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn dedup(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<()> {
+        let mut kept = array.clone();
+        let mut failed = None;
+        kept.dedup_by(|item, before| {
+            let given = || truth("dedup", &f.call_within_context(&ctx, (before.clone(), item.clone()))?);
+            failed.is_none()
+                && given().unwrap_or_else(|e| {
+                    failed = Some(e);
+                    false
+                })
+        });
+        failed.map_or(Ok(()), Err)?;
+        *array = kept;
+        Ok(())
     }
 
     /// Whether a function gives true for an element of an array.
