@@ -252,7 +252,8 @@ mod array_functions {
     /// # Example
     /// ```rhai
     /// assert([3, 1, 2].filter(|x| x > 1) == [3, 2], "those above 1");
-    /// assert([3, 1, 2].filter(|x, i| i > 0) == [1, 2] && [3, 1].filter(|| this > 1) == [3], "by number, and as `this`");
+    /// assert([3, 1, 2].filter(|x, i| i > 0) == [1, 2], "by number");
+    /// assert([3, 1].filter(|| this > 1) == [3], "as `this`");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn filter(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<Array> {
