@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Numeric,
     /// A backend is missing or its driver failed.
     Backend,
+    /// The ranks of one run have gone different ways: nothing can go on, whatever the script would do about it.
+    Parted,
     /// The user stopped the work.
     Interrupted,
     /// A broken promise of this program: a bug.

@@ -3,6 +3,7 @@
 //! spectrum is small, as for time steps with small effective Hamiltonians.
 
 use super::solve::of_about_one;
+use super::units::Units;
 use super::window::{require_hermitian, tridiagonal};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -70,6 +71,10 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     if z == C64::ZERO {
         return Ok(Exponential { vector, products: 0 });
     }
+    // An operator that is that far from one and matters all the same is taken in its own units.
+    let ordinary = h.dtype().squared().contains(&z.norm());
+    let units = if ordinary { Units::own(h) } else { Units::of(h)? };
+    let (h, z) = (&units.h, z * units.unit);
     let mut products = 0;
     let mut left = 1.0;
     // The logarithm of the norm: the vector itself has norm one, as exp(z H) may be too large or too small for a number

@@ -18,6 +18,8 @@ const FINE: f64 = 1e-13;
 /// The largest that do, whatever the user says, where these units are not the user's: in double precision,
 /// and in single.
 const ROUGH: (f64, f64) = (1e-6, 1e-3);
+/// Units of a power of two up to this one are tried, above one and below.
+const LARGEST_POWER: i32 = 1000;
 /// Operators of these sizes are taken as they are.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-2..=1e4;
 
@@ -66,16 +68,19 @@ impl Units {
     /// which overlaps with every level.
     pub fn of(h: &Operator) -> Result<Units> {
         // Where squares of entries are beyond what numbers hold, the product is taken in other units.
-        let mut size = 0.0;
-        for power in [0, 500, -500] {
-            size = measured(&with_unit(h, f64::powi(2.0, -power)))? * f64::powi(2.0, -power);
-            if size.is_finite() && size > 0.0 {
-                break;
-            }
+        let (within, step) = (h.dtype().squared(), if h.dtype().is_single() { 80 } else { 480 });
+        let mut power = 0i32;
+        let mut size = measured(h)?;
+        while !within.contains(&size) && power.abs() + step <= LARGEST_POWER {
+            power += if size < *within.start() { -step } else { step };
+            size = measured(&with_unit(h, f64::powi(2.0, power)))?;
+        }
+        size *= f64::powi(2.0, power);
+        if !(size.is_finite() && size > 0.0) {
+            return Ok(Units::own(h));
         }
         let unit = unit_of(size);
-        let size = if size.is_finite() && size > 0.0 { size / unit } else { 1.0 };
-        Ok(Units { h: with_unit(h, unit), unit, size })
+        Ok(Units { h: with_unit(h, unit), unit, size: size / unit })
     }
 
     /// The user's units.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use faer::Mat;
 
+use super::units::Units;
 use crate::backend::{BlockVector, Random, VectorDistribution};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
@@ -178,7 +179,15 @@ struct SpectrumEnds {
     safe: (f64, f64),
 }
 
+/// Both ends, found in units of the operator, so that squares of its numbers are numbers.
 fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<SpectrumEnds> {
+    let units = Units::of(h)?;
+    let ends = ends_in_units(&units.h, steps, seed, task)?;
+    let back = |(low, high): (f64, f64)| (low * units.unit, high * units.unit);
+    Ok(SpectrumEnds { reached: back(ends.reached), safe: back(ends.safe) })
+}
+
+fn ends_in_units(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<SpectrumEnds> {
     let device = h.device();
     let steps = steps.clamp(2, h.dim().max(2));
     let random =

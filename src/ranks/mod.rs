@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use mpi::Mpi;
 pub use shares::{AlikeRanks, PieceShares, owners, weighted};
 pub use told::Broadcast;
@@ -37,7 +37,7 @@ static WORLD: OnceLock<World> = OnceLock::new();
 
 /// The error for ranks that do not compute the same things.
 pub fn apart(what: &str) -> Error {
-    Error::input(format!("the ranks have gone different ways{what}")).hint(
+    Error::new(ErrorKind::Parted, format!("the ranks have gone different ways{what}")).hint(
         "all ranks compute the same: the number of a rank may decide what is printed, not what is computed",
     )
 }

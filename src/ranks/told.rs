@@ -169,12 +169,13 @@ impl<T: Broadcast> Broadcast for Option<T> {
     }
 }
 
-const KINDS: [ErrorKind; 7] = [
+const KINDS: [ErrorKind; 8] = [
     ErrorKind::Input,
     ErrorKind::Memory,
     ErrorKind::File,
     ErrorKind::Numeric,
     ErrorKind::Backend,
+    ErrorKind::Parted,
     ErrorKind::Interrupted,
     ErrorKind::Internal,
 ];

@@ -359,13 +359,20 @@ fn describe(
     assigned: bool,
 ) -> (String, Option<String>, ErrorKind) {
     match error {
-        EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
-            Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
-            None => match thrown(value) {
-                Some((message, hint)) => (message, Some(hint), ErrorKind::Input),
-                None => (value.to_string(), None, ErrorKind::Input),
-            },
-        },
+        EvalAltResult::ErrorTerminated(value, _) if !value.is::<Error>() => {
+            ("interrupted".into(), None, ErrorKind::Interrupted)
+        }
+        EvalAltResult::ErrorRuntime(value, _) | EvalAltResult::ErrorTerminated(value, _) => {
+            match value.clone().try_cast::<Error>() {
+                Some(error) => {
+                    (error.message().to_string(), error.hint_text().map(str::to_string), error.kind())
+                }
+                None => match thrown(value) {
+                    Some((message, hint)) => (message, Some(hint), ErrorKind::Input),
+                    None => (value.to_string(), None, ErrorKind::Input),
+                },
+            }
+        }
         EvalAltResult::ErrorStackOverflow(_) => (
             "functions call one another too deeply".into(),
             Some(format!(
@@ -393,7 +400,6 @@ fn describe(
             Some("copy the value before, like `let v = u;`, and use `v` in the function".into()),
             ErrorKind::Input,
         ),
-        EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, ErrorKind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) if is_closure(signature) => {
             let call = tidy_types(signature);
             let given =

@@ -27,5 +27,12 @@ pub(crate) fn failure(error: Error, position: Position) -> Failure {
     {
         end_alone(error.message());
     }
-    Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(for_scripts(error)), position))
+    // `try` does not catch what ends a script.
+    let parted = error.kind() == ErrorKind::Parted;
+    let error = Dynamic::from(for_scripts(error));
+    Box::new(if parted {
+        EvalAltResult::ErrorTerminated(error, position)
+    } else {
+        EvalAltResult::ErrorRuntime(error, position)
+    })
 }

@@ -27,6 +27,33 @@ fn moments_do_not_depend_on_weights() {
     }
 }
 
+/// A lattice of random links that one rank has whole, and the others not at all.
+#[test]
+fn spinors_may_live_on_one_rank() {
+    let place = Place(Folder::new("mixed-spinors").with(
+        "a.rhai",
+        "let lat = lattice::hypercubic(2, 4, 4, 4);
+         let u = gauge::heatbath(lat, #{ beta: 5.7, sweeps: 2, seed: 1, progress: false });
+         for storage in [\"full\", \"reconstruct-8\"] {
+             let d = wilson::operator(u, #{ mass: 0.3, storage: storage });
+             let v = random_block(d, 2, #{ seed: 5 });
+             for x in (d * v).norm() { print(x); }
+             for x in (d.dagger() * (d * v)).norm() { print(x); }
+             for x in wilson::time_slices(d * v) { print(x); }
+         }
+         for x in wilson::time_slices(wilson::point_source(lat, 5)) { print(x); }",
+    ));
+    let Some(first) = launchers().first() else { return };
+    let alone = place.prints(first, "1", &["--backend", "cpu"]);
+    let lone = [("2", "cpu+cpu", "1:1000"), ("2", "cpu+cpu", "1000:1"), ("3", "cpu+cpu+cpu", "0:1:0")];
+    for (launcher, runs) in dealt(&lone) {
+        for (ranks, backend, weights) in runs {
+            let shared = place.prints(launcher, ranks, &["--backend", backend, "--weights", weights]);
+            close_within(1e-12, &alone, &shared, &format!("{ranks} ranks by {weights}"));
+        }
+    }
+}
+
 /// Small spaces, which other ranks have whole: dense matrices, Davidson's and Lanczos' method, levels inside,
 /// evolution, a search of DMRG, solutions; walkers have the same bits.
 #[test]

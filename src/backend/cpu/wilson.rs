@@ -44,7 +44,7 @@ struct PreparedWilson<F> {
 type LinksOf<'a> = &'a (dyn Fn(usize) -> &'a [Su3] + Sync);
 
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
-    spec.validate()?;
+    spec.validate_undivided()?;
     let (shape, links) = (WilsonShape::new(spec), |site: usize| &spec.links[4 * site..4 * site + 4]);
     Ok(if spec.single {
         Arc::new(PreparedWilson::<f32>::new(threads, isa, spec, shape, &links)?)

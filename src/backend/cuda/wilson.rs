@@ -115,7 +115,7 @@ struct CudaWilson {
 }
 
 pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
-    spec.validate()?;
+    spec.validate_undivided()?;
     let rows = spec.rows();
     let sites: usize = spec.dims().iter().product();
     let count = u32::try_from(sites).ok().filter(|n| *n < u32::MAX / 2).ok_or_else(|| {

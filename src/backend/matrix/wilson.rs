@@ -231,6 +231,27 @@ impl WilsonSpec {
         Ok(WilsonSpec { region: Arc::new(Region::whole(self.dims())), links, ..self })
     }
 
+    /// The same without a halo, for a device that has all sites.
+    ///
+    /// # Errors
+    /// Sites whose links are not here.
+    pub fn undivided(&self) -> Result<WilsonSpec> {
+        let all = WilsonBox { spec: self, own: self.dims().map(|sites| 0..sites) };
+        all.alone().ok_or_else(|| Error::internal("links of other sites than those of the vectors"))
+    }
+
+    /// Checks what a device that has all sites gets: links in the order of the sites.
+    ///
+    /// # Errors
+    /// Those of [`WilsonSpec::validate`], and links on a part of the lattice.
+    pub fn validate_undivided(&self) -> Result<()> {
+        self.validate()?;
+        if self.region.is_shared() {
+            return Err(Error::internal("links with a halo where all sites are in one place"));
+        }
+        Ok(())
+    }
+
     /// Checks that the parts fit together.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ impl Distributed for Ranks {
         let dtype = csr.values.dtype();
         if self.uneven.is_some() && cut.lone().is_some() {
             let shape = KernelShape::square(Rows::all(rows), dtype);
-            return one::prepare(self, shape, || format(Arc::new(csr)), (cut.clone(), cut));
+            return one::prepare(self, shape, || Ok(format(Arc::new(csr))), (cut.clone(), cut));
         }
         let share = share::kept(csr, &cut, format);
         kernel::prepare(

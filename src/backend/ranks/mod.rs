@@ -300,7 +300,11 @@ impl Ranks {
             return Ok(None);
         }
         let shape = share::kernel_shape(spec);
-        one::prepare(self, shape, || spec.clone(), (cuts.0.clone(), cuts.1.clone())).map(Some)
+        let there = || match spec {
+            MatrixSpec::Wilson(spec) => spec.undivided().map(|spec| MatrixSpec::Wilson(Arc::new(spec))),
+            _ => Ok(spec.clone()),
+        };
+        one::prepare(self, shape, there, (cuts.0.clone(), cuts.1.clone())).map(Some)
     }
 
     /// A block with the same rows, made of `v`.
@@ -579,7 +583,7 @@ impl Matrices for Ranks {
                 let shape = share::kernel_shape(&spec);
                 let cut = Arc::new(self.undivided(shape.cols));
                 self.cut(shape.cols, None, || Ok(RowCut::clone(&cut)))?;
-                return one::prepare(self, shape, || spec, (cut.clone(), cut));
+                return one::prepare(self, shape, || Ok(spec), (cut.clone(), cut));
             }
             if let Some(kernel) = self.spread_records(&spec)? {
                 return Ok(kernel);

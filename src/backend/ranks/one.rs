@@ -34,12 +34,12 @@ struct OneRank {
 pub(super) fn prepare(
     ranks: &Ranks,
     shape: KernelShape,
-    spec: impl FnOnce() -> MatrixSpec,
+    spec: impl FnOnce() -> Result<MatrixSpec>,
     (row_cut, col_cut): (Arc<RowCut>, Arc<RowCut>),
 ) -> Result<Arc<dyn Kernel>> {
     let (team, places) = (ranks.team, ranks.places.clone());
     let rank = row_cut.holders()[0];
-    let own = (rank == row_cut.part).then(|| places.device.prepare(spec())).transpose();
+    let own = (rank == row_cut.part).then(|| places.device.prepare(spec()?)).transpose();
     let (inner, own) = match own {
         Ok(inner) => {
             let info = inner.as_ref().map(|inner| inner.info());

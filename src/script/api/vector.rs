@@ -134,8 +134,9 @@ fn norms(v: &Vector) -> Result<Vec<f64>> {
     let of = |block: &BlockVector| -> Result<Vec<f64>> { v.device.norms(block) };
     let mut norms = of(&v.block)?;
     let known = |norm: &f64| v.block.dtype().squared().contains(norm) || norm.is_nan();
-    for power in [500, -500] {
-        if norms.iter().all(known) || v.block.dtype().is_single() {
+    let powers: &[i32] = if v.block.dtype().is_single() { &[60, -60, 100, -100] } else { &[500, -500] };
+    for &power in powers {
+        if norms.iter().all(known) {
             break;
         }
         let mut multiple = (*v.block).clone();

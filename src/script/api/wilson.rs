@@ -230,8 +230,9 @@ mod wilson_module {
         };
         let each = grid.per_site * psi.block.columns();
         let own = Region::on(&psi.device, grid.dims)?;
-        // If ranks share the sites, one of them may have all sites, and the others none.
-        let region = if numbers.len() == own.own_sites() * each { own } else { Region::whole(grid.dims) };
+        // Where ranks share the sites, all of them have either their own or all: they decide together.
+        let held: u64 = own.gathered(vec![numbers.len() as u64])?.iter().flatten().sum();
+        let region = if held == (own.sites() * each) as u64 { own } else { Region::whole(grid.dims) };
         let mut own = vec![0.0; grid.dims[3]];
         for (k, site) in numbers.chunks(each).enumerate() {
             let time = region.coordinates(region.own_place(k))[3];
