@@ -33,6 +33,16 @@ constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? (int)h
 template <bool STEP, class V, int L>
 constexpr bool FOLDED = STEP && sizeof(V) == 16 && L == 32;
 
+template <class M>
+constexpr bool COMPRESSED_ROWS = false;
+template <class T, class J>
+constexpr bool COMPRESSED_ROWS<Csr<T, J>> = true;
+
+// Whether the old output comes by way of shared memory: loads come back in order, and those of neighbours, which the
+// nearest cache has, would wait for it. It pays for compressed rows of 256 bytes in double precision.
+template <bool STEP, class V, int P, int L, class M>
+constexpr bool OLD_APART = STEP && sizeof(V) == 8 && !Traits<V>::complex && P == 2 && L == 16 && COMPRESSED_ROWS<M>;
+
 // The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a
 // group of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
 struct Order {
@@ -104,6 +114,17 @@ __device__ __forceinline__ void copy_ahead(X* to, const X* from, bool there) {
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
 }
 
+// The same for sixteen bytes that nobody else reads.
+template <class X>
+__device__ __forceinline__ void copy_once(X* to, const X* from) {
+    static_assert(sizeof(X) == 16, "past the nearest cache go sixteen bytes at a time");
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from));
+}
+
+// What is copied from here on is waited for by itself.
+__device__ __forceinline__ void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
 template <uint32_t N>
 struct Number {
     static constexpr uint32_t value = N;
@@ -134,6 +155,8 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
     // The gaps spread groups over the banks.
     __shared__ alignas(16) T values[2][GROUPS][K + TS];
     __shared__ alignas(16) J columns[2][GROUPS][K + JS];
+    constexpr bool APART = OLD_APART<STEP, V, P, L, M>;
+    __shared__ alignas(16) Lanes olds[APART ? GROUPS : 1][APART ? L : 1];
     RowPass<V, P, L, BLOCK<STEP, V, P, L>> pass(a);
     const uint32_t group = threadIdx.x / L;
     // Opaque, so that the compiler keeps it in a register of 32 bits.
@@ -167,7 +190,15 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
         for (;;) {
             asm volatile("cp.async.wait_all;" ::: "memory");
             __syncwarp();
+            if constexpr (APART) {
+                if (at != NONE && pass.active) {
+                    const V* from = row_at(a.w + pass.first, at, stride);
+                    copy_once(&olds[group][threadIdx.x % L], reinterpret_cast<const Lanes*>(from));
+                }
+                end_of_copies();
+            }
             ahead(stage ^ 1, then);
+            if (APART) end_of_copies();
             const bool still = more && walk.unit < walk.end;
             const uint32_t length1 = then.length, at2 = still ? walk.next(o, rows, group) : NONE;
             then = span(at2);
@@ -175,7 +206,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
                 const uint32_t row = STEP ? at : (uint32_t)m.place(at);
                 V* out = row_at(a.w + pass.first, row, stride);
                 Lanes old{}, own{}, sum{};
-                if (STEP || a.gamma != 0.0) old = load_once(reinterpret_cast<const Lanes*>(out));
+                if (!APART && (STEP || a.gamma != 0.0)) old = load_once(reinterpret_cast<const Lanes*>(out));
                 if (STEP || a.beta != 0.0 || a.sums)
                     own = load(reinterpret_cast<const Lanes*>(row_at(v, row + (uint32_t)a.offset, stride)));
                 const J* column = columns[stage][group];
@@ -220,6 +251,11 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
                     const T far = load(m.values + entry);
 #pragma unroll
                     for (int p = 0; p < P; ++p) sum.x[p] = mla(far, x.x[p], sum.x[p]);
+                }
+                if (APART) {
+                    // All but the entries of the next row, which were asked for later.
+                    asm volatile("cp.async.wait_group 1;" ::: "memory");
+                    old = olds[group][threadIdx.x % L];
                 }
                 pass.template finish<STEP>(out, own, sum, old);
             }

@@ -35,7 +35,10 @@ fn numbers(header: &str, key: &str) -> Vec<i64> {
     let Some(at) = header.find(&format!("{key}=")) else { return Vec::new() };
     let rest = &header[at + key.len() + 1..];
     let one = |word: &str| word.parse().ok();
-    rest.split([',', ' ', '/']).filter(|w| !w.is_empty()).map_while(one).collect()
+    rest.split(|c: char| c.is_whitespace() || c == ',' || c == '/')
+        .filter(|w| !w.is_empty())
+        .map_while(one)
+        .collect()
 }
 
 /// The eight places of an integral of real orbitals.
@@ -71,7 +74,7 @@ fn keep(all: &mut BTreeMap<[usize; 4], f64>, key: [usize; 4], value: f64, line: 
 fn header<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<String> {
     let mut header = String::new();
     for (number, line) in lines {
-        let upper = line.to_uppercase().replace(" =", "=");
+        let upper = line.to_uppercase();
         let begins = header.is_empty();
         if begins && upper.is_empty() {
             continue;
@@ -82,7 +85,8 @@ fn header<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<Stri
             return Err(bad(number, "no header"));
         }
         if upper.ends_with("&END") || upper.ends_with("$END") || upper.ends_with('/') {
-            return Ok(header);
+            // A namelist of Fortran may have blanks around the signs.
+            return Ok(header.split('=').map(str::trim).collect::<Vec<_>>().join("="));
         }
     }
     Err(bad(1, "a header that has no end"))
@@ -176,16 +180,19 @@ fn sum(
 pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
     let mut lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
     let header = header(&mut lines)?;
-    let first = |key: &str| numbers(&header, key).first().copied();
-    let n = first("NORB").and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
+    let first = |key: &str| match numbers(&header, key).first() {
+        None if header.contains(&format!("{key}=")) => Err(bad(1, &format!("{key} is not a whole number"))),
+        first => Ok(first.copied()),
+    };
+    let n = first("NORB")?.and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
     let n = n.ok_or_else(|| bad(1, &format!("NORB is not a number of orbitals from 1 to {MOST}")))?;
-    let spin = first("MS2").unwrap_or(0);
-    let twice = first("NELEC").map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
+    let spin = first("MS2")?.unwrap_or(0);
+    let twice = first("NELEC")?.map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
     let electrons = twice
         .filter(|(up, dn)| up % 2 == 0 && (0..=2 * n as i64).contains(up) && (0..=2 * n as i64).contains(dn));
     let (up, dn) =
         electrons.ok_or_else(|| bad(1, "NELEC electrons of spin MS2 / 2 do not fit into the orbitals"))?;
-    if first("IUHF").is_some_and(|k| k != 0) || header.contains(".TRUE.") {
+    if first("IUHF")?.is_some_and(|k| k != 0) || header.contains(".TRUE.") {
         return Err(bad(1, "integrals of spins apart (IUHF) are not read"));
     }
     let Integrals { one, two, core } = Integrals::read(lines, n)?;
@@ -205,4 +212,33 @@ pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
         core,
         symmetries: numbers(&header, "ORBSYM"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blanks and tabs stand anywhere in a namelist, and its keys on any line.
+    #[test]
+    fn blanks_in_the_header() {
+        let text = |header: &str| format!("{header}\n0.5 1 1 0 0\n0.25 2 2 0 0\n");
+        for header in [
+            "&FCI NORB=2,NELEC=2,MS2=2\n&END",
+            "&FCI NORB  =  2, NELEC\t=\t2 MS2  =  2\n/",
+            " &FCI\n NORB =2\n NELEC= 2\n MS2 =\n 2,\n ORBSYM  = 1, 1\n &END",
+        ] {
+            let found = read_fcidump(&text(header), 0.0).unwrap();
+            assert_eq!(found.electrons, (2, 0), "{header}");
+        }
+        let labels = read_fcidump(&text("&FCI NORB=2,NELEC=2,MS2=0,ORBSYM  =\t3,\t1,\n&END"), 0.0).unwrap();
+        assert_eq!((labels.electrons, labels.symmetries), ((1, 1), vec![3, 1]));
+        for header in [
+            "&FCI NORB=2,NELEC=2,MS2=x &END",
+            "&FCI NORB=2,NELEC=2,MS2=2.5 &END",
+            "&FCI NORB=2,NELEC=2,MS2= /",
+        ] {
+            let error = read_fcidump(&text(header), 0.0).err().unwrap();
+            assert!(error.to_string().contains("MS2 is not a whole number"), "{header}: {error}");
+        }
+    }
 }

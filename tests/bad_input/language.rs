@@ -35,6 +35,33 @@ fn names_that_are_not_there() {
     );
 }
 
+/// What arrays and maps are asked with is true or false, an order or an error, and nothing else.
+#[test]
+fn questions_that_are_not_answered() {
+    let none = "it gives true or false";
+    fail(
+        &mut engine(None),
+        &[
+            ("[1, 2].filter(|x| x)", "filter: the function gives a number", none),
+            ("[1, 2].retain(|x| x * 0.5)", "retain: the function gives a number", none),
+            ("[1, 2].drain(|x| ())", "drain: the function gives", none),
+            ("[1, 2].some(|x| \"a\")", "some: the function gives a text", none),
+            ("[1, 2].all(|x| 1)", "all: the function gives a number", none),
+            ("[1, 2].find(|x| 1)", "find: the function gives a number", none),
+            ("[1, 2].index_of(|x| 1, -1)", "index_of: the function gives a number", none),
+            ("#{ a: 1 }.filter(|k, v| v)", "filter: the function gives a number", none),
+            ("#{ a: 1 }.retain(|k| this)", "retain: the function gives a number", none),
+            ("#{ a: 1 }.drain(|k, v| k)", "drain: the function gives a text", none),
+            ("[1, 2].dedup(|a, b| a - b)", "dedup: the function gives a number", none),
+            ("[1, 2].dedup(|a, b| y)", "no variable `y`", "`let y = ..`"),
+            ("[1, 2].filter(|x| y > x)", "no variable `y`", "`let y = ..`"),
+            ("[2, 1].sort_by(|a, b| y)", "no variable `y`", "`let y = ..`"),
+            ("[2, 1].order_by(|a, b| 0.0 / 0.0)", "NaN, which is no order", "`|a, b| a.x - b.x`"),
+            ("[2, 1].order(|a, b| \"x\")", "the function gives a text", "`|a, b| a.x - b.x`"),
+        ],
+    );
+}
+
 #[test]
 fn functions_that_call_themselves_forever() {
     fail(

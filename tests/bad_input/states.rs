@@ -96,6 +96,9 @@ fn states_as_vectors_and_in_time() {
                 "option `warmup` is -1",
                 "it must be at least 0",
             ),
+            // A state that cannot become entangled.
+            ("dmrg::metts(h, c, #{ beta: 1.0, method: \"tdvp1\" })", "no method `tdvp1`", "\"tebd\""),
+            ("dmrg::thermal(h, c, #{ beta: 1.0, method: \"tdvp1\" })", "no method `tdvp1`", "\"tebd\""),
             ("dmrg::metts(h, c, #{ beta: -1.0 })", "option `beta` is -1", "at least 0"),
             (
                 "dmrg::metts(c, h, #{ beta: 1.0 })",

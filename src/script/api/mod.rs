@@ -3,6 +3,7 @@
 
 // Numbers, Series, Table, Matrix, and the session.
 pub mod about;
+mod arrays;
 mod check;
 mod clock;
 mod complex;
@@ -92,6 +93,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     types_of_the_language(rooms);
     complex::register(rooms);
     numbers::register(rooms);
+    arrays::register(rooms);
     functions::register(rooms);
     series::register(rooms);
     series_maths::register(rooms);

@@ -1,16 +1,12 @@
 //! Numbers and texts of the language itself, where Rhai's own functions return a number for NaN (`max`, `min`,
-//! `to_int`, `sort`) or do not check memory (`pad`).
-
-use std::cmp::Ordering;
+//! `to_int`) or do not check memory (`pad`).
 
 use rhai::plugin::*;
-use rhai::{Array, Blob, Dynamic, Engine, FLOAT, FnPtr, INT, ImmutableString};
+use rhai::{Blob, Engine, FLOAT, INT, ImmutableString};
 
-use super::values::type_of;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::number::memory;
-use crate::script::comparison;
-use crate::script::{Failure, Fallible};
+use crate::script::Fallible;
 use crate::task;
 
 pub(super) fn register(engine: &mut Engine) {
@@ -25,76 +21,6 @@ fn larger(x: FLOAT, y: FLOAT) -> FLOAT {
 /// The smaller; NaN if either is.
 fn smaller(x: FLOAT, y: FLOAT) -> FLOAT {
     if x.is_nan() || x < y { x } else { y }
-}
-
-/// The order of two values of one kind, NaN behind all numbers; nothing of unlike values.
-fn sorting(a: &Dynamic, b: &Dynamic) -> Option<Ordering> {
-    if let (Ok(a), Ok(b)) = (a.as_int(), b.as_int()) {
-        return Some(a.cmp(&b));
-    }
-    let none = |x: &Dynamic| x.as_float().is_ok_and(FLOAT::is_nan);
-    match (none(a), none(b)) {
-        (false, false) => {}
-        (a, b) => return Some(a.cmp(&b)),
-    }
-    match (a.as_int(), a.as_float(), b.as_int(), b.as_float()) {
-        (_, Ok(a), _, Ok(b)) => return a.partial_cmp(&b),
-        (Ok(a), _, _, Ok(b)) => return comparison::order(a, b),
-        (_, Ok(a), Ok(b), _) => return comparison::order(b, a).map(Ordering::reverse),
-        _ => {}
-    }
-    if let (Some(a), Some(b)) = (a.read_lock::<ImmutableString>(), b.read_lock::<ImmutableString>()) {
-        return Some(a.as_str().cmp(b.as_str()));
-    }
-    if let (Ok(a), Ok(b)) = (a.as_char(), b.as_char()) {
-        return Some(a.cmp(&b));
-    }
-    if let (Ok(a), Ok(b)) = (a.as_bool(), b.as_bool()) {
-        return Some(a.cmp(&b));
-    }
-    (a.is_unit() && b.is_unit()).then_some(Ordering::Equal)
-}
-
-fn sorted(array: &mut Array, descending: bool) -> Result<()> {
-    let number = |x: &Dynamic| x.is_int() || x.is_float();
-    let alike = |x: &Dynamic, y: &Dynamic| number(x) && number(y) || x.type_id() == y.type_id();
-    let first = array.first().cloned().unwrap_or_default();
-    let unlike = array.iter().find(|&x| !alike(&first, x) || sorting(x, x).is_none());
-    if let Some(unlike) = unlike.filter(|_| array.len() > 1) {
-        return Err(Error::input(format!("sort: {} and {} have no order", type_of(&first), type_of(unlike)))
-            .hint("an array of numbers or of texts is sorted, others by `sort(|a, b| ..)`"));
-    }
-    let none = |x: &Dynamic| x.as_float().is_ok_and(FLOAT::is_nan);
-    array.sort_by(|a, b| {
-        let order = sorting(a, b).unwrap_or(Ordering::Equal);
-        // NaN stays last.
-        if descending && !none(a) && !none(b) { order.reverse() } else { order }
-    });
-    Ok(())
-}
-
-/// Sorts by merging halves: any function ends, also one that is no order, and equal ones stay in their order.
-fn by_order(array: &mut [Dynamic], mut order: impl FnMut(&Dynamic, &Dynamic) -> Ordering) {
-    let n = array.len();
-    let mut width = 1;
-    while width < n {
-        for from in (0..n).step_by(2 * width) {
-            let (middle, to) = ((from + width).min(n), (from + 2 * width).min(n));
-            let mut merged = Vec::with_capacity(to - from);
-            let (mut i, mut j) = (from, middle);
-            while i < middle && j < to {
-                // The second goes first only where it comes before.
-                let second = order(&array[j], &array[i]) == Ordering::Less;
-                let at = if second { &mut j } else { &mut i };
-                merged.push(array[*at].clone());
-                *at += 1;
-            }
-            merged.extend_from_slice(&array[i..middle]);
-            merged.extend_from_slice(&array[j..to]);
-            array[from..to].clone_from_slice(&merged);
-        }
-        width *= 2;
-    }
 }
 
 /// Lengthens a text to `length` characters by repeating another; what memory cannot hold is refused before it is made.
@@ -270,95 +196,5 @@ mod number_functions {
     #[rhai_fn(name = "floor", name = "ceiling", name = "round")]
     pub fn whole(x: INT) -> INT {
         x
-    }
-
-    /// Sorts an array of numbers, or of texts, ascending; NaN comes last.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let x = [3, 0.0 / 0.0, 1.5, -2];
-    /// x.sort();
-    /// assert(x[0] == -2 && x[2] == 3 && x[3].is_nan(), "NaN last");
-    /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn sort(array: &mut Array) -> Fallible<()> {
-        Ok(sorted(array, false)?)
-    }
-
-    /// Sorts an array by a function of two elements: a number below zero, zero or above it where the first one comes
-    /// before the second, beside it or after it; or whether it comes before.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let found = [#{ e: 0.3 }, #{ e: 0.1 }, #{ e: 0.2 }];
-    /// found.sort(|a, b| a.e - b.e);
-    /// assert(found[0].e == 0.1 && found[2].e == 0.3, "by energy");
-    /// found.sort(|a, b| a.e > b.e);
-    /// assert(found[0].e == 0.3, "descending");
-    /// ```
-    #[rhai_fn(global, name = "sort", return_raw)]
-    pub fn sort_by_function(ctx: NativeCallContext, array: &mut Array, f: FnPtr) -> Fallible<()> {
-        let mut failed = None;
-        let order = |a: &Dynamic, b: &Dynamic| {
-            let value: Dynamic = f.call_within_context(&ctx, (a.clone(), b.clone()))?;
-            match (value.as_int(), value.as_float(), value.as_bool()) {
-                (Ok(n), ..) => Ok(n.cmp(&0)),
-                (_, Ok(x), _) => x.partial_cmp(&0.0).ok_or("NaN, which is no order".to_string()),
-                (.., Ok(before)) => Ok(if before { Ordering::Less } else { Ordering::Greater }),
-                _ => Err(type_of(&value)),
-            }
-            .map_err(|given| {
-                Error::input(format!("sort: the function gives {given}"))
-                    .hint("it gives a number, as `|a, b| a.x - b.x` does, or whether `a` comes before `b`")
-                    .into()
-            })
-        };
-        by_order(array, |a, b| match failed {
-            Some(_) => Ordering::Equal,
-            None => order(a, b).unwrap_or_else(|e: Failure| {
-                failed = Some(e);
-                Ordering::Equal
-            }),
-        });
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// Sorts an array of numbers, or of texts, descending; NaN comes last.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let x = [1, 2.5];
-    /// x.sort_desc();
-    /// assert(x[0] == 2.5, "the largest first");
-    /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn sort_desc(array: &mut Array) -> Fallible<()> {
-        Ok(sorted(array, true)?)
-    }
-
-    /// The elements of an array of numbers, or of texts, in ascending order; NaN comes last.
-    ///
-    /// # Example
-    /// ```rhai
-    /// assert([3, 1.5, -2].order() == [-2, 1.5, 3], "ascending");
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn order(array: &mut Array) -> Fallible<Array> {
-        let mut copy = array.clone();
-        sorted(&mut copy, false)?;
-        Ok(copy)
-    }
-
-    /// The elements of an array of numbers, or of texts, in descending order; NaN comes last.
-    ///
-    /// # Example
-    /// ```rhai
-    /// assert([3, 1.5, -2].order_desc() == [3, 1.5, -2], "descending");
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn order_desc(array: &mut Array) -> Fallible<Array> {
-        let mut copy = array.clone();
-        sorted(&mut copy, true)?;
-        Ok(copy)
     }
 }

@@ -54,10 +54,7 @@ pub(super) fn at_energies(
     tell_all(ctx, s, energies.all())?;
     match energies {
         EnergyArgument::One(x) => Ok(Dynamic::from_float(f(x, &task)?)),
-        many => {
-            let quiet = task.quiet();
-            many.each(what, |x| f(x, &quiet))
-        }
+        EnergyArgument::Many(all) => Ok(Dynamic::from(at_each(all, what, &task, f)?)),
     }
 }
 
@@ -133,50 +130,49 @@ impl EnergyArgument {
             EnergyArgument::Many(all) => all,
         }
     }
+}
 
-    /// The value of a function at each place: a number, or a Series. In a Series NaN stands where there is none, and a
-    /// note tells where; an error where there is none at all.
-    fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
-        match self {
-            EnergyArgument::One(x) => Ok(Dynamic::from_float(f(x)?)),
-            EnergyArgument::Many(all) => {
-                let task = session()?.task(true);
-                let steps = task.start(what, all.len());
-                let mut found = Vec::with_capacity(all.len());
-                let mut refused = Vec::new();
-                for x in all {
-                    found.push(match f(x) {
-                        Err(e) if e.kind() == ErrorKind::Numeric => {
-                            refused.push((x, e));
-                            f64::NAN
-                        }
-                        value => value?,
-                    });
-                    steps.advance(found.len())?;
-                }
-                drop(steps);
-                // Nothing at all is found: an error, as of one energy.
-                if !refused.is_empty() && refused.len() == found.len() {
-                    return Err(refused.swap_remove(0).1.into());
-                }
-                if let Some((_, first)) = refused.first() {
-                    let mut places: Vec<String> =
-                        refused.iter().take(SHOWN).map(|(x, _)| x.to_string()).collect();
-                    if refused.len() > SHOWN {
-                        places.push(format!("and {} more", refused.len() - SHOWN));
-                    }
-                    session()?.note(&format!(
-                        "the {what} is NaN at {} of {} energies, where it is not defined: {}; {}",
-                        refused.len(),
-                        found.len(),
-                        places.join(", "),
-                        first.message()
-                    ));
-                }
-                Ok(Dynamic::from(Series::Real(found)))
+/// The values of a function at several energies. NaN stands where there is none, and a note tells where; an error where
+/// there is none at all.
+fn at_each(
+    energies: Vec<f64>,
+    what: &str,
+    task: &Task,
+    f: impl Fn(f64, &Task) -> Result<f64>,
+) -> Fallible<Series> {
+    let steps = task.start(what, energies.len());
+    let quiet = task.quiet();
+    let mut found = Vec::with_capacity(energies.len());
+    let mut refused = Vec::new();
+    for x in energies {
+        found.push(match f(x, &quiet) {
+            Err(e) if e.kind() == ErrorKind::Numeric => {
+                refused.push((x, e));
+                f64::NAN
             }
-        }
+            value => value?,
+        });
+        steps.advance(found.len())?;
     }
+    drop(steps);
+    // Nothing at all is found: an error, as of one energy.
+    if !refused.is_empty() && refused.len() == found.len() {
+        return Err(refused.swap_remove(0).1.into());
+    }
+    if let Some((_, first)) = refused.first() {
+        let mut places: Vec<String> = refused.iter().take(SHOWN).map(|(x, _)| x.to_string()).collect();
+        if refused.len() > SHOWN {
+            places.push(format!("and {} more", refused.len() - SHOWN));
+        }
+        session()?.note(&format!(
+            "the {what} is NaN at {} of {} energies, where it is not defined: {}; {}",
+            refused.len(),
+            found.len(),
+            places.join(", "),
+            first.message()
+        ));
+    }
+    Ok(Series::Real(found))
 }
 
 #[export_module(root = "crate::script::native")]
