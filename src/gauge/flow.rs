@@ -34,15 +34,28 @@ fn positive(x: f64, what: &str) -> Result<()> {
     Err(Error::input(format!("{what} of {x:?}")).hint("it is a positive number, 1e6 at most"))
 }
 
+/// Refuses several steps that let the shortest waves grow. To first order a step multiplies them by 1 - 16 rho (stout)
+/// or 1 - 16 alpha/6 (APE).
+fn must_damp(weight: f64, most: f64, steps: usize) -> Result<()> {
+    if steps < 2 || weight <= most {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "{steps} smearing steps of the weight {weight:?}, which let the shortest waves grow"
+    ))
+    .hint(format!("weights up to {most:?} damp them")))
+}
+
 /// APE smearing: U <- projection of (1 - alpha) U + alpha/6 staples onto SU(3).
 ///
 /// # Errors
-/// A weight outside (0, 1].
+/// A weight outside (0, 1], and above 0.75 several steps.
 pub fn ape(u: &Links, alpha: f64, steps: usize, task: &Task) -> Result<Links> {
     positive(alpha, "a smearing weight")?;
     if alpha > 1.0 {
         return Err(Error::input(format!("a smearing weight of {alpha}")).hint("it is 1 at most"));
     }
+    must_damp(alpha, 0.75, steps)?;
     let mut u = u.clone();
     for _ in 0..steps {
         task.check()?;
@@ -71,9 +84,10 @@ fn force(u: &Links, x: usize, mu: usize) -> Su3 {
 /// Stout smearing: U <- exp(i rho Q) U with the force Q.
 ///
 /// # Errors
-/// A weight that is not positive.
+/// A weight that is not positive, and above 0.125 several steps.
 pub fn stout(u: &Links, rho: f64, steps: usize, task: &Task) -> Result<Links> {
     positive(rho, "a smearing weight")?;
+    must_damp(rho, 0.125, steps)?;
     let mut u = u.clone();
     for _ in 0..steps {
         task.check()?;

@@ -6,6 +6,7 @@ mod basis;
 pub mod dmrg;
 mod exact;
 mod fcidump;
+mod fingerprint;
 mod free;
 mod kinds;
 mod local;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::{Add, Mul};
 
 use super::Sites;
+use super::fingerprint::ModelHash;
 use super::site::adjoint_name;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -181,6 +182,26 @@ impl OpSum {
         };
         let tails = self.tails.iter().map(turned).collect();
         OpSum { terms: self.terms.iter().map(adjoint).collect(), tails, ..self.clone() }
+    }
+
+    /// A hash of all terms in their order, to tell sums apart.
+    pub fn fingerprint(&self) -> u64 {
+        let mut all = ModelHash::new();
+        for OperatorTerm { coefficient, factors } in &self.terms {
+            all.add_complex(*coefficient);
+            for (name, site) in factors {
+                all.add_text(name);
+                all.add(*site as u64);
+            }
+        }
+        for tail in &self.tails {
+            all.add_complex(tail.coefficient);
+            all.add_complex(tail.ratio);
+            all.add_text(&tail.first);
+            all.add_text(&tail.second);
+            all.add((tail.site << 32 | tail.step << 1 | usize::from(tail.turned)) as u64);
+        }
+        all.finish()
     }
 
     /// Says which sites it is meant for.

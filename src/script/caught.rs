@@ -1,12 +1,9 @@
 //! The value of `catch (e)`. A language error, such as an unknown name, reaches a script as Rhai's map of internal
 //! messages. Here it becomes an error like those of functions, with the message and the hint that the program shows.
 
-use rhai::{
-    CustomExpr, Dynamic, Engine, EvalAltResult, Expr, FlowControl, ImmutableString, Map, Position, Scope,
-    Stmt,
-};
+use rhai::{Dynamic, Engine, EvalAltResult, Expr, FlowControl, Map, Position, Scope, Stmt};
 
-use super::diagnostics;
+use super::{diagnostics, hidden};
 use crate::error::Error;
 
 /// What the caught value is read with: nothing that a script can write.
@@ -14,30 +11,19 @@ const CAUGHT: &str = "\u{1}caught";
 
 /// Registers how caught values are read.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_custom_syntax_without_look_ahead_raw(
-        CAUGHT,
-        |_, _| Ok(None),
-        false,
-        |ctx, inputs, _| {
-            let value = ctx.eval_expression_tree(&inputs[0])?;
-            let text = value.read_lock::<Map>().and_then(|map| of_the_language(&map));
-            Ok(text.map_or(value, |text| Dynamic::from(error(ctx.engine(), ctx.scope(), &text))))
-        },
-    );
+    hidden::register(engine, CAUGHT, |ctx, inputs, _| {
+        let value = ctx.eval_expression_tree(&inputs[0])?;
+        let text = value.read_lock::<Map>().and_then(|map| of_the_language(&map));
+        Ok(text.map_or(value, |text| Dynamic::from(error(ctx.engine(), ctx.scope(), &text))))
+    });
 }
 
 /// Begins the block of a `catch (e)` with `e` read.
 pub(super) fn rewrite(flow: &mut FlowControl) {
     let Expr::Variable(_, _, position) = &flow.expr else { return };
     let position = *position;
-    let read = CustomExpr {
-        inputs: [flow.expr.clone()].into_iter().collect(),
-        tokens: [ImmutableString::from(CAUGHT)].into_iter().collect(),
-        state: Dynamic::UNIT,
-        scope_may_be_changed: false,
-        self_terminated: false,
-    };
-    let pair = rhai::BinaryExpr { lhs: flow.expr.clone(), rhs: Expr::Custom(Box::new(read), position) };
+    let read = hidden::expression(CAUGHT, [flow.expr.clone()], Dynamic::UNIT, position);
+    let pair = rhai::BinaryExpr { lhs: flow.expr.clone(), rhs: read };
     let assigned = (rhai::OpAssignment::new_assignment(position), pair);
     flow.branch.statements_mut().insert(0, Stmt::Assignment(Box::new(assigned)));
 }

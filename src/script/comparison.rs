@@ -14,7 +14,7 @@ use rhai::{
 };
 
 use super::failure::failure;
-use super::{Failure, registry};
+use super::{Failure, hidden, registry};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -126,12 +126,9 @@ pub(super) fn register(engine: &mut Engine) -> Result<()> {
                 None => Err(Failure::from(refusal(op, ctx.engine(), &a, &b))),
             }
         });
-        engine.register_custom_syntax_without_look_ahead_raw(
-            op.key(),
-            |_, _| Ok(None),
-            false,
-            move |ctx, operands, position| direct(op, ctx, operands, position),
-        );
+        hidden::register(engine, op.key(), move |ctx, operands, position| {
+            direct(op, ctx, operands, position)
+        });
     }
     Ok(())
 }

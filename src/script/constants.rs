@@ -3,39 +3,30 @@
 
 use std::collections::BTreeMap;
 
-use rhai::{AST, CustomExpr, Dynamic, Engine, Expr, ImmutableString, Locked, Position, Shared, Stmt};
+use rhai::{AST, Dynamic, Engine, ImmutableString, Locked, Position, Shared, Stmt};
+
+use super::hidden;
 
 /// The name of the statement that makes them known: nothing that a script can write.
 const CONSTANTS: &str = "\u{1}constants";
 
 /// Registers what makes the constants of the scope known.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_custom_syntax_without_look_ahead_raw(
-        CONSTANTS,
-        |_, _| Ok(None),
-        false,
-        |ctx, _, _| {
-            let mut all: BTreeMap<ImmutableString, Dynamic> = BTreeMap::new();
-            // The latest come first.
-            for (name, _, value) in ctx.scope().iter_raw().filter(|(_, constant, _)| *constant) {
-                all.entry(name.into()).or_insert_with(|| value.clone());
-            }
-            ctx.global_runtime_state_mut().constants = Some(Shared::new(Locked::new(all)));
-            Ok(Dynamic::UNIT)
-        },
-    );
+    hidden::register(engine, CONSTANTS, |ctx, _, _| {
+        let mut all: BTreeMap<ImmutableString, Dynamic> = BTreeMap::new();
+        // The latest come first.
+        for (name, _, value) in ctx.scope().iter_raw().filter(|(_, constant, _)| *constant) {
+            all.entry(name.into()).or_insert_with(|| value.clone());
+        }
+        ctx.global_runtime_state_mut().constants = Some(Shared::new(Locked::new(all)));
+        Ok(Dynamic::UNIT)
+    });
 }
 
 /// The statement, to stand before an input.
 pub(super) fn statement() -> AST {
-    let known = CustomExpr {
-        inputs: Default::default(),
-        tokens: [ImmutableString::from(CONSTANTS)].into_iter().collect(),
-        state: Dynamic::UNIT,
-        scope_may_be_changed: false,
-        self_terminated: true,
-    };
-    AST::new([Stmt::Expr(Box::new(Expr::Custom(Box::new(known), Position::NONE)))], rhai::Module::new())
+    let known = hidden::expression(CONSTANTS, [], Dynamic::UNIT, Position::NONE);
+    AST::new([Stmt::Expr(Box::new(known))], rhai::Module::new())
 }
 
 #[cfg(test)]

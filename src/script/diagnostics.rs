@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
 use super::own::{is_closure, known_names};
-use super::{complaints, habits, imported, lex, lint, registry, stdlib, syntax, wrong_types};
+use super::{complaints, evaluated, habits, imported, lex, lint, registry, stdlib, syntax, wrong_types};
 use crate::error::{Error, ErrorKind};
 use crate::number::format::plain;
 use crate::number::memory;
@@ -216,6 +216,12 @@ impl Report {
                 let imported =
                     || imported::Modules::of_text(engine, source, file).hint(&name.replace(" :: ", "::"));
                 hint = own_function(source, name).or_else(imported).or(hint);
+            }
+            EvalAltResult::ErrorVariableNotFound(name, _) if evaluated::makes(source, name) => {
+                hint = Some(format!(
+                    "a closure takes `{name}` from outside when it is made, and `eval` has not made it there: take the \
+                     value of the text, `let {name} = eval(..)`"
+                ))
             }
             EvalAltResult::ErrorModuleNotFound(name, _) => {
                 hint = Some(imported::not_there(engine, name, file))

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use rhai::{
-    AST, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, FnCallExpr, FnPtr,
-    ImmutableString, Module, Position, ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
+    AST, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, FnCallExpr, FnPtr, Module, Position,
+    ScriptFuncDef, Shared, Stmt, StmtBlock, Token,
 };
 
 use super::caught;
@@ -18,6 +18,7 @@ use super::comparison::{Comparison, packed};
 use super::declaration::Declared;
 use super::evaluated::{self, TextRewriter, is_eval};
 use super::failure::failure;
+use super::hidden;
 use super::options::{READING, Reading};
 use super::own::{OwnFunctions, body_of, is_closure};
 use super::registry;
@@ -36,30 +37,20 @@ type RewrittenBody = Rc<Expr>;
 
 /// Registers how the rewritten bodies of functions are evaluated.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_custom_syntax_without_look_ahead_raw(
-        BODY,
-        |_, _| Ok(None),
-        false,
-        |ctx, _, body| match body.read_lock::<RewrittenBody>() {
-            Some(body) => ctx.eval_expression_tree(&Expression::from(&**body)),
-            None => Ok(Dynamic::UNIT),
-        },
-    );
+    hidden::register(engine, BODY, |ctx, _, body| match body.read_lock::<RewrittenBody>() {
+        Some(body) => ctx.eval_expression_tree(&Expression::from(&**body)),
+        None => Ok(Dynamic::UNIT),
+    });
     // Rhai remembers what a call came to by name and number of arguments, and does not forget it where a function of a
     // module calls others of its own: that one begins with nothing remembered.
-    engine.register_custom_syntax_without_look_ahead_raw(
-        ENTRY,
-        |_, _| Ok(None),
-        false,
-        |ctx, _, body| match body.read_lock::<RewrittenBody>() {
-            Some(body) => {
-                let session = session().map_err(|e| failure(e, body.position()))?;
-                let mut frame = ctx.new_frame().with_new_caching_layer();
-                session.workflow(|| frame.eval_expression_tree(&Expression::from(&**body)))
-            }
-            None => Ok(Dynamic::UNIT),
-        },
-    );
+    hidden::register(engine, ENTRY, |ctx, _, body| match body.read_lock::<RewrittenBody>() {
+        Some(body) => {
+            let session = session().map_err(|e| failure(e, body.position()))?;
+            let mut frame = ctx.new_frame().with_new_caching_layer();
+            session.workflow(|| frame.eval_expression_tree(&Expression::from(&**body)))
+        }
+        None => Ok(Dynamic::UNIT),
+    });
 }
 
 /// Rewrites compiled scripts.
@@ -295,14 +286,8 @@ impl Rewriter<'_> {
                     self.found = true;
                     let (position, workflow) = (*position, self.own.of_module());
                     let reading = Reading { declared: declared.clone(), position, workflow };
-                    let custom = CustomExpr {
-                        inputs: std::mem::take(&mut call.args),
-                        tokens: [ImmutableString::from(READING)].into_iter().collect(),
-                        state: Dynamic::from(reading),
-                        scope_may_be_changed: false,
-                        self_terminated: false,
-                    };
-                    *x = Expr::Custom(Box::new(custom), position);
+                    let operands = std::mem::take(&mut call.args);
+                    *x = hidden::expression(READING, operands, Dynamic::from(reading), position);
                     return;
                 }
                 if self.own_call(call) {
@@ -311,14 +296,8 @@ impl Rewriter<'_> {
                 let comparison = call.op_token.as_ref().and_then(|_| Comparison::written(&call.name));
                 if let Some(comparison) = comparison.filter(|_| call.args.len() == 2) {
                     self.found = true;
-                    let custom = CustomExpr {
-                        inputs: std::mem::take(&mut call.args),
-                        tokens: [ImmutableString::from(comparison.key())].into_iter().collect(),
-                        state: packed(*position).into(),
-                        scope_may_be_changed: false,
-                        self_terminated: false,
-                    };
-                    *x = Expr::Custom(Box::new(custom), *position);
+                    let (operands, position) = (std::mem::take(&mut call.args), *position);
+                    *x = hidden::expression(comparison.key(), operands, packed(position).into(), position);
                 }
             }
             Expr::DynamicConstant(value, _) => self.pointers(value),

@@ -4,9 +4,12 @@
 use std::rc::Rc;
 
 use rhai::{
-    AST, CustomExpr, Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, FnCallExpr,
-    ImmutableString, ParseErrorType, Position, Stmt, StmtBlock,
+    AST, Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, FnCallExpr, ParseErrorType, Position,
+    Stmt, StmtBlock,
 };
+
+use super::hidden;
+use super::lex::{self, Token, TokenKind};
 
 /// The name of the function in scripts.
 const EVAL: &str = "eval";
@@ -22,51 +25,52 @@ pub(super) fn is_eval(call: &FnCallExpr) -> bool {
     call.name == EVAL && call.args.len() == 1 && call.namespace.is_empty()
 }
 
+/// Whether a text in quotes that a script gives to `eval` makes a variable of this name.
+pub(super) fn makes(source: &str, name: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let kept = |t: &Token| !matches!(t.kind, TokenKind::Space | TokenKind::Comment);
+        lex::tokens(text).into_iter().filter(kept).map(|t| text[t.range].to_string()).collect()
+    };
+    let declares = |text: &str| {
+        words(text).windows(2).any(|two| matches!(two[0].as_str(), "let" | "const") && two[1] == name)
+    };
+    let quoted = |text: &str| declares(text.trim_matches(['"', '`']));
+    words(source).windows(3).any(|three| three[0] == EVAL && three[1] == "(" && quoted(&three[2]))
+}
+
 /// The call as it is evaluated.
 pub(super) fn rewrite(call: &mut FnCallExpr, rewriter: TextRewriter, position: Position) -> Expr {
-    let custom = CustomExpr {
-        inputs: std::mem::take(&mut call.args),
-        tokens: [ImmutableString::from(EVALUATED)].into_iter().collect(),
-        state: Dynamic::from(rewriter),
-        scope_may_be_changed: true,
-        self_terminated: false,
-    };
-    Expr::Custom(Box::new(custom), position)
+    hidden::expression(EVALUATED, std::mem::take(&mut call.args), Dynamic::from(rewriter), position)
 }
 
 /// Registers how the texts of rewritten calls are evaluated.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_custom_syntax_without_look_ahead_raw(
-        EVALUATED,
-        |_, _| Ok(None),
-        true,
-        |ctx, inputs, rewriter| {
-            let position = inputs[0].position();
-            let value = ctx.eval_expression_tree(&inputs[0])?;
-            let text = value.into_immutable_string().map_err(|kind| {
-                Box::new(EvalAltResult::ErrorMismatchDataType("string".into(), kind.into(), position))
-            })?;
-            let rewriter = rewriter.read_lock::<TextRewriter>().map(|rewriter| rewriter.clone());
-            let (variables, imports) = (ctx.scope().len(), ctx.global_runtime_state().num_imports());
-            ctx.global_runtime_state_mut().level += 1;
-            let found = value_of(ctx, &text, rewriter.as_ref());
-            let state = ctx.global_runtime_state();
-            let changed = ctx.scope().len() != variables || state.num_imports() != imports;
-            let state = ctx.global_runtime_state_mut();
-            state.level -= 1;
-            // Variables behind the call are looked for by their names from here on.
-            state.always_search_scope |= changed;
-            let source = state.source().unwrap_or_default().to_string();
-            found.map_err(|mut e| match *e {
-                // Calls that are too deep are told without them.
-                EvalAltResult::Exit(..) | EvalAltResult::ErrorStackOverflow(_) => e,
-                _ => {
-                    place(&mut e, position);
-                    EvalAltResult::ErrorInFunctionCall(EVAL.into(), source, e, position).into()
-                }
-            })
-        },
-    );
+    hidden::register(engine, EVALUATED, |ctx, inputs, rewriter| {
+        let position = inputs[0].position();
+        let value = ctx.eval_expression_tree(&inputs[0])?;
+        let text = value.into_immutable_string().map_err(|kind| {
+            Box::new(EvalAltResult::ErrorMismatchDataType("string".into(), kind.into(), position))
+        })?;
+        let rewriter = rewriter.read_lock::<TextRewriter>().map(|rewriter| rewriter.clone());
+        let (variables, imports) = (ctx.scope().len(), ctx.global_runtime_state().num_imports());
+        ctx.global_runtime_state_mut().level += 1;
+        let found = value_of(ctx, &text, rewriter.as_ref());
+        let state = ctx.global_runtime_state();
+        let changed = ctx.scope().len() != variables || state.num_imports() != imports;
+        let state = ctx.global_runtime_state_mut();
+        state.level -= 1;
+        // Variables behind the call are looked for by their names from here on.
+        state.always_search_scope |= changed;
+        let source = state.source().unwrap_or_default().to_string();
+        found.map_err(|mut e| match *e {
+            // Calls that are too deep are told without them.
+            EvalAltResult::Exit(..) | EvalAltResult::ErrorStackOverflow(_) => e,
+            _ => {
+                place(&mut e, position);
+                EvalAltResult::ErrorInFunctionCall(EVAL.into(), source, e, position).into()
+            }
+        })
+    });
 }
 
 /// Puts an error of a text at the call that evaluates it: places in the text are none of the script.
@@ -153,6 +157,22 @@ mod tests {
             let report = Engine::new().unwrap().eval(script).unwrap_err();
             assert!(report.message.contains(says), "{script}: {}", report.render(false));
             assert_eq!(report.position, Some(place), "{script}: {}", report.render(false));
+        }
+    }
+
+    #[test]
+    fn a_closure_that_misses_what_a_text_makes_is_told_of() {
+        for (script, told) in [
+            ("let f = || { eval(\"let k = 3\"); k }; f.call()", true),
+            ("let f = || k; eval(`const k = 3`); f.call()", true),
+            ("let f = |x| { eval( /* a text */ \"let j = 1; let k = 3;\"); |y| y + k }; f.call(1)", true),
+            ("let f = || { eval(\"let kk = 3\"); k }; f.call()", false),
+            ("let text = \"let k = 3\"; let f = || k; f.call()", false),
+        ] {
+            let report = Engine::new().unwrap().eval(script).unwrap_err();
+            assert_eq!(report.message, "no variable `k`", "{script}");
+            let hint = report.hint.unwrap_or_default();
+            assert_eq!(hint.contains("let k = eval(..)"), told, "{script}: {hint}");
         }
     }
 

@@ -49,6 +49,7 @@ mod complaints;
 pub mod diagnostics;
 mod failure;
 mod habits;
+mod hidden;
 mod phrases;
 mod wrong_types;
 

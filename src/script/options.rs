@@ -7,6 +7,7 @@ use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map, Position};
 use super::declaration::{Declared, missing};
 use super::declared::OptionDoc;
 use super::failure::failure;
+use super::hidden;
 use super::kinds::{counts, words};
 use super::session::{hash, session};
 use crate::error::{Error, Result};
@@ -25,23 +26,18 @@ pub(super) struct Reading {
 
 /// Registers how functions of scripts read their options.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_custom_syntax_without_look_ahead_raw(
-        READING,
-        |_, _| Ok(None),
-        false,
-        |ctx, inputs, reading| {
-            let given = ctx.eval_expression_tree(&inputs[0])?;
-            let Some(reading) = reading.read_lock::<Reading>() else { return Ok(Dynamic::UNIT) };
-            let fits = reading.declared.fits(ctx.engine(), |name| ctx.scope().get(name));
-            fits.map_err(|e| failure(e, reading.position))?;
-            let all = reading.declared.all(ctx.engine(), given).map_err(|e| failure(e, reading.position))?;
-            // Its products with operators that take long would show bars of their own.
-            if reading.workflow && all.get("progress").is_some_and(|shown| shown.as_bool() == Ok(false)) {
-                session().map_err(|e| failure(e, reading.position))?.hush();
-            }
-            Ok(all.into())
-        },
-    );
+    hidden::register(engine, READING, |ctx, inputs, reading| {
+        let given = ctx.eval_expression_tree(&inputs[0])?;
+        let Some(reading) = reading.read_lock::<Reading>() else { return Ok(Dynamic::UNIT) };
+        let fits = reading.declared.fits(ctx.engine(), |name| ctx.scope().get(name));
+        fits.map_err(|e| failure(e, reading.position))?;
+        let all = reading.declared.all(ctx.engine(), given).map_err(|e| failure(e, reading.position))?;
+        // Its products with operators that take long would show bars of their own.
+        if reading.workflow && all.get("progress").is_some_and(|shown| shown.as_bool() == Ok(false)) {
+            session().map_err(|e| failure(e, reading.position))?.hush();
+        }
+        Ok(all.into())
+    });
 }
 
 /// The options of one call.

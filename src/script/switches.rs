@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use rhai::{
-    BinaryExpr, CustomExpr, Dynamic, Engine, Expr, Expression, FLOAT, INT, Position, Stmt, StmtBlock,
-    SwitchCasesCollection,
+    BinaryExpr, Dynamic, Engine, Expr, Expression, FLOAT, INT, Stmt, StmtBlock, SwitchCasesCollection,
 };
+
+use super::hidden;
 
 /// What the value of a `switch` is evaluated under: nothing that a script can write.
 const SWITCHED: &str = "\u{1}switched";
@@ -36,39 +37,17 @@ fn twin(value: &Dynamic) -> Option<Dynamic> {
 
 /// Registers how the values of rewritten switches are evaluated.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_custom_syntax_without_look_ahead_raw(
-        ASKED,
-        |_, _| Ok(None),
-        false,
-        |_, _, _| Ok(VALUE.with(|value| value.borrow().clone())),
-    );
-    engine.register_custom_syntax_without_look_ahead_raw(
-        SWITCHED,
-        |_, _| Ok(None),
-        false,
-        |ctx, inputs, question| {
-            let value = ctx.eval_expression_tree(&inputs[0])?.flatten();
-            let Some(other) = twin(&value) else { return Ok(value) };
-            let Some(question) = question.read_lock::<Question>() else { return Ok(value) };
-            let mut has_case = |value: &Dynamic| {
-                VALUE.with_borrow_mut(|asked| *asked = value.clone());
-                ctx.eval_expression_tree(&Expression::from(&**question))
-                    .map(|found| found.as_bool() == Ok(true))
-            };
-            Ok(if !has_case(&value)? && has_case(&other)? { other } else { value })
-        },
-    );
-}
-
-fn custom(key: &'static str, inputs: Vec<Expr>, state: Dynamic, position: Position) -> Expr {
-    let custom = CustomExpr {
-        inputs: inputs.into(),
-        tokens: [key.into()].into_iter().collect(),
-        state,
-        scope_may_be_changed: false,
-        self_terminated: false,
-    };
-    Expr::Custom(Box::new(custom), position)
+    hidden::register(engine, ASKED, |_, _, _| Ok(VALUE.with(|value| value.borrow().clone())));
+    hidden::register(engine, SWITCHED, |ctx, inputs, question| {
+        let value = ctx.eval_expression_tree(&inputs[0])?.flatten();
+        let Some(other) = twin(&value) else { return Ok(value) };
+        let Some(question) = question.read_lock::<Question>() else { return Ok(value) };
+        let mut has_case = |value: &Dynamic| {
+            VALUE.with_borrow_mut(|asked| *asked = value.clone());
+            ctx.eval_expression_tree(&Expression::from(&**question)).map(|found| found.as_bool() == Ok(true))
+        };
+        Ok(if !has_case(&value)? && has_case(&other)? { other } else { value })
+    });
 }
 
 /// Rewrites the value of a `switch` that has such cases; whether it does.
@@ -84,11 +63,11 @@ pub(super) fn rewrite(value: &mut Expr, cases: &SwitchCasesCollection) -> bool {
     all.def_case = Some(all.expressions.len());
     all.expressions
         .push(BinaryExpr { lhs: Expr::BoolConstant(true, at), rhs: Expr::BoolConstant(false, at) });
-    let asked = custom(ASKED, Vec::new(), Dynamic::UNIT, at);
+    let asked = hidden::expression(ASKED, [], Dynamic::UNIT, at);
     let body = StmtBlock::new([Stmt::Switch(Box::new((asked, all)), at)], at, at);
     let question: Question = Rc::new(Expr::Stmt(Box::new(body)));
     let inner = std::mem::take(value);
-    *value = custom(SWITCHED, vec![inner], Dynamic::from(question), at);
+    *value = hidden::expression(SWITCHED, [inner], Dynamic::from(question), at);
     true
 }
 

@@ -23,6 +23,12 @@ fn gauge_fields_that_cannot_be() {
             ("gauge::heatbath(u, #{ sweeps: 1 })", "option `beta` is needed", "coupling 6/g^2"),
             ("gauge::heatbath(u, #{ beta: -1.0 })", "option `beta` is -1", "6/g^2"),
             ("gauge::stout(u, #{ rho: -0.1 })", "a smearing weight of -0.1", "positive"),
+            (
+                "gauge::stout(u, #{ rho: 0.2, steps: 2 })",
+                "2 smearing steps of the weight 0.2, which let the shortest waves grow",
+                "up to 0.125",
+            ),
+            ("gauge::ape(u, #{ alpha: 0.8, steps: 3 })", "3 smearing steps of the weight 0.8", "up to 0.75"),
             ("gauge::stout(u, #{ rho: 1e300 })", "a smearing weight of 1e300", "1e6 at most"),
             ("gauge::wilson_flow(u, #{ step: 1e300, time: 1e300 })", "a flow time of 1e300", "1e6 at most"),
             ("gauge::reference_field(lat, 1e300)", "a width r of 1e300", "1e6 at most"),

@@ -5,7 +5,7 @@ use crate::common::Folder;
 
 /// What is saved, and a script that goes some way (`args.stage`, from 1 to 4), prints what it has at the end,
 /// and saves that.
-const RUNS: [(&str, &str); 8] = [
+const RUNS: [(&str, &str); 10] = [
     (
         "moments",
         "let h = tight_binding(lattice::square(12, 9), #{ hopping: -1.0, disorder: 1.0, seed: 2 });
@@ -71,6 +71,24 @@ const RUNS: [(&str, &str); 8] = [
          print(run.walk.positions(4).norm());",
     ),
     (
+        "optimisation",
+        "let one = orbitals::exponentials([[[0.0, 0.0, 0.0], 1.84]]);
+         let psi = slater_jastrow(one, #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 1.0 }) });
+         let helium = electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
+         let best = vmc::optimise(psi, helium, #{ walkers: 5, warmup: 20, steps: 10, iterations: args.stage, spread: \
+         0.5, seed: 8, checkpoint: \"run.json\", progress: false });
+         for x in best.iterations.energy { print(x); }
+         print(best.psi.parameters.b);
+         print(best.energy);",
+    ),
+    (
+        "temperatures",
+        "let chain = sites(\"S=1/2\", 10);
+         let run = exact::thermal(models::heisenberg(chain), chain, #{ beta: [0.0, 1.0, 2.0], vectors: 2 * args.stage, \
+         steps: 14, seed: 5, checkpoint: \"run.npz\", progress: false });
+         for name in run.columns { for x in run.column(name) { print(x); } }",
+    ),
+    (
         "vector",
         "let h = tight_binding(lattice::square(12, 9), #{ hopping: -1.0, disorder: 1.0, seed: 2 });
          let v = if args.stage == 1 { random_block(h, 2, #{ seed: 3 }) } else { block(h, load(\"run.npy\")) };
@@ -105,7 +123,7 @@ fn runs_go_on_with_other_ranks() {
             let (alone, others) = (through(["1"; 4]), through(["3", "2", "1", "4"]));
             for (at, (alone, others)) in alone.iter().zip(&others).enumerate() {
                 let what = format!("{kind}, stage {}", at + 1);
-                if ["moments", "double moments", "vector"].contains(&kind) {
+                if ["moments", "double moments", "temperatures", "vector"].contains(&kind) {
                     close(alone, others, &what);
                 } else {
                     assert_eq!(alone, others, "{what}: the same bits");

@@ -12,6 +12,7 @@ use super::strength::Strength;
 use super::strings::{OperatorElement, OperatorWord, Strings};
 use super::{coupled, cover};
 use crate::error::{Error, Result};
+use crate::manybody::fingerprint::ModelHash;
 use crate::manybody::wigner::couplings;
 use crate::manybody::{OpSum, Sector, Sites};
 use crate::number::C64;
@@ -265,27 +266,25 @@ impl Mpo {
 
     /// A hash of all elements, the sites and the sector, to tell automata apart.
     pub fn fingerprint(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
-        self.target.iter().chain(self.symmetry.moduli()).for_each(|q| eat(*q as u64));
+        let mut all = ModelHash::new();
+        self.target.iter().chain(self.symmetry.moduli()).for_each(|q| all.add(*q as u64));
         let names = self.sites.iter().flat_map(|s| s.states().iter().map(String::as_str).chain([s.name()]));
         for name in self.symmetry.names().iter().map(String::as_str).chain(names) {
-            name.bytes().chain([0]).for_each(|byte| eat(byte.into()));
+            all.add_text(name);
         }
         for (site, entries) in self.tensors.iter().enumerate() {
             for entry in entries {
-                eat((site << 32 | entry.left << 16 | entry.right) as u64);
+                all.add((site << 32 | entry.left << 16 | entry.right) as u64);
                 if entry.rank > 0 {
-                    eat(entry.rank as u64);
+                    all.add(entry.rank as u64);
                 }
                 for (i, j, z) in &entry.elements {
-                    eat((i << 32 | j) as u64);
-                    eat(z.re.to_bits());
-                    eat(z.im.to_bits());
+                    all.add((i << 32 | j) as u64);
+                    all.add_complex(*z);
                 }
             }
         }
-        hash >> 1
+        all.finish()
     }
 
     /// The label of an empty block on the right of the first sites alone: their share of the total spin, or the spin

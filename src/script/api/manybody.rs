@@ -532,6 +532,19 @@ mod manybody_functions {
         (sum.terms().len() + sum.tails().len()) as INT
     }
 
+    /// A number that tells sums apart: by their terms, in the order in which they were added.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = |u| models::hubbard_chain(4, #{ U: u });
+    /// assert(ring.call(4.0).hash == ring.call(4.0).hash, "of the same");
+    /// assert(ring.call(4.0).hash != ring.call(2.0).hash, "of others");
+    /// ```
+    #[rhai_fn(global, get = "hash", pure)]
+    pub fn hash(sum: &mut OpSum) -> INT {
+        sum.fingerprint() as INT
+    }
+
     #[rhai_fn(name = "+")]
     pub fn plus(a: OpSum, b: OpSum) -> OpSum {
         a + b

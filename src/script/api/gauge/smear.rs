@@ -14,10 +14,10 @@ pub(super) fn module() -> Module {
 
 #[export_module(root = "crate::script::native")]
 mod smearing {
-    /// Stout smearing (Morningstar, Peardon 2004).
+    /// Stout smearing (Morningstar, Peardon 2004). A step multiplies the shortest waves by 1 - 16 rho.
     ///
     /// # Options
-    /// - `rho` (0.1): weight of the staples.
+    /// - `rho` (0.1): weight of the staples; for several steps 0.125 at most, because above it these waves grow.
     /// - `steps` (int >= 0, 1): how often.
     ///
     /// # Example
@@ -31,10 +31,12 @@ mod smearing {
         Ok(gauge::stout(&u, rho, steps, &session()?.task(false))?)
     }
 
-    /// APE smearing (Albanese et al. 1987): links mixed with their staples and projected back onto SU(3).
+    /// APE smearing (Albanese et al. 1987): links mixed with their staples and projected back onto SU(3). A
+    /// step multiplies the shortest waves by 1 - 16 alpha/6.
     ///
     /// # Options
-    /// - `alpha` (0.5): weight of the six staples together.
+    /// - `alpha` (0.5): weight of the six staples together, 1 at most; for several steps 0.75 at most, because above it
+    ///   these waves grow.
     /// - `steps` (int >= 0, 1): how often.
     ///
     /// # Example
