@@ -101,6 +101,11 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
     Ok(sum)
 }
 
+/// A place is far from a piece if this times its distance exceeds half the piece.
+const FAR: f64 = 0.3;
+/// Terms of a series in the square of that, to rounding.
+const FAR_TERMS: u32 = 15;
+
 /// Hilbert's transform `1/pi P Int y(x)/(x - at) dx` of values at ascending places,
 /// linear between them and zero outside.
 ///
@@ -130,15 +135,24 @@ pub fn hilbert(x: &[f64], y: &[f64], at: &[f64]) -> Result<Vec<f64>> {
         .hint("it takes values that fall to zero at both ends, or a place beside the end"));
     }
     let one = |w: &f64| {
-        let mut sum = 0.0;
-        for (x, y) in x.windows(2).zip(y.windows(2)) {
-            let step = x[1] - x[0];
-            let slope = (y[1] - y[0]) / step;
-            // At a place itself the logarithms of its two sides cancel: a little beside it they do as well.
-            let beside = |x: f64| (x - w).abs().max(least);
-            sum += y[1] - y[0] + (y[0] + slope * (w - x[0])) * (beside(x[1]) / beside(x[0])).ln();
-        }
-        sum / std::f64::consts::PI
+        let pieces = x.windows(2).zip(y.windows(2));
+        pieces.map(|(x, y)| of_piece([x[0] - w, x[1] - w], [y[0], y[1]], least)).sum::<f64>()
+            / std::f64::consts::PI
     };
     Ok(at.par_iter().map(one).collect())
+}
+
+/// `P Int y(x)/x dx` from one place to the next of values that are linear between them.
+fn of_piece(x: [f64; 2], y: [f64; 2], least: f64) -> f64 {
+    let (half, middle) = ((x[1] - x[0]) / 2.0, x[0] + (x[1] - x[0]) / 2.0);
+    let (mean, rise) = (y[0] / 2.0 + y[1] / 2.0, y[1] - y[0]);
+    let t = half / middle;
+    if t.abs() < FAR {
+        // Far from the piece, 2 half - middle ln(x1/x0) cancels to this series.
+        let left: f64 = (1..=FAR_TERMS).rev().fold(0.0, |sum, k| (sum + 1.0 / f64::from(2 * k + 1)) * t * t);
+        return mean * 2.0 * t.atanh() - rise * left;
+    }
+    // At a place itself the logarithms of its two sides cancel: a little beside it they do as well.
+    let log = (x[1].abs().max(least) / x[0].abs().max(least)).ln();
+    rise + (mean - rise / (2.0 * half) * middle) * log
 }
