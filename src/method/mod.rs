@@ -71,7 +71,8 @@ pub use record::{Averaged, Provenance, VectorDraw};
 pub use recorded::RecordedClenshaw;
 pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{
-    Solution, SolveOptions, bicgstab, check_system, conjugate_gradient, in_range, multishift, only,
+    Solution, SolveOptions, bicgstab, check_system, conjugate_gradient, in_range, multishift, of_about_one,
+    only,
 };
 pub(crate) use solve::{begin, finished, gradient_steps, relative, residual, shifted_steps};
 pub(crate) use subspace::{Diagonalised, hermitian_eigen, orthonormal, orthonormal_columns, rayleigh_ritz};

@@ -76,7 +76,7 @@ fn times(device: &Device, factors: &[f64], v: &BlockVector) -> Result<BlockVecto
 
 /// Vectors scaled to about norm one where their squares could under- or overflow, and the factors, powers of two; none
 /// where all squares are numbers.
-pub(super) fn of_about_one(device: &Device, b: &BlockVector) -> Result<Option<(BlockVector, Vec<f64>)>> {
+pub fn of_about_one(device: &Device, b: &BlockVector) -> Result<Option<(BlockVector, Vec<f64>)>> {
     let (step, most) = if b.dtype().is_single() { (60.0, 120.0) } else { (400.0, 1000.0) };
     let mut factors = vec![1.0f64; b.columns()];
     let (mut scaled, mut zero) = (None, Vec::new());

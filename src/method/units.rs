@@ -18,7 +18,7 @@ const FINE: f64 = 1e-13;
 /// The largest that do, whatever the user says, where these units are not the user's: in double precision,
 /// and in single.
 const ROUGH: (f64, f64) = (1e-6, 1e-3);
-/// Units of a power of two up to this one are tried, above one and below.
+/// Units are powers of two up to this one, above one and below.
 const LARGEST_POWER: i32 = 1000;
 /// Operators of these sizes are taken as they are.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-2..=1e4;
@@ -29,7 +29,7 @@ pub fn unit_of(size: f64) -> f64 {
     if !(size > 0.0) || ORDINARY.contains(&size) {
         1.0
     } else {
-        size.log2().round().clamp(-1000.0, 1000.0).exp2()
+        size.log2().round().clamp(-f64::from(LARGEST_POWER), f64::from(LARGEST_POWER)).exp2()
     }
 }
 

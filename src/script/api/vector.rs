@@ -7,7 +7,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT};
 
 use crate::backend::{BlockVector, Device, Random, VectorDistribution};
 use crate::error::{Error, Result};
-use crate::method::VectorDraw;
+use crate::method::{self, VectorDraw};
 use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series, complex};
@@ -131,28 +131,13 @@ fn per_column(values: Series) -> Dynamic {
 
 /// The norms of the columns. Where squares are beyond what numbers hold, they are taken of multiples.
 fn norms(v: &Vector) -> Result<Vec<f64>> {
-    let of = |block: &BlockVector| -> Result<Vec<f64>> { v.device.norms(block) };
-    let mut norms = of(&v.block)?;
+    let norms = v.device.norms(&v.block)?;
     let known = |norm: &f64| v.block.dtype().squared().contains(norm) || norm.is_nan();
-    let powers: &[i32] = if v.block.dtype().is_single() { &[60, -60, 100, -100] } else { &[500, -500] };
-    for &power in powers {
-        if norms.iter().all(known) {
-            break;
-        }
-        let mut multiple = (*v.block).clone();
-        v.device.axpby(
-            &[C64::new(f64::powi(2.0, power), 0.0)],
-            &v.block,
-            &[C64::default()],
-            &mut multiple,
-        )?;
-        for (norm, of_multiple) in norms.iter_mut().zip(of(&multiple)?) {
-            if !known(norm) && of_multiple > 0.0 && of_multiple.is_finite() {
-                *norm = of_multiple * f64::powi(2.0, -power);
-            }
-        }
+    if norms.iter().all(known) {
+        return Ok(norms);
     }
-    Ok(norms)
+    let Some((multiple, factors)) = method::of_about_one(&v.device, &v.block)? else { return Ok(norms) };
+    Ok(v.device.norms(&multiple)?.iter().zip(factors).map(|(norm, factor)| norm / factor).collect())
 }
 
 #[export_module(root = "crate::script::native")]
