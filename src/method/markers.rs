@@ -2,6 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
+use super::majorana::zero_fermion;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{Geometry, Holes};
@@ -10,9 +11,11 @@ use crate::operator::Operator;
 
 /// Eigenvalues of turned states nearer to -1 than this angle have no sign.
 const HALF_TURN: f64 = 1e-6;
+/// Entropies that differ by less are one.
+const SAME_ENTROPY: f64 = 1e-9;
 
-/// The `filled` lowest eigenvectors of an operator, as columns of a dense matrix.
-fn occupied(h: &Operator, filled: usize) -> Result<Matrix> {
+/// All levels of an operator, ascending, with the eigenvectors as columns. `filled` of them can be filled.
+fn all_levels(h: &Operator, filled: usize) -> Result<(Vec<f64>, Matrix)> {
     let n = h.dim();
     if !h.is_hermitian()? {
         return Err(Error::input("states are filled from below in a Hermitian operator; this is none")
@@ -23,16 +26,29 @@ fn occupied(h: &Operator, filled: usize) -> Result<Matrix> {
     }
     memory::ensure(64 * (n * n) as u128, &format!("the states of {n} rows"))?;
     let (levels, vectors) = Matrix::new(n, n, Series::Complex(h.to_dense()?))?.eigh()?;
-    let levels = levels.as_real("levels")?;
-    if filled < n {
-        let (gap, largest) = (levels[filled] - levels[filled - 1], levels[n - 1].abs().max(levels[0].abs()));
-        if gap <= 16.0 * n as f64 * f64::EPSILON * largest {
-            return Err(Error::input(format!("the {filled} lowest states end inside a multiplet"))
-                .hint("fill all of its states or none"));
-        }
+    Ok((levels.as_real("levels")?.to_vec(), vectors))
+}
+
+/// Levels nearer than this are one.
+fn one_level(levels: &[f64]) -> f64 {
+    let n = levels.len();
+    16.0 * n as f64 * f64::EPSILON * levels[n - 1].abs().max(levels[0].abs())
+}
+
+/// The first `filled` of some eigenvectors, which must not end inside a multiplet.
+fn lowest((levels, vectors): &(Vec<f64>, Matrix), filled: usize) -> Result<Matrix> {
+    let n = levels.len();
+    if filled < n && levels[filled] - levels[filled - 1] <= one_level(levels) {
+        return Err(Error::input(format!("the {filled} lowest states end inside a multiplet"))
+            .hint("fill all of its states or none"));
     }
     let all = vectors.data().to_complex();
     Ok(Matrix::from_fn(n, filled, |i, j| all[i * n + j]))
+}
+
+/// The `filled` lowest eigenvectors of an operator, as columns of a dense matrix.
+fn occupied(h: &Operator, filled: usize) -> Result<Matrix> {
+    lowest(&all_levels(h, filled)?, filled)
 }
 
 /// The geometry of an operator in two dimensions.
@@ -147,14 +163,21 @@ pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
     Ok((hand * values.iter().map(|z| z.arg()).sum::<f64>() / TAU).round() as i64)
 }
 
+/// The row of the hole of an electron, or of the electron of a hole, in sites of so many orbitals.
+fn hole_of(row: usize, orbitals: usize) -> usize {
+    row / orbitals * orbitals + (row % orbitals + orbitals / 2) % orbitals
+}
+
 /// The eigenvalues of the correlation matrix of the filled states on some rows, ascending, each between 0 and 1, and
 /// the entanglement entropy of those rows, with the natural logarithm (Peschel, J. Phys. A 36 (2003) L205).
 ///
 /// Where holes are those of the electrons beside them, both rows of such a pair are one fermion, and count half each.
+/// Two levels at zero are one fermion that a ground state holds or not.
 ///
 /// # Errors
 /// Rows that are not there or named twice, or without those of the same fermions as electrons or holes; fillings that
-/// do not fit, end inside a multiplet or, with such holes, are not half of all states.
+/// do not fit, end inside a multiplet or, with such holes, are not half of all states or have ground states of
+/// different entropies.
 pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<f64>, f64)> {
     let n = h.dim();
     let mut seen = vec![false; n];
@@ -172,25 +195,56 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
             ))
             .hint("half of them are filled: each level has an opposite one, which is the same fermion"));
         }
-        let other = |row: usize| {
-            let (site, own) = (row / orbitals, row % orbitals);
-            site * orbitals + (own + orbitals / 2) % orbitals
-        };
-        if let Some(&row) = rows.iter().find(|&&row| !seen[other(row)]) {
-            return Err(Error::input(format!("row {row} of a part without row {}", other(row)))
+        if let Some(&row) = rows.iter().find(|&&row| !seen[hole_of(row, orbitals)]) {
+            return Err(Error::input(format!("row {row} of a part without row {}", hole_of(row, orbitals)))
                 .hint("the rows of an electron and of its own hole are one fermion: take both"));
         }
     }
     if rows.is_empty() {
         return Ok((Vec::new(), 0.0));
     }
-    let states = occupied(h, filled)?.data().to_complex();
-    let part = Matrix::from_fn(rows.len(), filled, |i, j| states[rows[i] * filled + j]);
+    let all = all_levels(h, filled)?;
+    let Some(orbitals) = doubled else { return entangled(&lowest(&all, filled)?, rows) };
+    let zero = one_level(&all.0);
+    let halves = |(values, entropy)| (values, 0.5 * entropy);
+    match all.0.iter().filter(|e| e.abs() <= zero).count() {
+        0 => Ok(halves(entangled(&lowest(&all, filled)?, rows)?)),
+        2 => {
+            let numbers = all.1.data().to_complex();
+            let column = |j: usize| (0..n).map(|i| numbers[i * n + j]).collect::<Vec<_>>();
+            let (one, two) = (column(filled - 1), column(filled));
+            let filled_with = |own: &[C64]| {
+                let of = |i: usize, j: usize| if j + 1 < filled { numbers[i * n + j] } else { own[i] };
+                entangled(&Matrix::from_fn(n, filled, of), rows)
+            };
+            let [even, odd] = zero_fermion([&one, &two], |row| hole_of(row, orbitals));
+            let (found, other) = (filled_with(&even)?, filled_with(&odd)?);
+            if (found.1 - other.1).abs() > SAME_ENTROPY {
+                let [a, b] = [found.1, other.1].map(|s| 0.5 * s);
+                return Err(Error::input(format!(
+                    "a level at zero makes two ground states, with entropies {a} and {b}"
+                ))
+                .hint("a small term that moves the level away from zero chooses one of them"));
+            }
+            Ok(halves(found))
+        }
+        count => Err(Error::input(format!(
+            "{count} levels at zero make {} ground states, whose entropies differ",
+            2u64.saturating_pow(count as u32 / 2)
+        ))
+        .hint("small terms that move levels away from zero choose one of them")),
+    }
+}
+
+/// The eigenvalues of the correlation matrix of filled states on some rows, and the entropy of all of them.
+fn entangled(states: &Matrix, rows: &[usize]) -> Result<(Vec<f64>, f64)> {
+    let (filled, numbers) = (states.cols(), states.data().to_complex());
+    let part = Matrix::from_fn(rows.len(), filled, |i, j| numbers[rows[i] * filled + j]);
     let values = part.matmul(&part.dagger())?.eigvals()?;
     let values: Vec<f64> = values.as_real("occupations")?.iter().map(|x| x.clamp(0.0, 1.0)).collect();
     let term = |x: f64| if x > 0.0 { -x * x.ln() } else { 0.0 };
     let entropy: f64 = values.iter().map(|&x| term(x) + term(1.0 - x)).sum();
-    Ok((values, if doubled.is_some() { 0.5 * entropy } else { entropy }))
+    Ok((values, entropy))
 }
 
 /// Levels that are nearer, in units of the largest, are one multiplet.

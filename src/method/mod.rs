@@ -40,6 +40,7 @@ mod units;
 
 // Crystals and samples: bands, leads, what tells of topology.
 mod bands;
+mod majorana;
 mod markers;
 mod plane_wave;
 mod transport;

@@ -404,6 +404,12 @@ fn samples_and_leads_that_cannot_be() {
             ("markers::entanglement(h, #{ filled: 1 })", "option `rows` is needed", "the part"),
             ("markers::entanglement(h, #{ filled: 1, rows: [1, 1] })", "row 1 of a part", "each once"),
             ("markers::entanglement(h, #{ filled: 1, rows: [-1] })", "row -1", ""),
+            (
+                "let free = model(lattice::chain(2).boundary(\"open\")); free.pairing([1], 0.0, #{ spin: \"none\" });
+                markers::entanglement(free.build(), #{ filled: 2, rows: [0, 1] })",
+                "4 levels at zero make 4 ground states",
+                "away from zero",
+            ),
             ("markers::level_ratio([1.0, 2.0])", "the spacings of 2 levels", "three"),
             ("markers::level_ratio([1.0, 0.0 / 0.0, 2.0, 3.0])", "level 1 of 4 is NaN", "leave"),
             ("markers::level_ratio([1.0, 1.0, 1.0])", "all one", ""),

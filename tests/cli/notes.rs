@@ -5,7 +5,7 @@ use crate::common::Folder;
 
 /// Kitaev's chain, whose two ground states differ in their parity and have no local difference.
 #[test]
-fn excitations_above_a_superposition_are_told() {
+fn excitations_of_a_topological_superconductor_are_told() {
     let script = "let h = opsum();
         h.add(2.0, \"Cdag\", 0, \"C\", 1);
         h.add(2.0, \"Cdag\", 1, \"C\", 0);
@@ -19,7 +19,7 @@ fn excitations_above_a_superposition_are_told() {
         let script = format!("let mu = {mu};\n{script}");
         let said = Place(Folder::new("above").with("a.rhai", &script)).run(&["run", "a.rhai"]);
         assert_eq!(said.code, 0, "{}", said.err);
-        let notes = said.err.matches("note: the state is a superposition of several ground states").count();
+        let notes = said.err.matches("note: the ends of the chain have Majorana modes").count();
         assert_eq!(notes, told, "mu = {mu}: {}", said.err);
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::lattice::{
     Centres, WannierOptions, read_matrix_market, read_wannier_input, read_wannier90, read_wannier90_position,
 };
+use crate::number::memory;
 use crate::operator::{Operator, StoredMatrix};
 use crate::output::files;
 use crate::script::rooms::Rooms;
@@ -147,6 +148,24 @@ mod import_functions {
         files::append(&path, text.as_bytes())?;
         session.saved(&path);
         Ok(())
+    }
+
+    /// The text in a file, as it is. Numbers in columns are what `load` reads.
+    ///
+    /// # Example
+    /// ```rhai
+    /// write_text("run.in", "U = 4\nbeta = 8\n");
+    /// let lines = read_text("run.in").split("\n");
+    /// assert(lines[1] == "beta = 8", "the second line");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn read_text(file: &str) -> Fallible<String> {
+        let path = session()?.input_path(file)?;
+        let cannot = |e: Error| e.context(format!("cannot read `{file}`"));
+        let bytes = memory::read(&path).map_err(|e| cannot(Error::of_io(&e)))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|e| cannot(Error::file(format!("byte {} is no UTF-8", e.utf8_error().valid_up_to()))))?;
+        Ok(text)
     }
 
     /// Writes a text to a file, completely or not at all. Former contents of the file are lost.

@@ -119,7 +119,8 @@ mod marker_functions {
     /// `occupations`, the ascending eigenvalues of the correlation matrix (Peschel 2003), and `entropy`, with the
     /// natural logarithm. The single-particle entanglement energies are `ln(1/n - 1)`. In a model with `pairing` of
     /// `spin: "none"` an electron and its hole are one fermion. Then a part must contain both rows, and half of all
-    /// states are filled. Occupations come in pairs `n`, `1 - n`, and each counts half in the entropy.
+    /// states are filled. Occupations come in pairs `n`, `1 - n`, and each counts half in the entropy. Two levels at
+    /// zero, like the Majorana modes at the ends of a wire, are one fermion: both ground states must have one entropy.
     ///
     /// # Options
     /// - `filled` (int >= 1, required): give the number of fermions.

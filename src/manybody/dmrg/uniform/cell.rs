@@ -9,6 +9,8 @@ use crate::manybody::{Sector, Sites};
 
 /// The most sites of a cell, and of a chain that copies of it are laid out to.
 const LONGEST: usize = 4096;
+/// Conserved numbers of which it is tried which ones together tell the parity of fermions.
+const MOST_NUMBERS: usize = 12;
 
 /// A cell of an infinite chain.
 #[derive(Debug, Clone)]
@@ -61,6 +63,41 @@ impl UnitCell {
     pub fn sector(&self) -> Sector {
         let half = |(name, q): (&String, &i32)| (name.clone(), f64::from(*q) / 2.0);
         self.symmetry.names().iter().zip(&self.target).map(half).collect()
+    }
+
+    /// Whether operators that change the numbers by `charge` change the parity of fermions. It is false where no
+    /// conserved number tells the parity.
+    pub fn is_odd(&self, charge: &ChargeLabel) -> bool {
+        let Some(named) = self.parity_of() else { return false };
+        named.iter().filter(|(name, quantum)| charge[*name] / quantum % 2 != 0).count() % 2 == 1
+    }
+
+    /// The conserved numbers whose quanta together are even or odd as the number of fermions is, each with its quantum.
+    fn parity_of(&self) -> Option<Vec<(usize, i32)>> {
+        // What each state of a site has more than the site's first one.
+        let mut steps: Vec<(ChargeLabel, bool)> = Vec::new();
+        for (site, labels) in self.sites.iter().zip(&self.states) {
+            let step = |(s, label): (usize, &ChargeLabel)| {
+                (self.symmetry.subtract(label, &labels[0]), site.is_odd(s) != site.is_odd(0))
+            };
+            steps.extend(labels.iter().enumerate().map(step));
+        }
+        let of_name = |name: usize| {
+            let quantum = steps.iter().fold(self.symmetry.moduli()[name], |g, (q, _)| gcd(g, q[name]));
+            // Quanta that are counted modulo an odd number are neither even nor odd.
+            let all = self.symmetry.moduli()[name];
+            (quantum > 0 && all / quantum % 2 == 0).then_some((name, quantum))
+        };
+        let names: Vec<(usize, i32)> = (0..self.symmetry.names().len()).filter_map(of_name).collect();
+        let chosen = |set: usize| -> Vec<(usize, i32)> {
+            names.iter().enumerate().filter(|(k, _)| set >> k & 1 == 1).map(|(_, own)| *own).collect()
+        };
+        let tells = |of: &Vec<(usize, i32)>| {
+            steps.iter().all(|(q, odd)| {
+                (of.iter().filter(|(name, quantum)| q[*name] / quantum % 2 != 0).count() % 2 == 1) == *odd
+            })
+        };
+        (0..1usize << names.len().min(MOST_NUMBERS)).map(chosen).find(tells)
     }
 
     /// Several cells as a finite chain.
@@ -122,4 +159,8 @@ fn too_short(sites: &Sites, sector: &Sector) -> Option<Error> {
         times * sites.count(),
         more.join(", ")
     )))
+}
+
+fn gcd(a: i32, b: i32) -> i32 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }

@@ -3,7 +3,7 @@
 use super::super::carry::{BondMatrices, to_right};
 use super::super::space::ChargeLabel;
 use super::automaton::need_even;
-use super::bonds::{BlockLayout, identity, past_left, trace};
+use super::bonds::{BlockLayout, identity, trace};
 use super::krylov::largest;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -19,6 +19,8 @@ const VECTORS: usize = 200;
 const NUMBERS: usize = 1 << 26;
 /// Powers of a decaying coupling below this do not count.
 const SMALL: f64 = 1e-17;
+/// How near to 1 an eigenvalue of pairs of even and odd states is.
+const PAIRED: f64 = 1e-6;
 
 impl<T: Element> Uniform<T> {
     /// The expectation value of an operator on each site of the cell.
@@ -133,6 +135,7 @@ impl<T: Element> Uniform<T> {
 
     /// The `count` eigenvalues of the largest moduli of the transfer matrix of a cell, descending, between states whose
     /// labels differ by `charge`: 1 is the state itself, where the charge is zero. Whether all are known to ten digits.
+    /// Between fermionic operators stand the signs of the fermions that they pass.
     ///
     /// # Errors
     /// When the small problem does not converge; interruption.
@@ -145,10 +148,14 @@ impl<T: Element> Uniform<T> {
         let trivial = *charge == symmetry.zero();
         let density = self.density_left(0);
         let one: BondMatrices<T> = identity(&self.spaces[0]);
+        let signs = self.signs(self.cell.is_odd(charge))?;
         // The eigenvalue 1 is known: it is taken out, so that the others are seen even where they are equal.
         let mut map = |x: &[T]| -> Result<Vec<T>> {
             let x = layout.matrices(x);
-            let mut y = past_left(&self.left, &x);
+            let mut y = x.clone();
+            for (tensor, sign) in self.left.iter().zip(&signs) {
+                y = to_right((tensor, tensor), *sign, Some(&y));
+            }
             if trivial {
                 let z = T::from_c64(-trace(&x, &density));
                 for (at, m) in &one {
@@ -178,6 +185,33 @@ impl<T: Element> Uniform<T> {
             values.insert(0, C64::ONE);
         }
         Ok((values, known))
+    }
+
+    /// Whether the ends of a half-infinite chain in this state have Majorana modes: states of even and odd parity to
+    /// the left of a bond come in pairs, and what turns one into the other commutes with all matrices of the state. The
+    /// transfer matrix of an odd charge then has an eigenvalue of modulus 1, which no correlation of operators on sites
+    /// sees.
+    ///
+    /// # Errors
+    /// When the small problem does not converge; interruption.
+    pub fn has_majorana_modes(&self) -> Result<bool> {
+        let lasts = |z: &C64| z.norm() > 1.0 - PAIRED;
+        // A superposition of several states has such pairs without modes.
+        if self.transfer(&self.cell.symmetry.zero(), 2)?.0.get(1).is_some_and(lasts) {
+            return Ok(false);
+        }
+        for charge in self.charges() {
+            if self.cell.is_odd(&charge) && self.transfer(&charge, 1)?.0.first().is_some_and(lasts) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The matrices of the signs of fermions of each site of the cell; none where they are not asked for.
+    fn signs(&self, signed: bool) -> Result<Vec<Option<&[C64]>>> {
+        let one = |k: usize| self.cell.sites.site(k)?.operator("F").map(|f| Some(f.matrix.as_slice()));
+        (0..self.count()).map(|k| if signed { one(k) } else { Ok(None) }).collect()
     }
 
     /// The charges that operators can carry across the bonds of the state, nearest first.

@@ -99,16 +99,22 @@ impl HeldUniform {
         phase / self.cell().sites.count() as f64
     }
 
-    /// The largest eigenvalue of each of the nearest charges but for the state's own, with its charge.
+    fn has_majorana_modes(&self) -> Result<bool> {
+        either!(&self.state, s => s.has_majorana_modes())
+    }
+
+    /// The largest eigenvalue of each of the nearest charges, with its charge; but for those that no correlations have:
+    /// the state's own, and that of Majorana modes.
     fn slowest(&self) -> Result<Vec<(ArrayLabel, C64)>> {
         let cell = self.cell();
         let zero = cell.symmetry.zero();
+        let modes = self.has_majorana_modes()?;
         let mut all = Vec::new();
         for charge in either!(&self.state, s => s.charges()) {
             if cell.symmetry.distance(&charge, &zero) > NEAR {
                 continue;
             }
-            let own = usize::from(charge == zero);
+            let own = usize::from(charge == zero || (modes && cell.is_odd(&charge)));
             if let Some(value) = self.transfer(&charge, 1 + own)?.0.get(own) {
                 all.push((charge, *value));
             }
@@ -255,7 +261,9 @@ mod uniform_functions {
     /// The largest eigenvalues of the transfer matrix of a cell: a Table of `modulus` (descending), `wave` (their
     /// phases as wave numbers per site, pi for alternating correlations) and `length` (the correlation length in
     /// sites). The first eigenvalue, 1, belongs to the state itself. A second eigenvalue of modulus 1 indicates a
-    /// superposition of several states.
+    /// superposition of several states. Between operators that change the parity of fermions stand the signs of the
+    /// fermions between them. Where the ends have Majorana modes, the first eigenvalue of an odd charge has modulus 1,
+    /// too; no correlations of operators on sites have its length.
     ///
     /// # Options
     /// - `charge` (map, zero): the change of conserved numbers by the correlated operators, like `#{ Sz: 1 }`.
@@ -299,6 +307,30 @@ mod uniform_functions {
         let all = held.slowest()?;
         let largest = all.iter().map(|(_, z)| z.norm()).fold(0.0, f64::max);
         Ok(held.length(if largest > 1.0 - 1e-12 { C64::ONE } else { largest.into() }))
+    }
+
+    /// Whether the ends of a half-infinite chain in this state have Majorana modes, as those of a topological
+    /// superconductor do. It takes a sector that conserves the parity of fermions, like `#{ NfParity: 0 }`. The states
+    /// to the left of a bond then come in pairs of even and odd parity with equal weights.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // Kitaev's chain: its ends have modes where the chemical potential is below the width of the band
+    /// fn chain(mu) {
+    ///     let h = opsum();
+    ///     h.add(-1.0, "Cdag", 0, "C", 1);
+    ///     h.add(-1.0, "Cdag", 1, "C", 0);
+    ///     h.add(-1.0, "Cdag", 0, "Cdag", 1);
+    ///     h.add(-1.0, "C", 1, "C", 0);
+    ///     h.add(-mu, "N", 0);
+    ///     dmrg::uniform(h, sites("Fermion", 1), #{ sector: #{ NfParity: 0 }, states: 8, progress: false })
+    /// }
+    /// assert(chain(0.5).has_majorana_modes, "a topological superconductor");
+    /// assert(!chain(-4.0).has_majorana_modes, "a trivial one");
+    /// ```
+    #[rhai_fn(global, get = "has_majorana_modes", pure, return_raw)]
+    pub fn has_majorana_modes(held: &mut HeldUniform) -> Fallible<bool> {
+        Ok(held.has_majorana_modes()?)
     }
 
     /// The correlation length of each charge of up to two quanta: a Table of the conserved numbers, `length` and
