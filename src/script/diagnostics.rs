@@ -4,7 +4,9 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
 use super::own::{is_closure, known_names};
-use super::{complaints, evaluated, habits, imported, lex, lint, registry, stdlib, syntax, wrong_types};
+use super::{
+    complaints, evaluated, habits, holding, imported, lex, lint, registry, stdlib, syntax, wrong_types,
+};
 use crate::error::{Error, ErrorKind};
 use crate::number::format::plain;
 use crate::number::memory;
@@ -226,6 +228,15 @@ impl Report {
             EvalAltResult::ErrorModuleNotFound(name, _) => {
                 hint = Some(imported::not_there(engine, name, file))
             }
+            EvalAltResult::ErrorDataRace(_, at) if at.is_none() && place.is_none() => {
+                let ast = engine.compile_with_scope(scope, source);
+                let mut all = ast.iter().flat_map(holding::methods_of_captured);
+                // One of several may be meant.
+                if let (Some(one), None) = (all.next(), all.next()) {
+                    position = one.position;
+                    hint = one.error.hint_text().map(str::to_string).or(hint);
+                }
+            }
             _ => {}
         }
         let position =
@@ -401,11 +412,10 @@ fn describe(
             ErrorKind::Input,
         ),
         // A method holds the value that a function given to it wants to look at.
-        EvalAltResult::ErrorDataRace(..) => (
-            "a function uses the value whose method calls it".into(),
-            Some("copy the value before, like `let v = u;`, and use `v` in the function".into()),
-            ErrorKind::Input,
-        ),
+        EvalAltResult::ErrorDataRace(..) => {
+            let error = holding::error(None);
+            (error.message().to_string(), error.hint_text().map(str::to_string), ErrorKind::Input)
+        }
         EvalAltResult::ErrorFunctionNotFound(signature, _) if is_closure(signature) => {
             let call = tidy_types(signature);
             let given =

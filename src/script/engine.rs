@@ -21,8 +21,8 @@ use super::own::{is_closure, is_second_name};
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{
-    Failure, api, caught, comparison, constants, evaluated, given, lint, options, recover, registry, shadows,
-    signature, stdlib, switches, traps, types,
+    Failure, api, caught, comparison, constants, evaluated, given, holding, lint, options, recover, registry,
+    shadows, signature, stdlib, switches, traps, types,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -241,6 +241,7 @@ impl Engine {
             unknown.extend(given::wrong_options(script));
             unknown.extend(modules.missing(&self.rhai, name));
             unknown.extend(shadows::hidden_variables(ast, &self.scope));
+            unknown.extend(holding::methods_of_captured(ast));
             let told: BTreeSet<Position> = unknown.iter().map(|f| f.position).collect();
             let types = types::mismatches(&self.rhai, ast, &read.lost);
             unknown.extend(types.into_iter().filter(|f| !told.contains(&f.position)));

@@ -58,6 +58,7 @@ mod checked;
 mod finding;
 mod given;
 pub mod golden;
+mod holding;
 mod imported;
 pub mod lex;
 mod lint;
