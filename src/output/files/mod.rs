@@ -4,6 +4,7 @@ mod archive;
 mod array;
 pub mod atomic;
 mod beside;
+mod cells;
 mod check;
 mod hdf5;
 mod hold;
@@ -225,6 +226,12 @@ pub fn load(path: impl AsRef<Path>) -> Result<FileData> {
 /// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this
 /// program ends with a check, which must be right.
 pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
+    load_with(path, None).map(|(contents, _)| contents)
+}
+
+/// As [`load_all`]; `header` says whether the first line of a text of another program has the names of columns, where
+/// its cells are not to tell. Also gives what the reader should know.
+pub fn load_with(path: impl AsRef<Path>, header: Option<bool>) -> Result<(Contents, Vec<String>)> {
     let path = path.as_ref().to_path_buf();
     if ending(&path) == PAGE {
         return Err(Error::file(format!("cannot read `{}`: a page of HTML is for people", path.display()))
@@ -233,16 +240,25 @@ pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
     let (extension, read) = (extension(&path, None)?, path.clone());
     // Parsers do not look for Ctrl-C, so they run apart from this thread, which does.
     let loaded = task::apart(move || {
-        let one = match extension.as_str() {
-            "npz" => return npz::load_npz(&read),
-            "h5" | "hdf5" => return hdf5::load(&read),
-            "csv" => text::load(&read, text::Separator::Csv),
-            "tsv" => text::load(&read, text::Separator::Tsv),
-            "json" => json::load(&read),
-            "npy" => npz::load_npy(&read),
-            _ => text::load(&read, text::Separator::Aligned),
+        let mut notes = Vec::new();
+        let mut text = |layout| {
+            let mut told = text::TextReading { header, unsure: false };
+            let found = text::load(&read, layout, &mut told)?;
+            if told.unsure {
+                notes.push("the first line is read as numbers; `header: true` takes it for names".to_string());
+            }
+            Ok(Contents::One(found))
         };
-        one.map(Contents::One)
+        let contents = match extension.as_str() {
+            "csv" => text(text::Separator::Csv),
+            "tsv" => text(text::Separator::Tsv),
+            "npz" => npz::load_npz(&read),
+            "h5" | "hdf5" => hdf5::load(&read, &mut notes),
+            "json" => json::load(&read).map(Contents::One),
+            "npy" => npz::load_npy(&read).map(Contents::One),
+            _ => text(text::Separator::Aligned),
+        };
+        contents.map(|contents| (contents, notes))
     });
     loaded.map_err(|e| {
         if e.kind() == ErrorKind::Interrupted {
@@ -271,19 +287,10 @@ enum WrittenColumn {
     Texts(Vec<String>),
 }
 
-impl WrittenColumn {
-    fn column(self) -> Column {
-        match self {
-            WrittenColumn::Numbers(data) => data.into(),
-            WrittenColumn::Texts(data) => data.into(),
-        }
-    }
-
-    /// Real and imaginary parts as one column; nothing of texts.
-    fn complex(&self, im: &WrittenColumn) -> Option<Vec<C64>> {
-        let (WrittenColumn::Numbers(re), WrittenColumn::Numbers(im)) = (self, im) else { return None };
-        Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect())
-    }
+/// Real and imaginary parts as one column; nothing of texts.
+fn complex(re: &Column, im: &Column) -> Option<Column> {
+    let (Column::Numbers(Series::Real(re)), Column::Numbers(Series::Real(im))) = (re, im) else { return None };
+    Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect::<Vec<_>>().into())
 }
 
 /// The column `name` split into its real and imaginary part, for formats without complex numbers.
@@ -299,19 +306,19 @@ fn parts(name: &str, data: &Column) -> Vec<(String, WrittenColumn)> {
 }
 
 /// The inverse of [`parts`]: neighbours `x.re`, `x.im` become the complex column `x`.
-fn joined(columns: Vec<(String, WrittenColumn)>) -> Result<Table> {
+fn joined(columns: Vec<(String, Column)>) -> Result<Table> {
     let mut table = Table::new();
     let mut columns = columns.into_iter().peekable();
     while let Some((name, data)) = columns.next() {
         let stem = name.strip_suffix(".re").map(str::to_string);
         let partner = stem.as_ref().map(|stem| format!("{stem}.im"));
         let whole = columns.peek().filter(|(next, _)| Some(next) == partner.as_ref());
-        table = match (stem, whole.and_then(|(_, im)| data.complex(im))) {
+        table = match (stem, whole.and_then(|(_, im)| complex(&data, im))) {
             (Some(stem), Some(whole)) => {
                 columns.next();
                 table.with_column(stem, whole)?
             }
-            _ => table.with_column(name, data.column())?,
+            _ => table.with_column(name, data)?,
         };
     }
     Ok(table)
