@@ -40,9 +40,9 @@ fn complex(cell: &str) -> Option<C64> {
     let text = text.strip_suffix('j').or_else(|| inner.and(text.strip_suffix('i')))?;
     // The sign between the parts: not the first letter, and not that of an exponent.
     let bytes = text.as_bytes();
-    let sign = (1..bytes.len()).rev().find(|&at| {
-        matches!(bytes[at], b'+' | b'-') && !matches!(bytes[at - 1], b'e' | b'E' | b'+' | b'-')
-    });
+    let sign = (1..bytes.len())
+        .rev()
+        .find(|&at| matches!(bytes[at], b'+' | b'-') && !matches!(bytes[at - 1], b'e' | b'E' | b'+' | b'-'));
     let Some(sign) = sign else { return Some(C64::new(0.0, real(text)?)) };
     // NumPy once wrote `1+-2j`.
     let im = text[sign..].strip_prefix("+-").map_or_else(|| real(&text[sign..]), |im| real(im).map(|x| -x));
@@ -168,7 +168,21 @@ mod tests {
         ] {
             assert_eq!(real(text), Some(x), "{text}");
         }
-        for text in ["2d3", "d", "1.0D", "1.0-", "1.2.3", "a.b-1", "2024-01-02", "1.0D1D2", "+", "1-2", "1.5-2", "1.5DD2"] {
+        let names = [
+            "2d3",
+            "d",
+            "1.0D",
+            "1.0-",
+            "1.2.3",
+            "a.b-1",
+            "2024-01-02",
+            "1.0D1D2",
+            "+",
+            "1-2",
+            "1.5-2",
+            "1.5DD2",
+        ];
+        for text in names {
             assert_eq!(real(text), None, "{text}");
         }
         for (text, re, im) in [

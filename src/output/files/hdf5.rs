@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use hdf5_pure::{
-    AttrValue, CompoundMember, CompoundTypeBuilder, Dataset, Datatype, DatatypeByteOrder, File, FileBuilder, Group,
-    Layout,
+    AttrValue, CompoundMember, CompoundTypeBuilder, Dataset, DatasetBuilder, Datatype, DatatypeByteOrder,
+    EnumTypeBuilder, File, FileBuilder, Group, GroupBuilder, Layout,
 };
 use serde_json::{Map, Value};
 
-use super::named::{NamedArray, arranged, split};
+use super::maps::{SavedValue, joined_map, split_map};
+use super::named::{ArrayKind, NamedArray, arranged, split};
 use super::{Contents, FileData, check};
 use crate::error::{Error, Result};
 use crate::number::{C64, Column, Series, memory};
@@ -76,37 +77,116 @@ fn sum(about: &str, arrays: &[NamedArray]) -> String {
 /// # Errors
 /// Columns whose names mean groups, and what writing files takes.
 pub(super) fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
-    let (about, arrays) = split(data, manifest);
+    let (about, arrays) = split(data);
+    for NamedArray { name, .. } in &arrays {
+        if name.is_empty() || name.contains(['/', '\0']) || name == "." || name == ABOUT {
+            let shown = name.replace('\0', "\\0");
+            return Err(Error::input(format!("a dataset cannot be called `{shown}`"))
+                .hint("rename the column, or save as `.json`"));
+        }
+    }
+    write(about, &arrays, path, manifest)
+}
+
+/// Writes a map: maps in it are groups.
+pub(super) fn save_map(map: &[(String, SavedValue)], path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+    let (about, arrays) = split_map(map);
+    write(about, &arrays, path, manifest)
+}
+
+fn write(
+    mut about: Map<String, Value>,
+    arrays: &[NamedArray],
+    path: &Path,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
+    about.extend(manifest.map(|manifest| ("manifest".to_string(), manifest.to_json())));
     let size: u128 = arrays.iter().map(|array| 16 * array.data.len() as u128).sum();
     memory::ensure(2 * size, "the datasets of an HDF5 file")?;
     let about = Value::Object(about).to_string();
     let mut file = FileBuilder::new();
-    for NamedArray { name, shape, data } in &arrays {
-        if name.is_empty() || name.contains('/') || name == "." || name == ABOUT {
-            return Err(Error::input(format!("a dataset cannot be called `{name}`"))
-                .hint("rename the column, or save as `.npz`"));
+    for (name, members) in by_group(arrays.iter().map(|array| (array.name.as_str(), array))) {
+        match members {
+            GroupMembers::Array(array) => fill(file.create_dataset(name), array)?,
+            GroupMembers::Inner(inner) => {
+                let group = filled(file.create_group(name), inner)?;
+                file.add_group(group.finish());
+            }
         }
-        let set = file.create_dataset(name);
-        match data {
-            Column::Numbers(Series::Real(data)) => set.with_f64_data(data),
-            Column::Numbers(numbers) => {
-                set.with_compound_data(complex()?, bytes(numbers), numbers.len() as u64)
-            }
-            Column::Texts(texts) => {
-                set.with_vlen_strings(&texts.iter().map(String::as_str).collect::<Vec<_>>())
-            }
-        };
-        set.with_shape(shape);
     }
     file.create_dataset(ABOUT)
         .with_vlen_strings(&[&about])
-        .set_attr(CHECK, AttrValue::AsciiString(sum(&about, &arrays)));
+        .set_attr(CHECK, AttrValue::AsciiString(sum(&about, arrays)));
     let mut file = Some(file);
     super::write_atomically(path, |out| {
         let Some(file) = file.take() else { return Ok(()) };
         file.finish_to(&mut *out).map_err(std::io::Error::other)?;
         out.flush()
     })
+}
+
+/// What stands in a group under a name: an array, or a group of those whose paths begin so.
+enum GroupMembers<'a> {
+    Array(&'a NamedArray),
+    Inner(Vec<(&'a str, &'a NamedArray)>),
+}
+
+fn by_group<'a>(
+    arrays: impl IntoIterator<Item = (&'a str, &'a NamedArray)>,
+) -> impl Iterator<Item = (&'a str, GroupMembers<'a>)> {
+    let mut found: HashMap<&str, usize> = HashMap::new();
+    let mut members: Vec<(&str, GroupMembers)> = Vec::new();
+    for (path, array) in arrays {
+        match path.split_once('/') {
+            None => members.push((path, GroupMembers::Array(array))),
+            Some((name, rest)) => match found.get(name).map(|&at| &mut members[at].1) {
+                Some(GroupMembers::Inner(inner)) => inner.push((rest, array)),
+                _ => {
+                    found.insert(name, members.len());
+                    members.push((name, GroupMembers::Inner(vec![(rest, array)])));
+                }
+            },
+        }
+    }
+    members.into_iter()
+}
+
+fn filled(mut group: GroupBuilder, arrays: Vec<(&str, &NamedArray)>) -> Result<GroupBuilder> {
+    for (name, members) in by_group(arrays) {
+        match members {
+            GroupMembers::Array(array) => fill(group.create_dataset(name), array)?,
+            GroupMembers::Inner(inner) => {
+                let inner = filled(group.create_group(name), inner)?;
+                group.add_group(inner.finish());
+            }
+        }
+    }
+    Ok(group)
+}
+
+/// Gives a dataset its data.
+fn fill(set: &mut DatasetBuilder, array: &NamedArray) -> Result<()> {
+    match (&array.data, array.kind) {
+        (Column::Numbers(Series::Real(data)), ArrayKind::Ints) => {
+            set.with_i64_data(&data.iter().map(|&x| x as i64).collect::<Vec<_>>())
+        }
+        (Column::Numbers(Series::Real(data)), ArrayKind::Truths) => {
+            // As h5py has truth values.
+            let names = EnumTypeBuilder::u8_based().u8_value("FALSE", 0).u8_value("TRUE", 1);
+            let kind =
+                names.build().map_err(|e| Error::internal(format!("the type of truth values: {e}")))?;
+            set.with_enum_u8_data(kind, &data.iter().map(|&x| u8::from(x != 0.0)).collect::<Vec<_>>())
+        }
+        (Column::Numbers(Series::Real(data)), _) => set.with_f64_data(data),
+        (Column::Numbers(numbers), _) => {
+            set.with_compound_data(complex()?, bytes(numbers), numbers.len() as u64)
+        }
+        (Column::Texts(texts), _) => {
+            set.with_vlen_strings(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+    };
+    set.with_shape(&array.shape);
+    Ok(())
 }
 
 /// Reads a file: what [`save`] wrote, or the datasets of others, by their paths. Others' datasets that are neither
@@ -168,7 +248,7 @@ fn read(content: Vec<u8>, notes: &mut Vec<String>) -> Result<Contents> {
         if arrays.is_empty() {
             return Err(e);
         }
-        notes.push(format!("left out of the file, neither numbers nor texts: {}", left.join(", ")));
+        notes.push(format!("left out, neither numbers nor texts: {}", left.join(", ")));
     }
     if let Some((said, text)) = said {
         let found = sum(&text, &arrays);
@@ -176,7 +256,10 @@ fn read(content: Vec<u8>, notes: &mut Vec<String>) -> Result<Contents> {
             return Err(check::wrong(&found, &said));
         }
     }
-    arranged(arrays, &about)
+    match about.get("kind").and_then(Value::as_str) {
+        Some("map") => joined_map(arrays, &about).map(Contents::Map),
+        _ => arranged(arrays, &about),
+    }
 }
 
 /// What a group holds, to know it again: links may lead back into a group around.
@@ -310,10 +393,14 @@ fn array(set: &Dataset, name: String) -> Result<ReadDataset> {
         }
         _ => return other(format!("its numbers are of the type {}", set.dtype().map_err(broken)?)),
     };
+    // A dataset of no shape at all, as h5py's `Empty`, looks like a number.
+    if data.len() == 0 && shape.is_empty() {
+        return other("a dataset without a number".into());
+    }
     if data.len() as u64 != count {
         return Err(broken(format!("{} elements for {count}", data.len())));
     }
-    Ok(ReadDataset::Array(NamedArray { name, shape, data }))
+    Ok(ReadDataset::Array(NamedArray { name, shape, data, kind: ArrayKind::Floats }))
 }
 
 /// A float of IEEE 754 in the bytes of a record.

@@ -10,9 +10,11 @@ mod hdf5;
 mod hold;
 mod html;
 mod json;
+mod maps;
 mod market;
 mod named;
 mod npz;
+mod objects;
 mod orbitals;
 mod pack;
 mod states;
@@ -30,8 +32,10 @@ use crate::task;
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically, write_helped};
 pub use check::{seal, unseal};
 pub use hold::{HeldFile, hold};
-pub use json::{kind as kind_of_json, number as json_number};
+pub use json::number as json_number;
+pub use maps::SavedValue;
 pub use market::save_operator;
+pub use objects::kind as kind_of_json;
 pub use orbitals::{LoadedOrbitals, holds_orbitals, load_orbitals, save_orbitals};
 pub use states::{ArrayNumbers, StateArray, load_state, save_state};
 pub use vectors::{SavedVectors, load_vectors, save_vectors};
@@ -53,6 +57,8 @@ pub enum Contents {
     One(FileData),
     /// Arrays of several shapes, by name.
     Several(Vec<(String, Member)>),
+    /// Values of all kinds.
+    Map(Vec<(String, SavedValue)>),
 }
 
 /// One of several arrays.
@@ -199,12 +205,31 @@ pub fn save(data: &FileData, path: impl AsRef<Path>, manifest: Option<&Manifest>
     match extension.as_str() {
         "csv" => text::save(data, path, manifest, text::Separator::Csv),
         "tsv" => text::save(data, path, manifest, text::Separator::Tsv),
-        "json" => json::save(data, path, manifest),
+        "json" => objects::save(data, path, manifest),
         "npz" => npz::save_npz(data, path, manifest),
         "npy" => npz::save_npy(data, path),
         "h5" | "hdf5" => hdf5::save(data, path, manifest),
         PAGE => html::save(data, path, manifest),
         _ => text::save(data, path, manifest, text::Separator::Aligned),
+    }
+}
+
+/// Saves a map of values of all kinds as `.json`, `.npz` or `.h5`, as [`save`] does.
+///
+/// # Errors
+/// Other formats, and texts and keys that the format would not give back.
+pub fn save_map(
+    map: &[(String, SavedValue)],
+    path: impl AsRef<Path>,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
+    let path = path.as_ref();
+    match extension(path, None)?.as_str() {
+        "json" => objects::save_map(map, path, manifest),
+        "npz" => npz::save_map(map, path, manifest),
+        "h5" | "hdf5" => hdf5::save_map(map, path, manifest),
+        other => Err(Error::input(format!("a map is not saved as `.{other}`"))
+            .hint("`.json`, `.npz` and `.h5` hold maps; a table of its columns stands in the others")),
     }
 }
 
@@ -216,7 +241,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<FileData> {
     let path = path.as_ref();
     match load_all(path)? {
         Contents::One(data) => Ok(data),
-        Contents::Several(_) => {
+        Contents::Several(_) | Contents::Map(_) => {
             let what = format!("cannot read `{}`: it holds arrays of several shapes", path.display());
             Err(Error::file(what).hint("an archive of arrays of one length is a table"))
         }
@@ -245,7 +270,8 @@ pub fn load_with(path: impl AsRef<Path>, header: Option<bool>) -> Result<(Conten
             let mut told = text::TextReading { header, unsure: false };
             let found = text::load(&read, layout, &mut told)?;
             if told.unsure {
-                notes.push("the first line is read as numbers; `header: true` takes it for names".to_string());
+                notes
+                    .push("the first line is read as numbers; `header: true` takes it for names".to_string());
             }
             Ok(Contents::One(found))
         };
@@ -254,7 +280,7 @@ pub fn load_with(path: impl AsRef<Path>, header: Option<bool>) -> Result<(Conten
             "tsv" => text(text::Separator::Tsv),
             "npz" => npz::load_npz(&read),
             "h5" | "hdf5" => hdf5::load(&read, &mut notes),
-            "json" => json::load(&read).map(Contents::One),
+            "json" => objects::load(&read),
             "npy" => npz::load_npy(&read).map(Contents::One),
             _ => text(text::Separator::Aligned),
         };
@@ -289,7 +315,9 @@ enum WrittenColumn {
 
 /// Real and imaginary parts as one column; nothing of texts.
 fn complex(re: &Column, im: &Column) -> Option<Column> {
-    let (Column::Numbers(Series::Real(re)), Column::Numbers(Series::Real(im))) = (re, im) else { return None };
+    let (Column::Numbers(Series::Real(re)), Column::Numbers(Series::Real(im))) = (re, im) else {
+        return None;
+    };
     Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect::<Vec<_>>().into())
 }
 

@@ -414,7 +414,12 @@ fn counted(first: &csv::StringRecord, others: &mut dyn Iterator<Item = csv::Stri
     }
 }
 
-fn separated(text: &str, layout: Separator, head: &CommentHeader, told: &mut TextReading) -> Result<TextColumns> {
+fn separated(
+    text: &str,
+    layout: Separator,
+    head: &CommentHeader,
+    told: &mut TextReading,
+) -> Result<TextColumns> {
     // Only files of this program name their kind.
     let ours = !head.kind.is_empty();
     let reader = || {
@@ -438,7 +443,8 @@ fn separated(text: &str, layout: Separator, head: &CommentHeader, told: &mut Tex
                 _ if !record.iter().all(is_number) => true,
                 _ if ours || commented => ours && !commented,
                 _ => {
-                    let counted = counted(&record, &mut reader().into_records().skip(1).map_while(|r| r.ok()));
+                    let counted =
+                        counted(&record, &mut reader().into_records().skip(1).map_while(|r| r.ok()));
                     told.unsure |= counted == CountedRow::Unsure;
                     counted == CountedRow::Names
                 }

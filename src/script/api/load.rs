@@ -8,6 +8,7 @@ use rhai::plugin::*;
 use rhai::{Dynamic, Engine, Map};
 
 use super::import::load_matrix_market;
+use super::maps::to_map;
 use super::table::from_data;
 use super::values::{from_column, to_dynamic};
 use super::vmc::{Psi, load_walkers};
@@ -119,6 +120,7 @@ fn numbers(file: &str, path: &Path, header: Option<bool>) -> Result<(Dynamic, Ve
         Contents::Several(parts) => {
             parts.into_iter().map(|(name, part)| (name.into(), of_part(part))).collect::<Map>().into()
         }
+        Contents::Map(map) => to_map(map),
     };
     Ok((found, notes))
 }
@@ -152,8 +154,11 @@ mod load_functions {
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any
     ///   size, byte order and array order), HDF5 (numbers, complex numbers as h5py has them, texts). Whole numbers
     ///   beyond 2^53 become the nearest float;
+    /// - a map that `map.save(file)` wrote;
     /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file whose arrays are not all columns of
-    ///   one length; the key of a dataset in a group is its path, `x["group/name"]`;
+    ///   one length; the key of a dataset in a group is its path, `x["group/name"]`. What is neither numbers nor texts
+    ///   is left out, with a note;
+    /// - a map of numbers, texts, arrays and maps: any other object of JSON, also with `NaN` and `Infinity`;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
     /// - a DmrgState or UniformState, as `.dmrg` or `.npz`;
@@ -166,9 +171,9 @@ mod load_functions {
     /// - Walkers: a map of `walk` and `about` (the values saved with the walkers).
     ///
     /// # Options
-    /// - `header` (bool): for CSV, TSV and text columns of other programs: whether the first line holds the names of the
-    ///   columns. Otherwise its cells tell: a line of numbers has no names, unless it is `0,1,2` above cells without
-    ///   whole numbers.
+    /// - `header` (bool): for CSV, TSV and text columns of other programs: whether the first line holds the names of
+    ///   the columns. Otherwise its cells tell: a line of numbers has no names, unless it is `0,1,2` above cells
+    ///   without whole numbers.
     /// - `wavefunction` (WaveFunction): required for walkers: the wave function that they were saved with.
     /// - `reunitarise` (false): for a gauge field: project every link, even links that deviate from SU(3) by up to
     ///   1e-2.

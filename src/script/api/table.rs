@@ -214,7 +214,8 @@ mod table_functions {
         Ok(to_column(&numbers).and_then(|data| t.set_column(&name, data))?)
     }
 
-    // Without this, `t[i].x = 1` would change a copy and say nothing. A row that was only read is written back as it is.
+    // Without this, `t[i].x = 1` would change a copy and say nothing. A row that was only read is written back as it
+    // is.
     #[rhai_fn(global, index_set, pure, return_raw)]
     pub fn set_row(t: &mut Table, i: INT, row: Dynamic) -> Fallible<()> {
         let own = row_map(t, i)?;
@@ -342,8 +343,9 @@ mod table_functions {
     pub fn set_report(t: &mut Table, entries: Dynamic) -> Fallible<()> {
         // A setter of maps alone would leave all else to the indexer, which adds columns.
         let entries = entries.try_cast_result::<Map>().map_err(|other| {
-            Error::input(format!("`t.report` takes a map, not {}", type_of(&other)))
-                .hint("like `t.report = #{ moments: 64 }`; `t[\"report\"] = numbers` sets a column of this name")
+            Error::input(format!("`t.report` takes a map, not {}", type_of(&other))).hint(
+                "like `t.report = #{ moments: 64 }`; `t[\"report\"] = numbers` sets a column of this name",
+            )
         })?;
         if reported(&entries)? != reported(&report(t))? {
             *t = with_report(t, entries)?;
