@@ -402,8 +402,39 @@ fn the_session_has_its_commands() {
     t.line("x", "error: no variable `x`");
     t.line("%restore kept", "5 variables: ans, big, ready, x, y");
     t.line("x + y + big.len", "4137\n");
+    // A second value takes the place of the first one, whatever its type; what is gone stays gone, and a file of
+    // somebody else is no variable.
+    t.line("%reset", "> ");
+    t.line("let x = series([1.0, 2.0]);", "> ");
+    t.line("let big = 7;", "> ");
+    std::fs::write(folder.join("kept/other.npz"), "of somebody else").unwrap();
+    t.line("%store kept", "2 variables in `kept`\n");
+    assert!(folder.join("kept/x.npz").exists() && !folder.join("kept/big.npz").exists());
+    assert!(folder.join("kept/other.npz").exists());
+    t.line("%reset", "> ");
+    t.line("%restore kept", "2 variables: big, x");
+    t.line("[big, x.len]", "[7, 2]\n");
     t.line("%cd ..", "/");
     t.line("%restore kept", "error: ");
+    t.leave();
+}
+
+#[test]
+fn an_edited_module_is_read_again() {
+    let folder = Folder::new("module");
+    folder.file("inner.rhai", "fn size() { 10 }\n");
+    folder.file("mine.rhai", "import \"inner\" as inner;\nfn f() { inner::size() + 1 }\n");
+    let mut t = Terminal::open(&folder, &[]);
+    t.line("import \"mine\" as mine;", "> ");
+    t.line("mine::f()", "11\n");
+    // The module that is named and one that it imports.
+    folder.file("inner.rhai", "fn size() { 2000 }\n");
+    t.line("mine::f()", "2001\n");
+    folder.file("mine.rhai", "import \"inner\" as inner;\nfn f() { inner::size() + 22 }\n");
+    t.line("mine::f()", "2022\n");
+    // A file that is gone leaves what was in it.
+    std::fs::remove_file(folder.join("inner.rhai")).unwrap();
+    t.line("mine::f()", "2022\n");
     t.leave();
 }
 

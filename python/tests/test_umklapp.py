@@ -493,15 +493,57 @@ def test_hdf5_goes_both_ways(s, tmp_path):
     np.testing.assert_array_equal(found["z"], [1 + 2j])
     np.testing.assert_array_equal(found["big_endian"], [0, 1, 2])
     np.testing.assert_array_equal(found["packed"], np.arange(1e4).reshape(100, 100))
-    with h5py.File(tmp_path / "bools.h5", "w") as f:
-        f["a"] = np.array([True, False])
-    with pytest.raises(umklapp.FileError, match="dataset `a`"):
-        s.eval('load(here + "bools.h5")')
+    with h5py.File(tmp_path / "kinds.h5", "w") as f:
+        f["truths"] = np.array([True, False])
+        f["truth"] = np.bool_(True)
+        f["halves"] = np.array([1.5, -np.inf, 2.0**-24], dtype="f2")
+        f["big"] = np.array([1 + 2j, 3 - 4j], dtype=">c16")
+        f["records"] = np.zeros(2, dtype=[("a", "f8"), ("b", "i4"), ("c", "i4")])
+        f["link"] = np.array([f["big"].ref], dtype=h5py.ref_dtype)
+        f["inner/own/x"] = [1.0]
+        f["inner/itself"] = f["inner"]
+        f["inner/own/top"] = f["/"]
+    s.eval('let x = load(here + "kinds.h5");')
+    found = s["x"]
+    assert sorted(found) == ["big", "halves", "inner/own/x", "truth", "truths"]
+    np.testing.assert_array_equal(found["truths"], [1, 0])
+    np.testing.assert_array_equal(found["halves"], [1.5, -np.inf, 2.0**-24])
+    np.testing.assert_array_equal(found["big"], [1 + 2j, 3 - 4j])
+    with h5py.File(tmp_path / "records.h5", "w") as f:
+        f["records"] = np.zeros(2, dtype=[("a", "f8"), ("b", "i4"), ("c", "i4")])
+    with pytest.raises(umklapp.FileError, match="dataset `records`: records with several fields"):
+        s.eval('load(here + "records.h5")')
     # Another program that changes a number breaks the check.
     with h5py.File(tmp_path / "t.h5", "r+") as f:
         f["x"][0] = 7.0
     with pytest.raises(umklapp.FileError, match="damaged"):
         s.eval('load(here + "t.h5")')
+
+
+def test_maps_are_read_by_others(s, tmp_path):
+    s["here"] = str(tmp_path) + "/"
+    s.eval("""
+        let found = #{
+            U: 4.0, sweeps: 7, done: true, gap: 1.0 + 2.0 * I, name: "ring", levels: series([-1.5, 0.5]),
+            m: matrix([[1.0, 2.0], [3.0, 4.0]]), t: table([["x", [1, 2]], ["way", ["csr", "ell"]]]),
+            fit: #{ counts: [1, 2, 3], names: ["a", "b\u{fc}"] },
+        };
+        for kind in ["json", "npz", "h5"] { found.save(here + "found." + kind); }
+    """)
+    with np.load(tmp_path / "found.npz") as f:
+        assert f["U"] == 4.0 and f["sweeps"].dtype == np.int64 and f["done"].dtype == bool and f["gap"] == 1 + 2j
+        assert f["name"] == "ring" and list(f["fit/names"]) == ["a", "b\u00fc"]
+        np.testing.assert_array_equal(f["levels"], [-1.5, 0.5])
+        np.testing.assert_array_equal(f["m"], [[1, 2], [3, 4]])
+        assert list(f["t/way"]) == ["csr", "ell"] and f["fit/counts"].dtype == np.int64
+    with open(tmp_path / "found.json") as f:
+        values = json.load(f)["values"]
+    assert values["U"] == 4.0 and values["levels"] == [-1.5, 0.5] and values["fit"]["counts"] == [1, 2, 3]
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "found.h5") as f:
+        assert f["U"][()] == 4.0 and f["done"][()] == np.True_ and f["gap"][()] == 1 + 2j
+        assert f["name"].asstr()[()] == "ring" and list(f["fit"]["names"].asstr()) == ["a", "b\u00fc"]
+        np.testing.assert_array_equal(f["t/x"], [1, 2])
 
 
 @pytest.mark.parametrize("name", ["let", "fn", "1x", "a b", "", "kpm::if"])

@@ -77,6 +77,7 @@ impl Test {
         };
         let mut cases = Vec::new();
         let mut worst: Option<(&Path, Deviation)> = None;
+        let mut stopped = false;
         for script in scripts {
             let folder = self.shared.out.clone().or_else(|| scratch.as_ref().map(|s| s.0.clone()));
             let settings = Settings { out: folder, ..self.shared.settings() };
@@ -84,7 +85,8 @@ impl Test {
             let verdict = golden::test(script, settings, interrupt.clone(), self.bless);
             let verdict = agreed(verdict)?;
             if interrupt.raised() {
-                return Err(Error::interrupted());
+                stopped = true;
+                break;
             }
             let seconds = began.elapsed().as_secs_f64();
             let name = script.display().to_string();
@@ -107,7 +109,11 @@ impl Test {
             cases.push(TestedScript { name, seconds, failure });
         }
         let failed = cases.iter().filter(|case| case.failure.is_some()).count();
-        out(&format!("{} passed, {failed} failed", cases.len() - failed));
+        let left = match scripts.len() - cases.len() {
+            0 => String::new(),
+            left => format!(", {left} not run: interrupted"),
+        };
+        out(&format!("{} passed, {failed} failed{left}", cases.len() - failed));
         if let Some((script, w)) = worst {
             out(&format!(
                 "closest to its tolerance: {} line {}, {} for {}, {:.2} of what is allowed",
@@ -125,13 +131,16 @@ impl Test {
         let wrong = |(_, case): &(&PathBuf, &TestedScript)| case.failure.is_some();
         // What was not run now is as it was.
         let mut names = failed_before().unwrap_or_default();
-        for script in scripts {
+        for (script, _) in scripts.iter().zip(&cases) {
             names.remove(&place(script));
         }
         names.retain(|name| Path::new(name).exists());
         names.extend(scripts.iter().zip(&cases).filter(wrong).map(|(script, _)| place(script)));
         let names: Vec<String> = names.into_iter().collect();
         let _ = memory().and_then(|file| files::write_bytes(&file, names.join("\n").as_bytes()));
+        if stopped {
+            return Err(Error::interrupted());
+        }
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

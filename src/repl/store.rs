@@ -1,4 +1,5 @@
-//! Variables of a session in a folder: a file for each that has a format of its own, and one for all plain values.
+//! Variables of a session in a folder: a file for each that has a format of its own, and one for all plain values, which
+//! names the others. Other files of the folder are left alone.
 
 use std::path::Path;
 
@@ -22,6 +23,37 @@ fn ending(kind: &str) -> Option<&'static str> {
     })
 }
 
+/// The name of a file that a variable may have, in the folder itself.
+fn is_stored(file: &str) -> bool {
+    let path = Path::new(file);
+    let known = path.extension().is_some_and(|e| e == "npz" || e == "dmrg" || e == "lime");
+    known && path.file_name().is_some_and(|name| name == file)
+}
+
+fn unreadable(path: &Path, e: &std::io::Error) -> Error {
+    Error::file(format!("`{}` cannot be read: {e}", path.display()))
+}
+
+/// What a folder's file of plain values holds, and which files it names; nothing where there is no such file.
+fn stored(folder: &Path) -> Result<Option<(rhai::Map, Option<Vec<String>>)>> {
+    let path = folder.join(PLAIN);
+    match std::fs::read(&path) {
+        Ok(text) => {
+            about::unsealed(&text).map(Some).map_err(|e| e.context(format_args!("`{}`", path.display())))
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(unreadable(&path, &e)),
+    }
+}
+
+/// The names of all files in a folder.
+fn all_files(folder: &Path) -> Result<Vec<String>> {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        Ok(entry.map_err(|e| unreadable(folder, &e))?.file_name().to_string_lossy().into_owned())
+    };
+    std::fs::read_dir(folder).map_err(|e| unreadable(folder, &e))?.map(name).collect()
+}
+
 impl ReplSession {
     /// Writes all variables that a file can hold into a folder, and says which it cannot.
     pub fn store(&mut self, folder: &str) -> AfterInput {
@@ -37,20 +69,26 @@ impl ReplSession {
     fn written_to(&mut self, folder: &Path) -> Result<String> {
         std::fs::create_dir_all(folder)
             .map_err(|e| Error::file(format!("the folder `{}` cannot be made: {e}", folder.display())))?;
-        let (mut plain, mut count, mut left) = (rhai::Map::new(), 0, Vec::new());
+        let before = stored(folder).ok().flatten().and_then(|(_, beside)| beside).unwrap_or_default();
+        let (mut plain, mut beside, mut left) = (rhai::Map::new(), Vec::new(), Vec::new());
         for (name, value) in self.own_variables() {
             let kind = self.engine.type_of(&value);
             if let Some(ending) = ending(&kind) {
-                self.save_variable(&name, &folder.join(format!("{name}.{ending}")))?;
-                count += 1;
+                let file = format!("{name}.{ending}");
+                self.save_variable(&name, &folder.join(&file))?;
+                beside.push(file);
             } else if about::fits(&value) {
                 plain.insert(name.into(), value);
-                count += 1;
             } else {
                 left.push(format!("{name} ({kind})"));
             }
         }
-        files::write_bytes(&folder.join(PLAIN), about::sealed(&plain).as_bytes())?;
+        let count = plain.len() + beside.len();
+        files::write_bytes(&folder.join(PLAIN), about::sealed(&plain, &beside).as_bytes())?;
+        for old in before.iter().filter(|old| is_stored(old) && !beside.contains(old)) {
+            // A file that stays is not read any more.
+            let _ = std::fs::remove_file(folder.join(old));
+        }
         let mut said = format!("{count} variables in `{}`", folder.display());
         if !left.is_empty() {
             said += &format!("; not written: {}", left.join(", "));
@@ -77,22 +115,19 @@ impl ReplSession {
     }
 
     fn read_from(&mut self, folder: &Path) -> Result<Vec<String>> {
-        let unreadable =
-            |e: std::io::Error| Error::file(format!("`{}` cannot be read: {e}", folder.display()));
-        let mut found: Vec<(String, Dynamic)> = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
+        let (values, beside) = stored(folder)?.unwrap_or_default();
+        let beside = match beside {
+            Some(beside) => beside,
+            // Older versions did not name the files.
+            None => all_files(folder)?,
+        };
+        let mut found: Vec<(String, Dynamic)> =
+            values.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        for file in beside.iter().filter(|file| is_stored(file)) {
+            let path = folder.join(file);
             let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-            let known = path.extension().is_some_and(|e| e == "npz" || e == "dmrg" || e == "lime");
-            if path.file_name().is_some_and(|name| name == PLAIN) {
-                let text = std::fs::read(&path).map_err(unreadable)?;
-                let values =
-                    about::unsealed(&text).map_err(|e| e.context(format!("`{}`", path.display())))?;
-                found.extend(values.into_iter().map(|(k, v)| (k.to_string(), v)));
-            } else if known {
-                let value = self.evaluate(&format!("load({:?})", path.to_string_lossy()), 1);
-                found.push((stem, value.map_err(|report| Error::file(report.message))?));
-            }
+            let value = self.evaluate(&format!("load({:?})", path.to_string_lossy()), 1);
+            found.push((stem, value.map_err(|report| Error::file(report.message))?));
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));
         let scope = self.engine.scope_mut();

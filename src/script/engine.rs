@@ -1,5 +1,6 @@
 //! The scripting engine: Rhai with the native functions, the stdlib and the limits that scripts of physicists need.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
@@ -40,6 +41,8 @@ pub struct Engine {
     imports: String,
     builtin: StaticModuleResolver,
     direct: Rc<Direct>,
+    /// The number of the piece of script that runs.
+    piece: Rc<Cell<u64>>,
 }
 
 /// What a piece of script evaluated to.
@@ -107,6 +110,7 @@ impl Engine {
             imports: String::new(),
             builtin,
             direct,
+            piece: Rc::default(),
         };
         engine.reset();
         engine.modules_from(Path::new("."));
@@ -127,7 +131,7 @@ impl Engine {
     fn modules_from(&mut self, folder: &Path) {
         let mut resolvers = ModuleResolversCollection::new();
         resolvers.push(self.builtin.clone());
-        resolvers.push(Files::new(folder, self.direct.clone()));
+        resolvers.push(Files::new(folder, self.direct.clone(), self.piece.clone()));
         self.rhai.set_module_resolver(resolvers);
     }
 
@@ -289,6 +293,7 @@ impl Engine {
     fn eval_named(&mut self, text: &str, name: Option<&str>, first: usize) -> Evaluated {
         self.session.interrupt().clear();
         memory::forget_refusal();
+        self.piece.set(self.piece.get() + 1);
         let text = format!("{}{}", "\n".repeat(first.saturating_sub(1)), comment_out_shebang(text));
         let session = self.session.clone();
         let run = session
@@ -319,7 +324,7 @@ impl Engine {
             self.imports.push_str(&imports(&ast));
         }
         functions.clear_statements();
-        // A module is loaded once; importing it again with every piece of input only names it.
+        // Importing a module again with every piece of input only names it, unless its file has changed.
         let imports = self.rhai.compile(&self.imports).unwrap_or_default();
         self.functions = imports.merge(&functions);
         result

@@ -106,7 +106,14 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
     // Reports name the file without its folder, so that golden files do not depend on where the tests are run.
     let outcome = engine.run_text(&text, script);
     let mut found = printed.borrow().clone();
+    // What ends itself with a code other than 0 has failed, though all that it printed may be right.
+    let code = engine.session().ended().filter(|&code| code != 0);
     match (outcome, directives.must_fail) {
+        (Ok(_), true) if code.is_some() => found.push_str(&format!("exit code {}\n", code.unwrap_or(0))),
+        (Ok(_), false) if code.is_some() => {
+            let code = code.unwrap_or(0);
+            return Ok(Verdict::Failed(format!("{found}the script ended itself with exit code {code}")));
+        }
         (Ok(_), false) => {}
         (Ok(_), true) => return Ok(Verdict::Failed("the script must fail, and did not".into())),
         (Err(mut report), true) => {

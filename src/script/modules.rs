@@ -1,11 +1,12 @@
 //! Modules of users, from files. A file that imports itself, straight or by others,
 //! is an error where the stack would end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use rhai::module_resolvers::FileModuleResolver;
 use rhai::{
@@ -21,13 +22,25 @@ use super::shadows::hidden_variables;
 use crate::error::Error;
 use crate::ranks;
 
-/// The modules in a folder, each loaded once.
+/// The modules in a folder, each loaded once for each state of its file.
 pub(super) struct Files {
     files: FileModuleResolver,
     direct: Rc<Direct>,
-    loaded: RefCell<BTreeMap<PathBuf, Shared<Module>>>,
+    loaded: RefCell<BTreeMap<PathBuf, (Shared<Module>, FileState)>>,
+    /// The number of the piece of script that runs: while it does, modules stay as they are.
+    piece: Rc<Cell<u64>>,
+    /// For which one the files were last looked at.
+    seen: Cell<u64>,
     /// What is being loaded, the outermost first.
     open: RefCell<Vec<String>>,
+}
+
+/// What changes when a file is written: its time and its length; nothing of a file that is not there.
+type FileState = Option<(SystemTime, u64)>;
+
+fn state(file: &Path) -> FileState {
+    let about = std::fs::metadata(file).ok()?;
+    Some((about.modified().ok()?, about.len()))
 }
 
 /// A module's stay in the list of those being loaded; it leaves also by a panic.
@@ -43,13 +56,30 @@ impl Drop for Loading<'_> {
 const DEEPEST: usize = 64;
 
 impl Files {
-    /// The modules of a folder.
-    pub fn new(folder: &Path, direct: Rc<Direct>) -> Files {
+    /// The modules of a folder, for pieces of script with this number.
+    pub fn new(folder: &Path, direct: Rc<Direct>, piece: Rc<Cell<u64>>) -> Files {
         Files {
             files: FileModuleResolver::new_with_path(folder),
             direct,
             loaded: RefCell::default(),
+            seen: Cell::new(piece.get()),
+            piece,
             open: RefCell::default(),
+        }
+    }
+
+    /// Forgets all modules where a file is another one than it was: one module may hold functions of another.
+    /// A file that is gone leaves what was in it.
+    fn forget_changed(&self) {
+        if self.seen.replace(self.piece.get()) == self.piece.get() {
+            return;
+        }
+        let changed = |(file, (_, before)): (&PathBuf, &(Shared<Module>, FileState))| {
+            state(file).is_some_and(|now| Some(now) != *before)
+        };
+        let mut loaded = self.loaded.borrow_mut();
+        if loaded.iter().any(changed) {
+            loaded.clear();
         }
     }
 
@@ -138,10 +168,13 @@ impl ModuleResolver for Files {
         path: &str,
         position: Position,
     ) -> Result<Shared<Module>, Failure> {
+        self.forget_changed();
         let file = self.files.get_file_path(path, None);
-        if let Some(module) = self.loaded.borrow().get(&file) {
+        if let Some((module, _)) = self.loaded.borrow().get(&file) {
             return Ok(module.clone());
         }
+        // Before it is read: what is written meanwhile is found the next time.
+        let state = state(&file);
         readable(&file, path, position)?;
         let _loading = self.enter(path, position)?;
         let none = || Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.to_string(), position)));
@@ -155,7 +188,7 @@ impl ModuleResolver for Files {
                 .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
         lend_closures(&mut module);
         let module = Shared::new(module);
-        self.loaded.borrow_mut().insert(file, module.clone());
+        self.loaded.borrow_mut().insert(file, (module.clone(), state));
         Ok(module)
     }
 

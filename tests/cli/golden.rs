@@ -84,3 +84,52 @@ fn tests_that_failed_run_again_and_other_programs_read_the_results() {
     assert_eq!(test(&["--last-failed"]), (0, "ok       tests/bad.rhai\n1 passed, 0 failed\n".into()));
     assert_eq!(test(&["--last-failed"]), (0, "none of these scripts failed last time\n".into()));
 }
+
+#[test]
+fn scripts_that_end_themselves_with_a_code_fail() {
+    let place = Place(
+        Folder::new("exits")
+            .with("tests/ends.rhai", "print(1);\nif true { exit(3); }\nprint(2);\n")
+            .with("tests/ends.out", "1\n")
+            .with("tests/leaves.rhai", "print(1);\nif true { exit(0); }\nprint(2);\n")
+            .with("tests/leaves.out", "1\n")
+            .with("tests/must.rhai", "// error\nprint(1);\nexit(3);\n")
+            .with("tests/must.out", "1\nexit code 3\n"),
+    );
+    place.run(&["test"]).exactly(
+        1,
+        "FAILED   tests/ends.rhai\n    1\n    the script ended itself with exit code 3\nok       tests/leaves.rhai\n\
+         ok       tests/must.rhai\n2 passed, 1 failed\n",
+        "",
+    );
+}
+
+/// What was run before Ctrl-C is told.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_stopped_tells_what_it_has_done() {
+    let folder = Folder::new("stopped")
+        .with("tests/a.rhai", "print(1);\n")
+        .with("tests/a.out", "1\n")
+        .with("tests/b.rhai", "print(1);\n")
+        .with("tests/b.out", "2\n")
+        .with("tests/c.rhai", "loop { }\n")
+        .with("tests/d.rhai", "print(1);\n");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
+    command.args(["test", "--junit", "results.xml"]).current_dir(&*folder);
+    command.env("XDG_STATE_HOME", folder.join("state"));
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    // The third script runs when the second one has failed.
+    while !said.contains("+ 1 1") {
+        assert!(std::io::BufRead::read_line(&mut out, &mut said).unwrap() > 0, "{said}");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    std::io::Read::read_to_string(&mut out, &mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.ends_with("1 passed, 1 failed, 2 not run: interrupted\n"), "{said}");
+    let xml = std::fs::read_to_string(folder.join("results.xml")).unwrap();
+    assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
+}

@@ -8,12 +8,20 @@ mod limits;
 mod read;
 
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
 pub use allocator::{Refused, WatchedAllocator, forget_refusal, unwind_if_refused};
 pub use limits::{UsableMemory, available, restrict, usable};
 pub use read::{open, read};
+
+/// Requests below this size are not looked at one by one.
+const SMALL: u128 = 1 << 16;
+/// So much of them, together, is.
+const TOGETHER: u64 = 1 << 21;
+/// What was asked for since the system was last asked.
+static UNASKED: AtomicU64 = AtomicU64::new(0);
 
 /// What the standard library says of sizes that no machine can have.
 const OVERFLOW: &str = "capacity overflow";
@@ -72,6 +80,14 @@ pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
 /// # Errors
 /// [`crate::error::ErrorKind::Memory`] when more is asked for than is available.
 pub fn ensure(bytes: u128, what: &str) -> Result<()> {
+    // The system is asked once for many small things, which the reserve has room for.
+    if bytes < SMALL {
+        let sum = UNASKED.fetch_add(bytes as u64 + 1, Ordering::Relaxed);
+        if sum < TOGETHER {
+            return Ok(());
+        }
+    }
+    UNASKED.store(0, Ordering::Relaxed);
     let free = available();
     if bytes.saturating_add(limits::reserve().into()) > u128::from(free) {
         return Err(Error::memory(format!("{what} takes {}, and {} are free", human(bytes), human(free)))

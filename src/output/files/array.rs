@@ -18,18 +18,33 @@ pub(super) fn array<T: npyz::AutoSerialize>(
     writer.finish()
 }
 
+/// The most characters of a text, one at least.
+pub(super) fn width(texts: &[String]) -> usize {
+    texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1)
+}
+
+/// Whether texts of one width are much longer than they are.
+pub(super) fn mostly_zeros(texts: &[String]) -> bool {
+    let letters: usize = texts.iter().map(String::len).sum();
+    width(texts) * texts.len() > (1 << 16) + 4 * letters
+}
+
 /// Texts as NumPy keeps them: of one width, in four bytes a character.
-pub(super) fn texts(mut out: impl Write, texts: &[String]) -> std::io::Result<()> {
-    let wide = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
-    let about = format!("{{'descr': '<U{wide}', 'fortran_order': False, 'shape': ({},), }}", texts.len());
+pub(super) fn texts(mut out: impl Write, shape: &[u64], texts: &[String]) -> std::io::Result<()> {
+    let wide = width(texts);
+    let sizes: String = shape.iter().map(|n| format!("{n},")).collect();
+    let about = format!("{{'descr': '<U{wide}', 'fortran_order': False, 'shape': ({sizes}), }}");
     // The numbers begin at a multiple of 64 bytes; ten of them stand before this text, and a new line ends it.
     let padded = (about.len() + 11).div_ceil(64) * 64 - 11;
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&((padded + 1) as u16).to_le_bytes())?;
     out.write_all(format!("{about:<padded$}\n").as_bytes())?;
+    let mut row = Vec::with_capacity(4 * wide);
     for text in texts {
-        let letters = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(wide);
-        letters.map(u32::to_le_bytes).try_for_each(|bytes| out.write_all(&bytes))?;
+        row.clear();
+        row.extend(text.chars().flat_map(|letter| u32::from(letter).to_le_bytes()));
+        row.resize(4 * wide, 0);
+        out.write_all(&row)?;
     }
     Ok(())
 }
@@ -56,20 +71,23 @@ pub(super) fn read_column(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>
     let Some(size) = size.filter(|&size| size <= bytes && wide > 0) else {
         return Err(Error::file("the file is shorter than its header says"));
     };
-    memory::ensure(u128::from(size) * 2, "the texts")?;
-    let mut letters = vec![0; size as usize];
-    reader.read_exact(&mut letters).map_err(|_| Error::file("the file is shorter than its header says"))?;
+    // Texts may be much shorter than their width, so one is read at a time.
+    memory::ensure(u128::from(4 * wide), "a text")?;
+    let mut row = vec![0; 4 * wide as usize];
     let big = kind.endianness() == npyz::Endianness::Big;
     let letter = |b: &[u8]| {
         let b = [b[0], b[1], b[2], b[3]];
         let code = if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
         char::from_u32(code).ok_or_else(|| Error::file("an array of texts with a letter that is none"))
     };
-    let text = |of: &[u8]| -> Result<String> {
-        let text: String = of.chunks_exact(4).map(letter).collect::<Result<_>>()?;
-        Ok(text.trim_end_matches('\0').to_string())
-    };
-    let texts = letters.chunks_exact(4 * wide as usize).map(text).collect::<Result<Vec<String>>>()?;
+    let mut texts = Vec::new();
+    for _ in 0..size / (4 * wide) {
+        reader.read_exact(&mut row).map_err(|_| Error::file("the file is shorter than its header says"))?;
+        let end = row.iter().rposition(|&b| b != 0).map_or(0, |last| last / 4 + 1);
+        let text: String = row[..4 * end].chunks_exact(4).map(letter).collect::<Result<_>>()?;
+        memory::ensure(text.len() as u128, "the texts")?;
+        texts.push(text);
+    }
     Ok((shape, texts.into()))
 }
 

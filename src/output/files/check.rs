@@ -37,6 +37,8 @@ pub fn seal(mut object: Map<String, Value>) -> String {
 /// # Errors
 /// What is no JSON, or has a wrong check.
 pub fn unseal(text: &[u8]) -> Result<(Value, bool)> {
+    // Some programs begin a text with a byte-order mark.
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut value: Value = serde_json::from_slice(text).map_err(|e| Error::file(e.to_string()))?;
     let said = value.as_object_mut().and_then(|object| object.shift_remove(KEY));
     match said {

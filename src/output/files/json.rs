@@ -1,14 +1,11 @@
 //! JSON: `{"kind", "names", "columns", ...}`. What JSON has no numbers for is `null` (NaN), `"inf"` and `"-inf"`;
 //! complex data are `{"re": [..], "im": [..]}`.
 
-use std::path::Path;
-
 use serde_json::{Map, Value, json};
 
-use super::{FileData, check};
+use super::FileData;
 use crate::error::{Error, Result};
-use crate::number::{C64, Column, Matrix, Series, Table, memory};
-use crate::output::Manifest;
+use crate::number::{C64, Column, Matrix, Series, Table};
 
 /// A number as files have it.
 pub fn number(x: f64) -> Value {
@@ -20,7 +17,8 @@ pub fn number(x: f64) -> Value {
     }
 }
 
-fn series(data: &Series) -> Value {
+/// The numbers of a series.
+pub(super) fn series(data: &Series) -> Value {
     match data {
         Series::Real(data) => data.iter().map(|&x| number(x)).collect(),
         Series::Complex(data) => {
@@ -28,6 +26,21 @@ fn series(data: &Series) -> Value {
             json!({"re": part(|z| z.re), "im": part(|z| z.im)})
         }
     }
+}
+
+/// What a table is besides its columns, for [`dress`].
+pub(super) fn about_table(table: &Table) -> Map<String, Value> {
+    let mut about = Map::new();
+    if let Some(title) = table.title() {
+        about.insert("title".into(), json!(title));
+    }
+    if let Some((nx, ny)) = table.grid() {
+        about.insert("grid".into(), json!([nx, ny]));
+    }
+    if !table.report().is_empty() {
+        about.insert("report".into(), Value::Object(table.report().clone()));
+    }
+    about
 }
 
 /// The data as a JSON value, for files and for results on standard output.
@@ -40,12 +53,9 @@ pub(crate) fn to_json(data: &FileData) -> Value {
         FileData::Table(t) => {
             let mut object = Map::new();
             object.insert("kind".into(), json!("table"));
-            if let Some(title) = t.title() {
-                object.insert("title".into(), json!(title));
-            }
-            if let Some((nx, ny)) = t.grid() {
-                object.insert("grid".into(), json!([nx, ny]));
-            }
+            let mut about = about_table(t);
+            let report = about.shift_remove("report");
+            object.extend(about);
             // Other programs may change the order of an object's keys; `names` keeps it.
             object.insert("names".into(), t.names().collect());
             let column = |data: &Column| match data {
@@ -60,9 +70,7 @@ pub(crate) fn to_json(data: &FileData) -> Value {
                 object.insert("texts".into(), json!(texts));
             }
             object.insert("columns".into(), Value::Object(columns));
-            if !t.report().is_empty() {
-                object.insert("report".into(), Value::Object(t.report().clone()));
-            }
+            object.extend(report.map(|report| ("report".to_string(), report)));
             Value::Object(object)
         }
     }
@@ -75,34 +83,37 @@ impl FileData {
     }
 }
 
-/// Writes the data, and the manifest under the key `manifest`.
-pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
-    let mut value = to_json(data);
-    if let (Value::Object(object), Some(manifest)) = (&mut value, manifest) {
-        object.insert("manifest".into(), manifest.to_json());
-    }
-    let text = match value {
-        Value::Object(object) => check::seal(object),
-        other => other.to_string(),
-    };
-    super::write_atomically(path, |out| writeln!(out, "{text}"))
-}
-
 fn wrong(what: &str) -> Error {
     Error::file(format!("{what} is not what a saved table, series or matrix has"))
 }
 
+/// What stands before a number for which JSON has none, where another program has written it: `NaN`, `Infinity`.
+pub(super) const MARK: char = '\u{e000}';
+
+/// The number that a text with this mark is.
+pub(super) fn marked(text: &str) -> Option<f64> {
+    text.strip_prefix(MARK)?.parse().ok()
+}
+
+/// A number as files have it.
+pub(super) fn of_number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Null => Some(f64::NAN),
+        Value::String(text) if text == "inf" => Some(f64::INFINITY),
+        Value::String(text) if text == "-inf" => Some(f64::NEG_INFINITY),
+        Value::String(text) => marked(text),
+        other => other.as_f64(),
+    }
+}
+
 fn parse_numbers(value: &Value, what: &str) -> Result<Vec<f64>> {
-    let parse = |x: &Value| match x {
-        Value::Null => Ok(f64::NAN),
-        Value::String(text) if text == "inf" => Ok(f64::INFINITY),
-        Value::String(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
-        other => other.as_f64().ok_or_else(|| Error::file(format!("`{other}` in {what} is not a number"))),
-    };
+    let parse =
+        |x: &Value| of_number(x).ok_or_else(|| Error::file(format!("`{x}` in {what} is not a number")));
     value.as_array().ok_or_else(|| wrong(what))?.iter().map(parse).collect()
 }
 
-fn parse_series(value: &Value, what: &str) -> Result<Series> {
+/// The numbers of a series from a file; `what` is its name in errors.
+pub(super) fn parse_series(value: &Value, what: &str) -> Result<Series> {
     let Value::Object(parts) = value else { return Ok(Series::Real(parse_numbers(value, what)?)) };
     let part = |key| parse_numbers(parts.get(key).unwrap_or(&Value::Null), what);
     let (re, im) = (part("re")?, part("im")?);
@@ -113,9 +124,10 @@ fn parse_series(value: &Value, what: &str) -> Result<Series> {
 }
 
 /// A column: texts where the file says so, of another program's where the first of them is no number.
-fn parse_column(value: &Value, what: &str, listed: bool, ours: bool) -> Result<Column> {
-    let first = value.as_array().and_then(|list| list.first()).and_then(Value::as_str);
-    if !listed && (ours || first.is_none_or(|text| ["inf", "-inf"].contains(&text))) {
+pub(super) fn parse_column(value: &Value, what: &str, listed: bool, ours: bool) -> Result<Column> {
+    let first = value.as_array().and_then(|list| list.first());
+    let number = first.is_none_or(|first| !first.is_string() || of_number(first).is_some());
+    if !listed && (ours || number) {
         return parse_series(value, what).map(Column::Numbers);
     }
     let text = |x: &Value| match x.as_str() {
@@ -149,29 +161,25 @@ pub(super) fn dress(mut table: Table, object: &Map<String, Value>) -> Result<Tab
     }
 }
 
-/// The kind that a JSON file says it is of.
-pub fn kind(path: &Path) -> Option<String> {
-    let (value, _) = check::unseal(&memory::read(path).ok()?).ok()?;
-    value.get("kind")?.as_str().map(str::to_string)
-}
-
-/// Reads what [`save`] wrote; also a bare array of numbers, or an object of arrays.
-pub fn load(path: &Path) -> Result<FileData> {
-    let (value, _) = check::unseal(&memory::read(path).map_err(|e| Error::of_io(&e))?)?;
-    let Value::Object(object) = &value else {
-        return Ok(FileData::Series(parse_series(&value, "the array")?));
-    };
+/// What an object of this program's is, by its `kind`; nothing of another one.
+///
+/// # Errors
+/// An object that is not what it says.
+pub(super) fn parse_data(object: &Map<String, Value>) -> Result<Option<FileData>> {
     match object.get("kind").and_then(Value::as_str) {
-        Some("series") => {
-            Ok(FileData::Series(parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?))
-        }
+        Some("series") => match object.get("values") {
+            Some(values) => parse_series(values, "`values`").map(|data| Some(data.into())),
+            None => Ok(None),
+        },
         Some("matrix") => {
-            let (rows, cols) = object.get("shape").and_then(sizes).ok_or_else(|| wrong("`shape`"))?;
-            let data = parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?;
-            Ok(FileData::Matrix(Matrix::new(rows, cols, data)?))
+            let (Some(values), Some(shape)) = (object.get("values"), object.get("shape")) else {
+                return Ok(None);
+            };
+            let (rows, cols) = sizes(shape).ok_or_else(|| wrong("`shape`"))?;
+            Ok(Some(Matrix::new(rows, cols, parse_series(values, "`values`")?)?.into()))
         }
-        _ => {
-            let columns = object.get("columns").and_then(Value::as_object).unwrap_or(object);
+        Some("table") => {
+            let Some(columns) = object.get("columns").and_then(Value::as_object) else { return Ok(None) };
             let names: Vec<String> = match object.get("names").and_then(Value::as_array) {
                 Some(names) => names.iter().filter_map(|n| n.as_str().map(str::to_string)).collect(),
                 None => columns.keys().cloned().collect(),
@@ -182,10 +190,10 @@ pub fn load(path: &Path) -> Result<FileData> {
                 let what = format!("column `{name}`");
                 let listed = texts.is_some_and(|texts| texts.iter().any(|text| *text == json!(name)));
                 let column = columns.get(&name).unwrap_or(&Value::Null);
-                let data = parse_column(column, &what, listed, object.contains_key("kind"))?;
-                table = table.with_column(name, data)?;
+                table = table.with_column(name, parse_column(column, &what, listed, true)?)?;
             }
-            Ok(FileData::Table(dress(table, object)?))
+            Ok(Some(FileData::Table(dress(table, object)?)))
         }
+        _ => Ok(None),
     }
 }

@@ -4,14 +4,17 @@ mod archive;
 mod array;
 pub mod atomic;
 mod beside;
+mod cells;
 mod check;
 mod hdf5;
 mod hold;
 mod html;
 mod json;
+mod maps;
 mod market;
 mod named;
 mod npz;
+mod objects;
 mod orbitals;
 mod pack;
 mod states;
@@ -29,8 +32,10 @@ use crate::task;
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically, write_helped};
 pub use check::{seal, unseal};
 pub use hold::{HeldFile, hold};
-pub use json::{kind as kind_of_json, number as json_number};
+pub use json::number as json_number;
+pub use maps::SavedValue;
 pub use market::save_operator;
+pub use objects::kind as kind_of_json;
 pub use orbitals::{LoadedOrbitals, holds_orbitals, load_orbitals, save_orbitals};
 pub use states::{ArrayNumbers, StateArray, load_state, save_state};
 pub use vectors::{SavedVectors, load_vectors, save_vectors};
@@ -52,6 +57,8 @@ pub enum Contents {
     One(FileData),
     /// Arrays of several shapes, by name.
     Several(Vec<(String, Member)>),
+    /// Values of all kinds.
+    Map(Vec<(String, SavedValue)>),
 }
 
 /// One of several arrays.
@@ -198,12 +205,31 @@ pub fn save(data: &FileData, path: impl AsRef<Path>, manifest: Option<&Manifest>
     match extension.as_str() {
         "csv" => text::save(data, path, manifest, text::Separator::Csv),
         "tsv" => text::save(data, path, manifest, text::Separator::Tsv),
-        "json" => json::save(data, path, manifest),
+        "json" => objects::save(data, path, manifest),
         "npz" => npz::save_npz(data, path, manifest),
         "npy" => npz::save_npy(data, path),
         "h5" | "hdf5" => hdf5::save(data, path, manifest),
         PAGE => html::save(data, path, manifest),
         _ => text::save(data, path, manifest, text::Separator::Aligned),
+    }
+}
+
+/// Saves a map of values of all kinds as `.json`, `.npz` or `.h5`, as [`save`] does.
+///
+/// # Errors
+/// Other formats, and texts and keys that the format would not give back.
+pub fn save_map(
+    map: &[(String, SavedValue)],
+    path: impl AsRef<Path>,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
+    let path = path.as_ref();
+    match extension(path, None)?.as_str() {
+        "json" => objects::save_map(map, path, manifest),
+        "npz" => npz::save_map(map, path, manifest),
+        "h5" | "hdf5" => hdf5::save_map(map, path, manifest),
+        other => Err(Error::input(format!("a map is not saved as `.{other}`"))
+            .hint("`.json`, `.npz` and `.h5` hold maps; a table of its columns stands in the others")),
     }
 }
 
@@ -215,7 +241,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<FileData> {
     let path = path.as_ref();
     match load_all(path)? {
         Contents::One(data) => Ok(data),
-        Contents::Several(_) => {
+        Contents::Several(_) | Contents::Map(_) => {
             let what = format!("cannot read `{}`: it holds arrays of several shapes", path.display());
             Err(Error::file(what).hint("an archive of arrays of one length is a table"))
         }
@@ -225,6 +251,12 @@ pub fn load(path: impl AsRef<Path>) -> Result<FileData> {
 /// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this
 /// program ends with a check, which must be right.
 pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
+    load_with(path, None).map(|(contents, _)| contents)
+}
+
+/// As [`load_all`]; `header` says whether the first line of a text of another program has the names of columns, where
+/// its cells are not to tell. Also gives what the reader should know.
+pub fn load_with(path: impl AsRef<Path>, header: Option<bool>) -> Result<(Contents, Vec<String>)> {
     let path = path.as_ref().to_path_buf();
     if ending(&path) == PAGE {
         return Err(Error::file(format!("cannot read `{}`: a page of HTML is for people", path.display()))
@@ -233,16 +265,26 @@ pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
     let (extension, read) = (extension(&path, None)?, path.clone());
     // Parsers do not look for Ctrl-C, so they run apart from this thread, which does.
     let loaded = task::apart(move || {
-        let one = match extension.as_str() {
-            "npz" => return npz::load_npz(&read),
-            "h5" | "hdf5" => return hdf5::load(&read),
-            "csv" => text::load(&read, text::Separator::Csv),
-            "tsv" => text::load(&read, text::Separator::Tsv),
-            "json" => json::load(&read),
-            "npy" => npz::load_npy(&read),
-            _ => text::load(&read, text::Separator::Aligned),
+        let mut notes = Vec::new();
+        let mut text = |layout| {
+            let mut told = text::TextReading { header, unsure: false };
+            let found = text::load(&read, layout, &mut told)?;
+            if told.unsure {
+                notes
+                    .push("the first line is read as numbers; `header: true` takes it for names".to_string());
+            }
+            Ok(Contents::One(found))
         };
-        one.map(Contents::One)
+        let contents = match extension.as_str() {
+            "csv" => text(text::Separator::Csv),
+            "tsv" => text(text::Separator::Tsv),
+            "npz" => npz::load_npz(&read),
+            "h5" | "hdf5" => hdf5::load(&read, &mut notes),
+            "json" => objects::load(&read),
+            "npy" => npz::load_npy(&read).map(Contents::One),
+            _ => text(text::Separator::Aligned),
+        };
+        contents.map(|contents| (contents, notes))
     });
     loaded.map_err(|e| {
         if e.kind() == ErrorKind::Interrupted {
@@ -271,19 +313,12 @@ enum WrittenColumn {
     Texts(Vec<String>),
 }
 
-impl WrittenColumn {
-    fn column(self) -> Column {
-        match self {
-            WrittenColumn::Numbers(data) => data.into(),
-            WrittenColumn::Texts(data) => data.into(),
-        }
-    }
-
-    /// Real and imaginary parts as one column; nothing of texts.
-    fn complex(&self, im: &WrittenColumn) -> Option<Vec<C64>> {
-        let (WrittenColumn::Numbers(re), WrittenColumn::Numbers(im)) = (self, im) else { return None };
-        Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect())
-    }
+/// Real and imaginary parts as one column; nothing of texts.
+fn complex(re: &Column, im: &Column) -> Option<Column> {
+    let (Column::Numbers(Series::Real(re)), Column::Numbers(Series::Real(im))) = (re, im) else {
+        return None;
+    };
+    Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect::<Vec<_>>().into())
 }
 
 /// The column `name` split into its real and imaginary part, for formats without complex numbers.
@@ -299,19 +334,19 @@ fn parts(name: &str, data: &Column) -> Vec<(String, WrittenColumn)> {
 }
 
 /// The inverse of [`parts`]: neighbours `x.re`, `x.im` become the complex column `x`.
-fn joined(columns: Vec<(String, WrittenColumn)>) -> Result<Table> {
+fn joined(columns: Vec<(String, Column)>) -> Result<Table> {
     let mut table = Table::new();
     let mut columns = columns.into_iter().peekable();
     while let Some((name, data)) = columns.next() {
         let stem = name.strip_suffix(".re").map(str::to_string);
         let partner = stem.as_ref().map(|stem| format!("{stem}.im"));
         let whole = columns.peek().filter(|(next, _)| Some(next) == partner.as_ref());
-        table = match (stem, whole.and_then(|(_, im)| data.complex(im))) {
+        table = match (stem, whole.and_then(|(_, im)| complex(&data, im))) {
             (Some(stem), Some(whole)) => {
                 columns.next();
                 table.with_column(stem, whole)?
             }
-            _ => table.with_column(name, data.column())?,
+            _ => table.with_column(name, data)?,
         };
     }
     Ok(table)

@@ -6,20 +6,31 @@ use super::json::dress;
 use super::{Contents, FileData, Member};
 use crate::error::{Error, Result};
 use crate::number::{Column, Matrix, Series, Table};
-use crate::output::Manifest;
+
+/// As what the numbers of an array stand in a file. All are read as floats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArrayKind {
+    /// Floats, complex numbers, and texts.
+    Floats,
+    Ints,
+    Truths,
+}
 
 /// An array with its name.
 pub(super) struct NamedArray {
     pub name: String,
     pub shape: Vec<u64>,
     pub data: Column,
+    pub kind: ArrayKind,
 }
 
 /// The arrays of some data, and what a file says about them.
-pub(super) fn split(data: &FileData, manifest: Option<&Manifest>) -> (Map<String, Value>, Vec<NamedArray>) {
+pub(super) fn split(data: &FileData) -> (Map<String, Value>, Vec<NamedArray>) {
     let mut about = Map::new();
     about.insert("kind".into(), json!(data.kind()));
-    let one = |name: &str, shape: Vec<u64>, data: Column| vec![NamedArray { name: name.into(), shape, data }];
+    let kind = ArrayKind::Floats;
+    let one =
+        |name: &str, shape: Vec<u64>, data: Column| vec![NamedArray { name: name.into(), shape, data, kind }];
     let arrays = match data {
         FileData::Series(series) => one("series", vec![series.len() as u64], series.clone().into()),
         FileData::Matrix(m) => one("matrix", vec![m.rows() as u64, m.cols() as u64], m.data().clone().into()),
@@ -36,13 +47,11 @@ pub(super) fn split(data: &FileData, manifest: Option<&Manifest>) -> (Map<String
                 name: name.to_string(),
                 shape: vec![data.len() as u64],
                 data: data.clone(),
+                kind,
             };
             table.columns().map(column).collect()
         }
     };
-    if let Some(manifest) = manifest {
-        about.insert("manifest".into(), manifest.to_json());
-    }
     (about, arrays)
 }
 
@@ -79,7 +88,7 @@ pub(super) fn arranged(arrays: Vec<NamedArray>, about: &Map<String, Value>) -> R
     let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
     if let "series" | "matrix" = kind {
         return match <[_; 1]>::try_from(arrays) {
-            Ok([NamedArray { name, shape, data }]) => {
+            Ok([NamedArray { name, shape, data, .. }]) => {
                 Ok(Contents::One(shaped(&shape, data.numbers(&name)?.clone())?))
             }
             Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
@@ -88,17 +97,18 @@ pub(super) fn arranged(arrays: Vec<NamedArray>, about: &Map<String, Value>) -> R
     let rows = arrays.first().map_or(0, |first| first.data.len());
     let columns = arrays.iter().all(|array| array.shape.len() == 1 && array.data.len() == rows);
     if kind.is_empty() && !columns {
-        let each = arrays.into_iter().map(|NamedArray { name, shape, data }| {
+        let each = arrays.into_iter().map(|NamedArray { name, shape, data, .. }| {
             let part = part(&shape, data).map_err(|e| e.context(format_args!("array `{name}`")))?;
             Ok((name, part))
         });
         return each.collect::<Result<_>>().map(Contents::Several);
     }
-    let table = arrays.into_iter().try_fold(Table::new(), |table, NamedArray { name, shape, data }| {
-        match shape.len() {
+    let table = arrays.into_iter().try_fold(
+        Table::new(),
+        |table, NamedArray { name, shape, data, .. }| match shape.len() {
             0 | 1 => table.with_column(name, data),
             n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
-        }
-    })?;
+        },
+    )?;
     Ok(Contents::One(FileData::Table(dress(table, about)?)))
 }

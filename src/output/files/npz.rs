@@ -4,11 +4,12 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::archive::Archive;
-use super::array::{array, read_array, texts};
-use super::named::{NamedArray, arranged, shaped, split};
+use super::array::{array, mostly_zeros, read_array, texts, width};
+use super::maps::{SavedValue, joined_map, split_map};
+use super::named::{ArrayKind, NamedArray, arranged, shaped, split};
 use super::pack::pack;
 use super::{Contents, FileData, check, numbers};
 use crate::error::{Error, Result};
@@ -18,10 +19,17 @@ use crate::output::Manifest;
 /// What stands before the check behind the numbers of an `.npy`, where other programs do not look.
 const CHECK: &str = "\numklapp crc32 ";
 
-fn write_column(out: impl Write, shape: &[u64], data: &Column) -> std::io::Result<()> {
-    match data {
-        Column::Numbers(data) => write_array(out, shape, data),
-        Column::Texts(data) => texts(out, data),
+fn write_column(out: impl Write, named: &NamedArray) -> std::io::Result<()> {
+    let shape = &named.shape;
+    match (&named.data, named.kind) {
+        (Column::Texts(data), _) => texts(out, shape, data),
+        (Column::Numbers(Series::Real(data)), ArrayKind::Ints) => {
+            array(out, shape, data.iter().map(|&x| x as i64))
+        }
+        (Column::Numbers(Series::Real(data)), ArrayKind::Truths) => {
+            array(out, shape, data.iter().map(|&x| x != 0.0))
+        }
+        (Column::Numbers(data), _) => write_array(out, shape, data),
     }
 }
 
@@ -61,15 +69,60 @@ pub(super) fn write_npy(
     })
 }
 
+/// Refuses what an archive would not give back.
+fn check_array(array: &NamedArray) -> Result<()> {
+    let name = &array.name;
+    if name.contains('\0') {
+        let shown = name.replace('\0', "\\0");
+        return Err(Error::input(format!(
+            "an array of `.npz` cannot be called `{shown}`, with a character of code 0"
+        ))
+        .hint("rename it, or save as `.json`"));
+    }
+    let Column::Texts(texts) = &array.data else { return Ok(()) };
+    match texts.iter().position(|text| text.ends_with('\0')) {
+        Some(row) => Err(Error::input(format!("text {row} of `{name}` ends with a character of code 0"))
+            .hint("NumPy's arrays of texts lose it: save as `.json`")),
+        None => Ok(()),
+    }
+}
+
 /// Writes an archive of arrays.
 pub fn save_npz(data: &FileData, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
-    let (about, arrays) = split(data, manifest);
-    let most = arrays.iter().map(|array| array.data.len()).max().unwrap_or(0);
+    let (about, arrays) = split(data);
+    write_npz(about, &arrays, path, manifest)
+}
+
+/// Writes a map.
+pub fn save_map(map: &[(String, SavedValue)], path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+    let (about, arrays) = split_map(map);
+    write_npz(about, &arrays, path, manifest)
+}
+
+fn write_npz(
+    mut about: Map<String, Value>,
+    arrays: &[NamedArray],
+    path: &Path,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
+    about.extend(manifest.map(|manifest| ("manifest".to_string(), manifest.to_json())));
+    arrays.iter().try_for_each(check_array)?;
+    let size = |array: &NamedArray| match &array.data {
+        Column::Numbers(data) => data.len(),
+        // In numbers of eight bytes.
+        Column::Texts(texts) => width(texts) * texts.len() / 2,
+    };
+    let most = arrays.iter().map(size).max().unwrap_or(0);
     super::write_atomically(path, |out| {
         pack(out, most, &Value::Object(about), |archive| {
             arrays.iter().try_for_each(|array| {
-                archive.begin(npyz::npz::file_name_from_array_name(&array.name))?;
-                write_column(&mut *archive, &array.shape, &array.data)
+                let file = npyz::npz::file_name_from_array_name(&array.name);
+                match &array.data {
+                    // One long text makes all others as long, with zeros.
+                    Column::Texts(texts) if mostly_zeros(texts) => archive.begin_packed(file)?,
+                    _ => archive.begin(file)?,
+                }
+                write_column(&mut *archive, array)
             })
         })
     })
@@ -105,7 +158,10 @@ pub fn load_npz(path: &Path) -> Result<Contents> {
         let (shape, data) = archive.column(&name)?.ok_or_else(|| {
             Error::file(format!("its manifest names an array `{name}`, which is not there"))
         })?;
-        arrays.push(NamedArray { name, shape, data });
+        arrays.push(NamedArray { name, shape, data, kind: ArrayKind::Floats });
     }
-    arranged(arrays, &about)
+    match about.get("kind").and_then(Value::as_str) {
+        Some("map") => joined_map(arrays, &about).map(Contents::Map),
+        _ => arranged(arrays, &about),
+    }
 }

@@ -40,6 +40,12 @@ impl Packing<'_> {
     pub fn begin(&mut self, name: impl Into<String>) -> IoResult<()> {
         Ok(self.zip.start_file(name, self.options)?)
     }
+
+    /// As [`Packing::begin`], for an entry that is worth compressing.
+    pub fn begin_packed(&mut self, name: impl Into<String>) -> IoResult<()> {
+        let options = self.options.compression_method(zip::CompressionMethod::Deflated);
+        Ok(self.zip.start_file(name, options)?)
+    }
 }
 
 impl Write for Packing<'_> {

@@ -169,7 +169,6 @@ fn texts_survive_and_others_are_read() {
         panic!("a table")
     };
     assert_eq!(read.get("name"), Some(&Column::Texts(vec!["csr".into()])));
-    assert!(loaded("mixed.json", r#"{"name": ["csr", 1]}"#).unwrap_err().to_string().contains("not a text"));
     assert!(save(&table.into(), folder("names").join("n.npy"), None).is_err());
 }
 
@@ -193,7 +192,11 @@ fn errors_name_the_place() {
     assert!(message("b.csv", "x,y\n1\n").ends_with("line 2 has 1 cells where 2 should be"));
     assert!(message("c.csv", "").ends_with("there are no numbers in it"));
     assert!(message("d.csv", "x,x\n1,2\n").contains("two columns `x`"));
-    assert!(message("e.json", r#"{"x": [1], "y": [2, 3]}"#).contains("column `y` has 2 rows"));
+    let table = r#"{"kind": "table", "columns": {"x": [1], "y": [2, 3]}}"#;
+    assert!(message("e.json", table).contains("column `y` has 2 rows"));
+    let mixed = r#"{"kind": "table", "columns": {"name": ["csr", 1]}, "texts": ["name"]}"#;
+    assert!(message("e.json", mixed).contains("not a text"));
+    assert!(message("e.json", r#"[{"x": 1}, {"y": 2}]"#).contains("object 1 of the list has other keys"));
     assert!(
         load(folder("texts").join("none.csv")).unwrap_err().to_string().ends_with("there is no such file")
     );
@@ -327,5 +330,154 @@ fn files_of_earlier_versions_are_read() {
         };
         assert_eq!((read.title(), read.names().collect::<Vec<_>>()), (Some("A title"), vec!["x", "y"]));
         assert!(loaded(name, &whole).unwrap_err().to_string().contains("the check, is missing"));
+    }
+}
+
+fn table_of(name: &str, text: &str) -> Table {
+    match loaded(name, text).unwrap_or_else(|e| panic!("{e}")) {
+        FileData::Table(table) => table,
+        other => panic!("{other}"),
+    }
+}
+
+fn numbers_of(table: &Table, name: &str) -> Vec<String> {
+    // NaN is shown, and equal then.
+    table.column(name).unwrap().iter().map(|x| x.to_string()).collect()
+}
+
+#[test]
+fn tables_of_pandas_are_read() {
+    // An index without a name, cells without a number, complex numbers.
+    let t = table_of("pandas.csv", ",a,n,z\n0,1.5,x,(1+2j)\n1,,,(3-1j)\n2,2.0,NA,0j\n");
+    assert_eq!(t.names().collect::<Vec<_>>(), ["index", "a", "n", "z"]);
+    assert_eq!(numbers_of(&t, "a"), ["1.5", "NaN", "2.0"]);
+    assert_eq!(t.get("n"), Some(&Column::Texts(["x", "", "NA"].map(String::from).to_vec())));
+    let z = [C64::new(1.0, 2.0), C64::new(3.0, -1.0), C64::new(0.0, 0.0)];
+    assert_eq!(t.column("z").unwrap(), &Series::Complex(z.to_vec()));
+    // The first number tells what a column holds.
+    let t = table_of("first.csv", "a,s,none\nNA,NA,\nNA,b,\n2.0,,\n");
+    assert_eq!(numbers_of(&t, "a"), ["NaN", "NaN", "2.0"]);
+    assert_eq!(t.get("s"), Some(&Column::Texts(["NA", "b", ""].map(String::from).to_vec())));
+    assert_eq!(numbers_of(&t, "none"), ["NaN"; 3]);
+    // Columns that are counted.
+    let t = table_of("counted.csv", "0,1,2\n0.5,0.25,1e-3\n1.0,2.0,3.0\n");
+    assert_eq!((t.rows(), t.names().collect::<Vec<_>>()), (2, vec!["0", "1", "2"]));
+    let t = table_of("counted.csv", ",0,1\n0,0.5,0.25\n1,1.0,2.0\n");
+    assert_eq!((t.rows(), t.names().collect::<Vec<_>>()), (2, vec!["index", "0", "1"]));
+    // A point at 0 and 1, and whole numbers, are numbers; but they may be names.
+    let path = folder("texts").join("unsure.csv");
+    for (text, rows, notes) in [
+        ("0,1\n0.5,0.25\n", 2, 1),
+        ("0,1,2\n3,4,5\n", 2, 1),
+        ("0,1\n1,2\n", 2, 0),
+        ("0,1,3\n0.5,0.5,0.5\n", 2, 0),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let (Contents::One(FileData::Table(t)), said) = load_with(&path, None).unwrap() else {
+            panic!("a table")
+        };
+        assert_eq!((t.rows(), said.len()), (rows, notes), "{text}");
+        let (Contents::One(FileData::Table(t)), said) = load_with(&path, Some(true)).unwrap() else {
+            panic!("a table")
+        };
+        assert_eq!((t.rows(), said.len()), (rows - 1, 0), "{text}");
+        let (_, said) = load_with(&path, Some(false)).unwrap();
+        assert!(said.is_empty(), "{text}");
+    }
+    // A matrix of this program without what describes it.
+    let path = folder("texts").join("bare.csv");
+    save(&Matrix::new(1, 3, vec![1.0, 2.0, 3.0]).unwrap().into(), &path, None).unwrap();
+    std::fs::remove_file(format!("{}-metadata.json", path.display())).unwrap();
+    assert!(matches!(load(&path).unwrap(), FileData::Table(t) if t.rows() == 1));
+}
+
+#[test]
+fn numbers_of_numpy_and_fortran_are_read() {
+    let z = |re, im| C64::new(re, im);
+    let row = " (1.000000000000000000e+00+2.000000000000000000e+00j)  (-5.0e-01-1.0e-03j)\n (0.0e+00+-3.0e+10j)  \
+               (1.0e+00+0.0e+00j)\n";
+    let t = table_of("savetxt.txt", row);
+    assert_eq!(t.column("column0").unwrap(), &Series::Complex(vec![z(1.0, 2.0), z(0.0, -3e10)]));
+    assert_eq!(t.column("column1").unwrap(), &Series::Complex(vec![z(-0.5, -1e-3), z(1.0, 0.0)]));
+    let t = table_of("fortran.dat", " 1.0D-03 (1.0,2.0)  0.25-102\n 2.5D+02 ( -1.0, 0.5) 1.0+300\n");
+    assert_eq!(t.column("column0").unwrap(), &Series::from(vec![1e-3, 250.0]));
+    assert_eq!(t.column("column1").unwrap(), &Series::Complex(vec![z(1.0, 2.0), z(-1.0, 0.5)]));
+    assert_eq!(t.column("column2").unwrap(), &Series::from(vec![0.25e-102, 1e300]));
+    let error = loaded("fortran.dat", "1.0 2.0\n1.0 ****\n").unwrap_err();
+    assert!(error.to_string().ends_with("line 2, column 2: `****` where a number should be"), "{error}");
+}
+
+#[test]
+fn objects_of_other_programs_are_tables_or_maps() {
+    let all = |text: &str| {
+        let path = folder("objects").join("o.json");
+        std::fs::write(&path, text).unwrap();
+        load_all(&path).unwrap_or_else(|e| panic!("{text}: {e}"))
+    };
+    // Keys that this program's files have, too.
+    for text in [
+        r#"{"columns": [1, 2], "names": [3, 4]}"#,
+        "\u{feff}{\"names\": [1, NaN], \"values\": [Infinity, -Infinity]}",
+        r#"{"kind": ["a", "b"], "x": [1, 2]}"#,
+    ] {
+        assert!(matches!(all(text), Contents::One(FileData::Table(t)) if t.rows() == 2), "{text}");
+    }
+    let Contents::One(FileData::Table(t)) = all(r#"[{"x": 1, "n": "a"}, {"x": NaN, "n": "b"}]"#) else {
+        panic!("a table")
+    };
+    assert_eq!(numbers_of(&t, "x"), ["1.0", "NaN"]);
+    for text in [
+        r#"{"x": [1], "y": [2, 3]}"#,
+        r#"{"kind": "table", "x": 1}"#,
+        r#"{"kind": "series", "energy": NaN, "names": ["a"]}"#,
+        r#"{"columns": {"x": [1]}}"#,
+        "{}",
+    ] {
+        assert!(matches!(all(text), Contents::Map(_)), "{text}");
+    }
+    let Contents::Map(map) = all(r#"{"e": NaN, "n": "NaN", "list": [1, 2.0, -Infinity, {"a": null}]}"#)
+    else {
+        panic!("a map")
+    };
+    assert!(matches!(map[0].1, SavedValue::Number(Number::Real(x)) if x.is_nan()));
+    assert_eq!(map[1].1, SavedValue::Text("NaN".into()));
+    let SavedValue::List(list) = &map[2].1 else { panic!("a list") };
+    let inner = SavedValue::Map(vec![("a".into(), SavedValue::Nothing)]);
+    let real = |x: f64| SavedValue::Number(x.into());
+    assert_eq!(list[..], [SavedValue::Whole(1), real(2.0), real(f64::NEG_INFINITY), inner]);
+}
+
+#[test]
+fn what_numpy_would_lose_is_refused() {
+    let folder = folder("zeros");
+    let texts = |text: &str| Column::Texts(vec!["x".into(), text.into()]);
+    let named = |name: &str, data: Column| FileData::from(Table::from_columns([(name, data)]).unwrap());
+    for (data, part) in [
+        (named("a\0", vec![1.0].into()), "cannot be called `a\\0`"),
+        (named("t", texts("a\0")), "text 1 of `t` ends with a character of code 0"),
+    ] {
+        let error = save(&data, folder.join("z.npz"), None).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        assert!(error.hint_text().unwrap().contains(".json"));
+        save(&data, folder.join("z.json"), None).unwrap();
+        assert_eq!(load(folder.join("z.json")).unwrap(), data);
+    }
+    let inside = named("t", texts("a\0b"));
+    save(&inside, folder.join("z.npz"), None).unwrap();
+    assert_eq!(load(folder.join("z.npz")).unwrap(), inside);
+}
+
+#[test]
+fn one_long_text_makes_no_large_file() {
+    let folder = folder("long");
+    let mut texts = vec!["short é".to_string(); 1000];
+    texts[7] = "x".repeat(100_000);
+    let data = FileData::from(Table::from_columns([("t", Column::Texts(texts))]).unwrap());
+    for extension in ["npz", "h5", "json"] {
+        let path = folder.join(format!("l.{extension}"));
+        save(&data, &path, None).unwrap();
+        let size = std::fs::metadata(&path).unwrap().len();
+        assert!(size < 1 << 20, "{extension}: {size}");
+        assert_eq!(load(&path).unwrap(), data, "{extension}");
     }
 }

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::cells::{CellColumn, is_number, words as words_of, written};
 use super::check::Summed;
-use super::{FileData, WrittenColumn, beside, check, joined, parts};
+use super::{FileData, WrittenColumn, beside, check, complex, joined, parts};
 use crate::error::{Error, Result};
 use crate::number::{Column, Table, memory};
 use crate::output::Manifest;
@@ -98,7 +99,7 @@ pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: S
             }
             for i in 0..table.rows() {
                 let cells: Vec<String> =
-                    columns.iter().map(|(_, data)| format!("{:>24}", one_word(&cell(data, i)))).collect();
+                    columns.iter().map(|(_, data)| format!("{:>24}", one_word(&written(data, i)))).collect();
                 writeln!(out, "{}", cells.join(" "))?;
             }
             end(out)
@@ -125,7 +126,7 @@ pub fn save(data: &FileData, path: &Path, manifest: Option<&Manifest>, layout: S
         drop(names);
         let mut writer = writer(csv::QuoteStyle::Necessary).from_writer(&mut out);
         for i in 0..table.rows() {
-            writer.write_record(columns.iter().map(|(_, data)| cell(data, i))).map_err(of_csv)?;
+            writer.write_record(columns.iter().map(|(_, data)| written(data, i))).map_err(of_csv)?;
         }
         writer.flush()?;
         drop(writer);
@@ -143,15 +144,6 @@ fn of_csv(error: csv::Error) -> std::io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => std::io::Error::other(format!("{other:?}")),
-    }
-}
-
-/// What stands in row `i` of a column.
-fn cell(data: &WrittenColumn, i: usize) -> String {
-    match data {
-        // `{:?}` is the shortest text that reads back as the same number.
-        WrittenColumn::Numbers(data) => format!("{:?}", data[i]),
-        WrittenColumn::Texts(data) => data[i].clone(),
     }
 }
 
@@ -284,14 +276,23 @@ impl CommentHeader {
     }
 }
 
+/// How a text is read, and what its reader found.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TextReading {
+    /// Whether the first line of another program's file has the names of columns; where nobody says, its cells tell.
+    pub header: Option<bool>,
+    /// Whether the first line, read as numbers, may have been names.
+    pub unsure: bool,
+}
+
 /// Reads text: with or without a line of names, by this program or another.
-pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
+pub fn load(path: &Path, layout: Separator, told: &mut TextReading) -> Result<FileData> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let text = String::from_utf8(bytes.clone()).map_err(|_| Error::file("it is not text (UTF-8)"))?;
     // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
     let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
-    let told = if layout == Separator::Aligned { None } else { beside::load(path, &bytes)? };
-    let mut head = told.map_or_else(|| CommentHeader::of(text), |about| CommentHeader::beside(&about));
+    let described = if layout == Separator::Aligned { None } else { beside::load(path, &bytes)? };
+    let mut head = described.map_or_else(|| CommentHeader::of(text), |about| CommentHeader::beside(&about));
     if layout == Separator::Aligned {
         // Version 0.1 wrote the names here, not the words.
         head.texts.iter_mut().for_each(|name| *name = one_word(name));
@@ -303,9 +304,9 @@ pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
         return FileData::from_table(Table::new(), &head.kind);
     }
     let (names, columns) = if layout == Separator::Aligned {
-        aligned(text, &head, whole)?
+        aligned(text, &head, whole, told)?
     } else {
-        separated(text, layout, &head)?
+        separated(text, layout, &head, told)?
     };
     let columns: Vec<_> = names.into_iter().zip(columns).collect();
     let mut table = match &head.columns {
@@ -325,31 +326,19 @@ pub fn load(path: &Path, layout: Separator) -> Result<FileData> {
     FileData::from_table(table, &head.kind)
 }
 
-type TextColumns = (Vec<String>, Vec<WrittenColumn>);
-
-fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
-    let cell = cell.trim();
-    cell.parse().map_err(|_| {
-        let what = if cell.is_empty() { "nothing".to_string() } else { format!("`{cell}`") };
-        Error::file(format!("line {line}, column {}: {what} where a number should be", column + 1))
-    })
-}
+type TextColumns = (Vec<String>, Vec<Column>);
 
 impl CommentHeader {
-    /// Empty columns for the first row of a file: texts where the head says so,
-    /// of another program's where there is no number.
-    fn kinds<'a>(&self, names: &[String], row: impl Iterator<Item = &'a str>) -> Vec<WrittenColumn> {
+    /// Empty columns for these names, or for so many without names: of this program as the head says, of another one
+    /// as their cells will tell.
+    fn kinds(&self, names: &[String], count: usize) -> Vec<CellColumn> {
         let ours = !self.kind.is_empty();
-        let kind = |(j, cell): (usize, &str)| {
-            let listed = names.get(j).is_some_and(|name| self.is_text(name));
-            let cell = cell.trim();
-            if listed || !ours && !cell.is_empty() && cell.parse::<f64>().is_err() {
-                WrittenColumn::Texts(Vec::new())
-            } else {
-                WrittenColumn::Numbers(Vec::new())
-            }
+        let kind = |j: usize| match names.get(j).is_some_and(|name| self.is_text(name)) {
+            true => CellColumn::Texts(Vec::new()),
+            false if ours => CellColumn::Numbers(Vec::new()),
+            false => CellColumn::Open(Vec::new()),
         };
-        row.enumerate().map(kind).collect()
+        (0..count).map(kind).collect()
     }
 
     /// Whether the head says that this column holds texts.
@@ -358,31 +347,22 @@ impl CommentHeader {
     }
 }
 
-/// Adds a cell of a line to its column.
-fn add(to: &mut WrittenColumn, cell: &str, line: u64, column: usize) -> Result<()> {
-    match to {
-        WrittenColumn::Numbers(data) => data.push(number(cell, line, column)?),
-        WrittenColumn::Texts(data) => data.push(cell.to_string()),
-    }
-    Ok(())
-}
-
 /// A table of these columns, each of one column of a file or of a real and an imaginary one.
-fn named(names: &[String], columns: Vec<(String, WrittenColumn)>) -> Result<Table> {
+fn named(names: &[String], columns: Vec<(String, Column)>) -> Result<Table> {
     let differ = || Error::file("its columns are not those that its head names");
     let mut table = Table::new();
     let mut columns = columns.into_iter();
     for name in names {
         let (found, data) = columns.next().ok_or_else(differ)?;
         if stands_for(&found, name) {
-            table = table.with_column(name.as_str(), data.column())?;
+            table = table.with_column(name.as_str(), data)?;
             continue;
         }
         let (next, im) = columns.next().ok_or_else(differ)?;
         if !stands_for(&found, &format!("{name}.re")) || !stands_for(&next, &format!("{name}.im")) {
             return Err(differ());
         }
-        table = table.with_column(name.as_str(), data.complex(&im).ok_or_else(differ)?)?;
+        table = table.with_column(name.as_str(), complex(&data, &im).ok_or_else(differ)?)?;
     }
     if columns.next().is_some() { Err(differ()) } else { Ok(table) }
 }
@@ -391,19 +371,66 @@ fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("column{i}")).collect()
 }
 
-fn separated(text: &str, layout: Separator, head: &CommentHeader) -> Result<TextColumns> {
+/// The names in the first row of another program's table: pandas leaves that of its index empty.
+fn given_names<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let cells: Vec<&str> = cells.map(str::trim).collect();
+    let name = |(j, cell): (usize, &&str)| match *cell {
+        "" if j == 0 && !cells.contains(&"index") => "index".to_string(),
+        "" => format!("column{j}"),
+        cell => cell.to_string(),
+    };
+    cells.iter().enumerate().map(name).collect()
+}
+
+/// What a first row of whole numbers 0, 1, 2, .. is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CountedRow {
+    /// The names of columns: no other cell holds a whole number.
+    Names,
+    /// Numbers, which may be names.
+    Unsure,
+    Numbers,
+}
+
+/// Whether a first row counts the columns, as pandas, R and others name them that have no names.
+fn counted(first: &csv::StringRecord, others: &mut dyn Iterator<Item = csv::StringRecord>) -> CountedRow {
+    let counts = first.len() > 1 && first.iter().enumerate().all(|(j, cell)| cell.trim() == j.to_string());
+    if !counts {
+        return CountedRow::Numbers;
+    }
+    let whole = |cell: &str| cell.trim().parse::<i64>().is_ok();
+    let mut rows = 0;
+    let mut without = true;
+    for row in others {
+        rows += 1;
+        without &= !row.iter().any(whole);
+    }
+    match (rows > 0 && without, first.len()) {
+        // Two numbers may well be a point: x = 0, y = 1.
+        (true, 2) => CountedRow::Unsure,
+        (true, _) => CountedRow::Names,
+        (false, 2) => CountedRow::Numbers,
+        (false, _) => CountedRow::Unsure,
+    }
+}
+
+fn separated(
+    text: &str,
+    layout: Separator,
+    head: &CommentHeader,
+    told: &mut TextReading,
+) -> Result<TextColumns> {
     // Only files of this program name their kind.
     let ours = !head.kind.is_empty();
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(layout.delimiter())
-        .comment(Some(b'#'))
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text.as_bytes());
+    let reader = || {
+        let mut reader = csv::ReaderBuilder::new();
+        reader.delimiter(layout.delimiter()).comment(Some(b'#')).has_headers(false).flexible(true);
+        reader.from_reader(text.as_bytes())
+    };
     let mut names: Vec<String> = Vec::new();
-    let mut columns: Option<Vec<WrittenColumn>> = None;
+    let mut columns: Option<Vec<CellColumn>> = None;
     let mut width = 0;
-    for (i, record) in reader.records().enumerate() {
+    for (i, record) in reader().records().enumerate() {
         let record = record.map_err(|e| Error::file(e.to_string()))?;
         let line = record.position().map_or(0, |p| p.line());
         if i == 0 {
@@ -411,10 +438,22 @@ fn separated(text: &str, layout: Separator, head: &CommentHeader) -> Result<Text
             // Other programs write the names as a comment: `# x,y`.
             let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
             let commented = !head.last.is_empty() && words.len() == record.len() && !head.last.contains(": ");
-            let numbers = record.iter().all(|cell| cell.trim().parse::<f64>().is_ok());
-            if !numbers || ours && !commented {
-                let name = |name: &str| if ours { name.to_string() } else { name.trim().to_string() };
-                names = record.iter().map(name).collect();
+            let named = match told.header {
+                Some(named) if !ours => named,
+                _ if !record.iter().all(is_number) => true,
+                _ if ours || commented => ours && !commented,
+                _ => {
+                    let counted =
+                        counted(&record, &mut reader().into_records().skip(1).map_while(|r| r.ok()));
+                    told.unsure |= counted == CountedRow::Unsure;
+                    counted == CountedRow::Names
+                }
+            };
+            if named {
+                names = match ours {
+                    true => record.iter().map(str::to_string).collect(),
+                    false => given_names(record.iter()),
+                };
                 continue;
             }
             let bare = |word: &&str| word.trim_matches('"').to_string();
@@ -425,50 +464,53 @@ fn separated(text: &str, layout: Separator, head: &CommentHeader) -> Result<Text
             let given = record.len();
             return Err(Error::file(format!("line {line} has {given} cells where {width} should be")));
         }
-        let columns = columns.get_or_insert_with(|| head.kinds(&names, record.iter()));
+        let columns = columns.get_or_insert_with(|| head.kinds(&names, width));
         for (j, (to, cell)) in columns.iter_mut().zip(record.iter()).enumerate() {
-            add(to, cell, line, j)?;
+            to.add(cell, line, j)?;
         }
     }
     if width == 0 {
         return Err(Error::file("there are no numbers in it"));
     }
     // A table without rows.
-    let columns = columns.unwrap_or_else(|| head.kinds(&names, names.iter().map(|_| "")));
-    Ok((names, columns))
+    let columns = columns.unwrap_or_else(|| head.kinds(&names, width));
+    Ok((names, columns.into_iter().map(CellColumn::finish).collect()))
 }
 
-fn aligned(text: &str, head: &CommentHeader, whole: bool) -> Result<TextColumns> {
+fn aligned(text: &str, head: &CommentHeader, whole: bool, told: &TextReading) -> Result<TextColumns> {
+    let ours = !head.kind.is_empty();
     let mut words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
-    let mut columns: Vec<WrittenColumn> = Vec::new();
+    let mut columns: Vec<CellColumn> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
-        let cells: Vec<&str> = line.split_whitespace().collect();
+        let cells: Vec<String> = match ours {
+            true => line.split_whitespace().map(str::to_string).collect(),
+            false => words_of(line),
+        };
         if cells.is_empty() {
             continue;
         }
         // A first row of words, of which none is a number, has the names, as in CSV.
-        let words_alone = || cells.iter().all(|cell| cell.parse::<f64>().is_err());
-        if columns.is_empty() && !whole && words.len() != cells.len() && head.kind.is_empty() && words_alone()
-        {
-            let first: Vec<String> = cells.iter().map(|cell| cell.to_string()).collect();
-            let behind =
-                text.lines().nth(i + 1).is_some_and(|next| next.split_whitespace().count() == first.len());
-            if behind {
-                words = first;
+        let words_alone = || cells.iter().all(|cell| !is_number(cell));
+        if columns.is_empty() && !whole && !ours && told.header != Some(false) {
+            let behind = || text.lines().nth(i + 1).is_some_and(|next| words_of(next).len() == cells.len());
+            let named = words.len() != cells.len() && words_alone() && behind();
+            if told.header == Some(true) || named {
+                words = cells;
+                columns = head.kinds(&words, words.len());
                 continue;
             }
         }
         if columns.is_empty() {
             let names: &[String] = if words.len() == cells.len() { &words } else { &[] };
-            columns = head.kinds(names, cells.iter().copied());
+            columns = head.kinds(names, cells.len());
         }
         if cells.len() != columns.len() {
             let (given, wanted) = (cells.len(), columns.len());
             return Err(Error::file(format!("line {} has {given} cells where {wanted} should be", i + 1)));
         }
         for (j, cell) in cells.iter().enumerate() {
-            add(&mut columns[j], cell, i as u64 + 1, j)?;
+            columns[j].add(cell, i as u64 + 1, j)?;
         }
     }
     // A file of this program with names alone is a table without rows.
@@ -476,10 +518,10 @@ fn aligned(text: &str, head: &CommentHeader, whole: bool) -> Result<TextColumns>
         return Err(Error::file("there are no numbers in it"));
     }
     if columns.is_empty() {
-        columns = head.kinds(&words, words.iter().map(|_| ""));
+        columns = head.kinds(&words, words.len());
     }
     let names = if words.len() == columns.len() { words } else { numbered(columns.len()) };
-    Ok((names, columns))
+    Ok((names, columns.into_iter().map(CellColumn::finish).collect()))
 }
 
 #[cfg(test)]

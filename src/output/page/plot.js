@@ -662,7 +662,9 @@
       const [i, j] = [index(map.x, map.nx, u), index(map.y, map.ny, v)];
       if (i < 0 || j < 0 || i >= map.nx || j >= map.ny) return null;
       const centre = ([lo, hi], n, k) => lo + ((k + 0.5) / n) * (hi - lo);
-      const [cx, cy] = [centre(map.x, map.nx, i), centre(map.y, map.ny, j)];
+      const nearest = (all, at) => all.reduce((a, b) => (Math.abs(b - at) < Math.abs(a - at) ? b : a));
+      const cx = map.xs ? nearest(map.xs, centre(map.x, map.nx, i)) : centre(map.x, map.nx, i);
+      const cy = map.ys ? nearest(map.ys, centre(map.y, map.ny, j)) : centre(map.y, map.ny, j);
       const text = [
         `${what.xlabel || "x"} = ${shown(cx)}`,
         `${what.ylabel || "y"} = ${shown(cy)}`,

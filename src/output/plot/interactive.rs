@@ -4,7 +4,7 @@
 use kuva::prelude::ColorMap;
 use serde_json::{Map as Object, Value, json};
 
-use super::map::{NOTHING, averaged, edges};
+use super::map::{NOTHING, averaged, edges, places};
 use super::reach::fits;
 use super::{Content, Curve, CurveStyle, Plot, PlotMap, label};
 use crate::error::{Error, Result};
@@ -122,6 +122,8 @@ fn coloured(map: &PlotMap, logarithmic: bool) -> Result<Value> {
     Ok(json!({
         "nx": nx, "ny": ny,
         "x": edges(&map.x), "y": edges(&map.y),
+        // The places of points that are not evenly spaced.
+        "xs": places(&map.x), "ys": places(&map.y),
         "z": numbers(&z),
         "low": low, "high": high,
         "label": label.trim(),

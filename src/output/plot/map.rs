@@ -15,43 +15,102 @@ pub(super) const NOTHING: u8 = 160;
 /// Most cells a side. More cells than pixels would only take time and disk space.
 const CELLS: usize = 256;
 
+/// Whether centres are far from evenly spaced.
+fn uneven(centres: &[f64]) -> bool {
+    let (Some(first), Some(last)) = (centres.first(), centres.last()) else { return false };
+    let step = (last - first) / (centres.len() - 1).max(1) as f64;
+    let off = |(i, x): (usize, &f64)| (x - first - i as f64 * step).abs() > 1e-3 * step.abs();
+    // Rounding of computed places, or of those in a file, is none of it.
+    centres.iter().enumerate().any(off)
+}
+
+/// Where the cells of rising centres begin and end: half-way between neighbours.
+fn walls(centres: &[f64]) -> Vec<f64> {
+    let half = |pair: &[f64]| 0.5 * (pair[0] + pair[1]);
+    let inner: Vec<f64> = centres.windows(2).map(half).collect();
+    match (centres, inner.first(), inner.last()) {
+        ([first, .., last], Some(next), Some(before)) => {
+            let ends = (2.0 * first - next, 2.0 * last - before);
+            std::iter::once(ends.0).chain(inner.iter().copied()).chain([ends.1]).collect()
+        }
+        ([only], ..) => vec![only - 0.5, only + 0.5],
+        _ => vec![0.0, 1.0],
+    }
+}
+
 /// From the outer edge of the first cell to that of the last, the centres given.
 pub(super) fn edges(centres: &[f64]) -> (f64, f64) {
-    match centres {
+    let mut rising = centres.to_vec();
+    rising.sort_by(f64::total_cmp);
+    if uneven(&rising) {
+        let walls = walls(&rising);
+        return (walls[0], walls[walls.len() - 1]);
+    }
+    match rising[..] {
         [] => (0.0, 1.0),
         [only] => (only - 0.5, only + 0.5),
         [first, .., last] => {
-            let half = 0.5 * (last - first) / (centres.len() - 1) as f64;
-            ((first - half).min(last + half), (first - half).max(last + half))
+            let half = 0.5 * (last - first) / (rising.len() - 1) as f64;
+            (first - half, last + half)
         }
     }
 }
 
-/// The rows of a map from below, with at most so many cells a side, neighbours averaged; logarithms if asked for.
+/// For each of the cells that are drawn along an axis, evenly spaced and rising: the points of the map in it, or that
+/// whose cell has its middle.
+fn drawn_cells(centres: &[f64], most: usize) -> Vec<Vec<usize>> {
+    let n = centres.len();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| centres[a].total_cmp(&centres[b]));
+    let rising: Vec<f64> = order.iter().map(|&i| centres[i]).collect();
+    if !uneven(&rising) {
+        let count = n.min(most);
+        return (0..count).map(|i| order[i * n / count..(i + 1) * n / count].to_vec()).collect();
+    }
+    let walls = walls(&rising);
+    let (low, width) = (walls[0], (walls[n] - walls[0]) / most as f64);
+    let below = |x: f64| rising.partition_point(|&centre| centre < x);
+    let cell = |i: usize| {
+        let inside = below(low + i as f64 * width)..below(low + (i + 1) as f64 * width);
+        let middle = low + (i as f64 + 0.5) * width;
+        match inside.len() {
+            // Several in one drawn cell are averaged.
+            2.. => order[inside].to_vec(),
+            _ => vec![order[walls[1..n].partition_point(|&wall| wall <= middle)]],
+        }
+    };
+    (0..most).map(cell).collect()
+}
+
+/// The rows of a map from below, with at most so many cells a side, neighbours averaged; logarithms if asked for. Where
+/// its points are not evenly spaced, there are as many cells as that, and each is what lies there.
 pub(super) fn averaged(map: &PlotMap, logarithmic: bool, most: usize) -> Result<Vec<Vec<f64>>> {
     let (nx, ny) = (map.x.len(), map.y.len());
     if nx == 0 || ny == 0 || map.z.len() != nx * ny {
         return Err(Error::input(format!("{} values do not fill a map of {nx} x {ny} points", map.z.len())));
     }
-    let (wide, high) = (nx.min(most), ny.min(most));
-    let mean = |i: usize, j: usize| {
-        let (columns, rows) = (i * nx / wide..(i + 1) * nx / wide, j * ny / high..(j + 1) * ny / high);
-        let cells =
-            columns.flat_map(|c| rows.clone().map(move |r| map.z[c * ny + r])).filter(|z| z.is_finite());
+    let (columns, rows) = (drawn_cells(&map.x, most), drawn_cells(&map.y, most));
+    let mean = |columns: &[usize], rows: &[usize]| {
+        let cells = columns
+            .iter()
+            .flat_map(|c| rows.iter().map(move |r| map.z[c * ny + r]))
+            .filter(|z| z.is_finite());
         let (sum, n) = cells.fold((0.0, 0usize), |(s, n), z| (s + z, n + 1));
         sum / n as f64
     };
-    // Axes of falling values are turned, so that both run upwards.
-    let turned = |centres: &[f64], n: usize, i: usize| {
-        if centres.first() > centres.last() { n - 1 - i } else { i }
-    };
-    let mut data: Vec<Vec<f64>> = (0..high)
-        .map(|j| (0..wide).map(|i| mean(turned(&map.x, wide, i), turned(&map.y, high, j))).collect())
-        .collect();
+    let mut data: Vec<Vec<f64>> =
+        rows.iter().map(|rows| columns.iter().map(|columns| mean(columns, rows)).collect()).collect();
     if logarithmic {
         data.iter_mut().flatten().for_each(|z| *z = z.log10());
     }
     Ok(data)
+}
+
+/// The places of a map's points along an axis, where its cells do not tell them.
+pub(super) fn places(centres: &[f64]) -> Option<Vec<f64>> {
+    let mut rising = centres.to_vec();
+    rising.sort_by(f64::total_cmp);
+    uneven(&rising).then_some(rising)
 }
 
 /// The map as it is drawn.

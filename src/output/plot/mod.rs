@@ -57,9 +57,9 @@ pub struct Curve {
 /// A function of two variables on a rectangular grid, drawn in colours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlotMap {
-    /// Centres of the columns of cells, evenly spaced.
+    /// Centres of the columns of cells; these end half-way between them.
     pub x: Vec<f64>,
-    /// Centres of the rows of cells, evenly spaced.
+    /// Centres of the rows of cells.
     pub y: Vec<f64>,
     /// The values: for each `x`, all `y`.
     pub z: Vec<f64>,

@@ -432,3 +432,32 @@ fn points_without_a_logarithm_are_counted() {
     plot.log_x = false;
     assert_eq!(plot.without_logarithm(), (1, 4));
 }
+
+#[test]
+fn cells_of_uneven_maps_lie_where_their_points_are() {
+    let map = |x: Vec<f64>| {
+        let z = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        PlotMap { x, y: vec![0.0, 1.0], z, label: String::new() }
+    };
+    // From -0.5 over 0.5 and 5.5 to 14.5, whatever the order.
+    for (x, bottom) in [(vec![0.0, 1.0, 10.0], [1.0, 3.0, 5.0]), (vec![10.0, 0.0, 1.0], [3.0, 5.0, 1.0])] {
+        assert_eq!(super::map::edges(&x), (-0.5, 14.5));
+        let rows = super::map::averaged(&map(x), false, 150).unwrap();
+        assert_eq!((rows.len(), rows[0].len()), (2, 150));
+        let count = |z: f64| rows[0].iter().filter(|&&x| x == z).count();
+        assert_eq!(bottom.map(count), [10, 50, 90]);
+        assert!(rows[0][..10].iter().all(|&z| z == bottom[0]) && rows[1][149] == bottom[2] + 1.0);
+    }
+    // More points than cells: those in a cell are averaged, and none is left out.
+    let x: Vec<f64> = (0..400).map(|i| f64::from(i).powi(2)).collect();
+    let many = PlotMap { z: vec![1.0; 400], x, y: vec![0.0], label: String::new() };
+    let rows = super::map::averaged(&many, false, 64).unwrap();
+    assert!(rows[0].len() == 64 && rows[0].iter().all(|&z| z == 1.0));
+    // Rounding does not make a grid uneven.
+    let nearly: Vec<f64> = (0..10).map(|i| 0.1 * f64::from(i)).collect();
+    assert_eq!(super::map::places(&nearly), None);
+    assert_eq!(super::map::places(&[3.0, 1.0, 0.0]), Some(vec![0.0, 1.0, 3.0]));
+    let plot = Plot::new(Content::Map(map(vec![0.0, 1.0, 10.0])));
+    assert!(plot.svg().is_ok() && plot.terminal(60, 20, false).is_ok());
+    assert!(plot.html().unwrap().contains("\"xs\":[0.0,1.0,10.0]"));
+}

@@ -25,20 +25,23 @@ pub fn from_json(about: &Value) -> Map {
     all.map(|(key, value)| (key.into(), value_from_json(value))).collect()
 }
 
-/// The map as the text of a file that ends with a check.
-pub fn sealed(about: &Map) -> String {
-    let inside = [("values".to_string(), to_json(about))];
+/// The map as the text of a file that ends with a check, and the names of the files that belong to it.
+pub fn sealed(about: &Map, beside: &[String]) -> String {
+    let inside = [("values".to_string(), to_json(about)), ("files".to_string(), json!(beside))];
     files::seal(inside.into_iter().collect())
 }
 
-/// Reads what [`sealed`] wrote.
+/// Reads what [`sealed`] wrote: the map, and the files; none where an older version did not name them.
 ///
 /// # Errors
 /// A file that is damaged or is none of these.
-pub fn unsealed(text: &[u8]) -> Result<Map> {
+pub fn unsealed(text: &[u8]) -> Result<(Map, Option<Vec<String>>)> {
     let (json, checked) = files::unseal(text)?;
+    let beside = json.get("files").and_then(Value::as_array);
+    let beside =
+        beside.map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_string)).collect());
     match json.get("values") {
-        Some(values) if checked => Ok(from_json(values)),
+        Some(values) if checked => Ok((from_json(values), beside)),
         _ => Err(Error::file("it is damaged, or not a file of values")),
     }
 }
@@ -169,11 +172,12 @@ mod tests {
         about.insert("table".into(), Dynamic::from(table.clone()));
         about.insert("handle".into(), Dynamic::from(std::rc::Rc::new(3)));
 
-        let text = sealed(&about);
+        let text = sealed(&about, &["x.npz".into()]);
         let damaged = text.replace("-1.5", "-2.5");
         assert!(unsealed(damaged.as_bytes()).is_err(), "a digit changed");
         assert!(unsealed(b"{\"values\":{}}").is_err(), "no check");
-        let back = unsealed(text.as_bytes()).expect("as written");
+        let (back, beside) = unsealed(text.as_bytes()).expect("as written");
+        assert_eq!(beside, Some(vec!["x.npz".to_string()]));
         assert_eq!(back["below"].as_float(), Ok(f64::NEG_INFINITY));
         let ends = back["ends"].clone().cast::<Series>();
         assert_eq!(ends.as_real("ends").expect("real"), [f64::INFINITY, -0.0, 1e300]);

@@ -8,6 +8,7 @@ use rhai::plugin::*;
 use rhai::{Dynamic, Engine, Map};
 
 use super::import::load_matrix_market;
+use super::maps::to_map;
 use super::table::from_data;
 use super::values::{from_column, to_dynamic};
 use super::vmc::{Psi, load_walkers};
@@ -38,9 +39,11 @@ const ORBITALS: &str = "a file of orbitals";
 const OPERATOR: &str = "an operator";
 const WALKS: &str = "a file of walkers";
 const FIELD: &str = "a gauge field";
+const TEXT: &str = "a text with columns";
 
 /// The options, and what files they are for.
-const FOR: [(&str, &[&str]); 8] = [
+const FOR: [(&str, &[&str]); 9] = [
+    ("header", &[TEXT]),
     ("wavefunction", &[WALKS]),
     ("reunitarise", &[FIELD]),
     ("precision", &[ORBITALS, OPERATOR]),
@@ -92,26 +95,34 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
             .hint("names of files are relative to the folder where the program was started"));
     }
     // A damaged file says so before an option that it cannot have.
-    let found = numbers(file, &path)?;
-    only("numbers", o)?;
+    let text = ["csv", "tsv", "txt", "dat"].into_iter().any(named);
+    let header = o.given("header").map(|_| o.flag("header")).transpose()?;
+    let (found, notes) = numbers(file, &path, header)?;
+    only(if text { TEXT } else { "numbers" }, o)?;
+    for note in notes {
+        session()?.note(&format!("`{file}`: {note}"));
+    }
     Ok(found)
 }
 
 /// What is in a file of blocks, vectors or plain numbers.
-fn numbers(file: &str, path: &Path) -> Result<Dynamic> {
+fn numbers(file: &str, path: &Path, header: Option<bool>) -> Result<(Dynamic, Vec<String>)> {
     if let Some(state) = dmrg::load_blocks(file, path)? {
-        return Ok(state);
+        return Ok((state, Vec::new()));
     }
     if let Some(vectors) = vector_files::loaded(path)? {
-        return Ok(vectors);
+        return Ok((vectors, Vec::new()));
     }
-    match files::load_all(path)? {
-        Contents::One(FileData::Table(table)) => of_table(table),
-        Contents::One(other) => Ok(from_data(other)),
+    let (contents, notes) = files::load_with(path, header)?;
+    let found = match contents {
+        Contents::One(FileData::Table(table)) => of_table(table)?,
+        Contents::One(other) => from_data(other),
         Contents::Several(parts) => {
-            Ok(parts.into_iter().map(|(name, part)| (name.into(), of_part(part))).collect::<Map>().into())
+            parts.into_iter().map(|(name, part)| (name.into(), of_part(part))).collect::<Map>().into()
         }
-    }
+        Contents::Map(map) => to_map(map),
+    };
+    Ok((found, notes))
 }
 
 /// One of several arrays as a script has it.
@@ -143,8 +154,11 @@ mod load_functions {
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any
     ///   size, byte order and array order), HDF5 (numbers, complex numbers as h5py has them, texts). Whole numbers
     ///   beyond 2^53 become the nearest float;
+    /// - a map that `map.save(file)` wrote;
     /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file whose arrays are not all columns of
-    ///   one length; the key of a dataset in a group is its path, `x["group/name"]`;
+    ///   one length; the key of a dataset in a group is its path, `x["group/name"]`. What is neither numbers nor texts
+    ///   is left out, with a note;
+    /// - a map of numbers, texts, arrays and maps: any other object of JSON, also with `NaN` and `Infinity`;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
     /// - a DmrgState or UniformState, as `.dmrg` or `.npz`;
@@ -157,6 +171,9 @@ mod load_functions {
     /// - Walkers: a map of `walk` and `about` (the values saved with the walkers).
     ///
     /// # Options
+    /// - `header` (bool): for CSV, TSV and text columns of other programs: whether the first line holds the names of
+    ///   the columns. Otherwise its cells tell: a line of numbers has no names, unless it is `0,1,2` above cells
+    ///   without whole numbers.
     /// - `wavefunction` (WaveFunction): required for walkers: the wave function that they were saved with.
     /// - `reunitarise` (false): for a gauge field: project every link, even links that deviate from SU(3) by up to
     ///   1e-2.

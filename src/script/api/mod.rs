@@ -10,6 +10,7 @@ mod complex;
 mod conductance;
 mod functions;
 mod load;
+mod maps;
 mod matrix;
 mod merge;
 mod numbers;
@@ -150,6 +151,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     checkpoint::register(rooms);
     progress::register(rooms);
     plain::register(rooms);
+    maps::register(rooms);
 }
 
 /// `type_of` names the types that Rhai brings as help and messages do; a function is shown without a number of its own.

@@ -6,8 +6,8 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
 
 use super::values::{as_number, count, element_of, real, to_dynamic, to_series, type_of};
-use crate::error::Error;
-use crate::number::{Arithmetic, C64, Number, Series};
+use crate::error::{Error, Result};
+use crate::number::{Arithmetic, C64, Number, Series, memory};
 use crate::script::Fallible;
 
 /// Registers the type and its functions.
@@ -40,6 +40,44 @@ fn operators(engine: &mut Engine) {
     engine.register_fn("+", |a: Series| a);
     engine.register_fn("==", |a: Series, b: Series| a == b);
     engine.register_fn("!=", |a: Series, b: Series| a != b);
+}
+
+fn without_step() -> Error {
+    Error::input("a range in steps of 0").hint("like `range(0.0, 1.0, 0.1)`")
+}
+
+/// The numbers of a range of floats, its end excluded.
+fn stepped(from: f64, to: f64, step: f64) -> Result<Array> {
+    if ![from, to, step].iter().all(|x| x.is_finite()) {
+        return Err(Error::input(format!("a range from {from} to {to} in steps of {step}"))
+            .hint("its numbers are finite: `range(0.0, 1.0, 0.1)`"));
+    }
+    if step == 0.0 {
+        return Err(without_step());
+    }
+    let steps = (to - from) / step;
+    let whole = steps.round();
+    let count = if (steps - whole).abs() <= 1e-9 * whole.abs().max(1.0) { whole } else { steps.ceil() };
+    if count <= 0.0 {
+        return Ok(Array::new());
+    }
+    memory::ensure(count as u128 * size_of::<Dynamic>() as u128, "a range")?;
+    Ok((0..count as i64).map(|k| (from + k as f64 * step).into()).collect())
+}
+
+/// The numbers of a range of whole numbers, its end excluded.
+fn stepped_ints(from: INT, to: INT, step: INT) -> Result<Array> {
+    if step == 0 {
+        return Err(without_step());
+    }
+    let (way, step) = ((i128::from(to) - i128::from(from)) * i128::from(step.signum()), i128::from(step));
+    if way <= 0 {
+        return Ok(Array::new());
+    }
+    let count = (way as u128).div_ceil(step.unsigned_abs());
+    memory::ensure(count * size_of::<Dynamic>() as u128, "a range")?;
+    // All lie between two whole numbers of this size.
+    Ok((0..count as i128).map(|k| ((i128::from(from) + k * step) as INT).into()).collect())
 }
 
 #[export_module(root = "crate::script::native")]
@@ -76,6 +114,31 @@ mod series_functions {
     #[rhai_fn(return_raw)]
     pub fn logspace(a: Dynamic, b: Dynamic, n: INT) -> Fallible<Series> {
         Ok(Series::logspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?)?)
+    }
+
+    /// The numbers from `from` to `to` (excluded) in steps, as an array. Floats are `from + k * step`, so rounding does
+    /// not add up; an end that is a whole number of steps away, to rounding, is excluded too.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(range(0.0, 1.0, 0.25) == [0.0, 0.25, 0.5, 0.75], "the end is left out");
+    /// assert(range(0.0, 1.0, 0.1).len == 10, "not eleven");
+    /// for n in range(18, 8, -5) { print(n); }
+    /// ```
+    #[rhai_fn(name = "range", return_raw)]
+    pub fn range_of_floats(from: FLOAT, to: FLOAT, step: FLOAT) -> Fallible<Array> {
+        Ok(stepped(from, to, step)?)
+    }
+
+    #[rhai_fn(name = "range", return_raw)]
+    pub fn range_of_ints(from: INT, to: INT, step: INT) -> Fallible<Array> {
+        Ok(stepped_ints(from, to, step)?)
+    }
+
+    #[rhai_fn(name = "range", return_raw)]
+    pub fn range_of_numbers(from: Dynamic, to: Dynamic, step: Dynamic) -> Fallible<Array> {
+        let [from, to] = [real(&from, "the begin of a range")?, real(&to, "the end of a range")?];
+        Ok(stepped(from, to, real(&step, "the step of a range")?)?)
     }
 
     /// Number of elements.

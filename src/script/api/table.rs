@@ -37,6 +37,18 @@ fn row_map(t: &Table, i: INT) -> Result<Map> {
     Ok(t.names().zip(cells).map(|(name, x)| (name.into(), from_cell(x))).collect())
 }
 
+/// Whether two rows hold the same, NaN at the same places.
+fn same_row(a: &Map, b: &Map) -> bool {
+    let same = |x: &Dynamic, y: &Dynamic| format!("{:?}", as_cell(x)) == format!("{:?}", as_cell(y));
+    a.len() == b.len() && a.iter().all(|(name, x)| b.get(name).is_some_and(|y| same(x, y)))
+}
+
+/// The error for a property of a table that a script sets.
+fn only_read(name: &str, what: &str) -> Error {
+    Error::input(format!("`t.{name}` is {what}, and cannot be set"))
+        .hint(format!("`t[\"{name}\"] = numbers` sets a column of this name"))
+}
+
 /// A Table, Series, Matrix or array of numbers, for files and plots.
 pub(crate) fn to_data(value: &Dynamic) -> Result<FileData> {
     if let Some(table) = value.read_lock::<Table>() {
@@ -202,9 +214,14 @@ mod table_functions {
         Ok(to_column(&numbers).and_then(|data| t.set_column(&name, data))?)
     }
 
-    // Without this, `t[i].x = 1` would change a copy and say nothing.
-    #[rhai_fn(global, index_set, return_raw)]
-    pub fn set_row(_t: &mut Table, _i: INT, _row: Dynamic) -> Fallible<()> {
+    // Without this, `t[i].x = 1` would change a copy and say nothing. A row that was only read is written back as it
+    // is.
+    #[rhai_fn(global, index_set, pure, return_raw)]
+    pub fn set_row(t: &mut Table, i: INT, row: Dynamic) -> Fallible<()> {
+        let own = row_map(t, i)?;
+        if row.read_lock::<Map>().is_some_and(|row| same_row(&row, &own)) {
+            return Ok(());
+        }
         let error = Error::input("a row of a table cannot be changed");
         Err(error.hint("change a column: `t.x[i] = 1`").into())
     }
@@ -289,6 +306,27 @@ mod table_functions {
         t.names().map(|name| name.to_string().into()).collect()
     }
 
+    // After `t.columns.len()` the names are written back; without this, as a column of their own.
+    #[rhai_fn(global, set = "columns", pure, return_raw)]
+    pub fn set_columns(t: &mut Table, names: Dynamic) -> Fallible<()> {
+        let given = names.read_lock::<Array>().map(|names| {
+            let text = |name: &Dynamic| name.read_lock::<ImmutableString>().map(|name| name.to_string());
+            names.iter().map(text).collect::<Option<Vec<String>>>()
+        });
+        if given.flatten().is_some_and(|given| t.names().eq(given.iter().map(String::as_str))) {
+            return Ok(());
+        }
+        Err(only_read("columns", "the names of the columns").into())
+    }
+
+    #[rhai_fn(global, set = "rows", pure, return_raw)]
+    pub fn set_rows(t: &mut Table, rows: Dynamic) -> Fallible<()> {
+        if rows.as_int() == Ok(t.rows() as INT) {
+            return Ok(());
+        }
+        Err(only_read("rows", "the number of rows").into())
+    }
+
     /// How the table was made: times, sizes, options.
     ///
     /// # Example
@@ -302,7 +340,13 @@ mod table_functions {
 
     /// Adds entries to the report; the other entries stay.
     #[rhai_fn(global, set = "report", pure, return_raw)]
-    pub fn set_report(t: &mut Table, entries: Map) -> Fallible<()> {
+    pub fn set_report(t: &mut Table, entries: Dynamic) -> Fallible<()> {
+        // A setter of maps alone would leave all else to the indexer, which adds columns.
+        let entries = entries.try_cast_result::<Map>().map_err(|other| {
+            Error::input(format!("`t.report` takes a map, not {}", type_of(&other))).hint(
+                "like `t.report = #{ moments: 64 }`; `t[\"report\"] = numbers` sets a column of this name",
+            )
+        })?;
         if reported(&entries)? != reported(&report(t))? {
             *t = with_report(t, entries)?;
         }
