@@ -153,7 +153,7 @@ impl Model {
             let block = self.checked_onsite(block, "the on-site term");
             table.push(Some(block.map_err(|e| e.context(format!("site {site}")))?))?;
         }
-        self.local.push(std::sync::Arc::new(table.finish()));
+        self.add_local(table.finish());
         Ok(())
     }
 

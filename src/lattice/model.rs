@@ -317,8 +317,22 @@ impl Model {
             table.push(Some(block.map_err(|e| e.context(format!("site {site} at {position:?}")))?))?;
         }
         drop(steps);
-        self.local.push(Arc::new(table.finish()));
+        self.add_local(table.finish());
         Ok(())
+    }
+
+    /// Adds an on-site block to each site. Blocks that are the same on all sites of each sublattice are no longer those
+    /// of sites, as if they had been given so.
+    pub(super) fn add_local(&mut self, table: BlockTable) {
+        let (basis, lattice) = (self.uniform.len(), &self.lattice);
+        match table.by_kind(basis, |site| lattice.full(site) % basis) {
+            None => self.local.push(Arc::new(table)),
+            Some(blocks) => {
+                for (uniform, block) in self.uniform.iter_mut().zip(blocks) {
+                    block.into_iter().for_each(|block| uniform.add(block));
+                }
+            }
+        }
     }
 
     /// Adds an energy to each site.
@@ -402,6 +416,7 @@ impl Model {
         let make = |block: &OrbitalBlock| self.both(block.clone());
         let table = self.table_of_bond(&bond, term, "the hopping", &make, task)?;
         self.add_hop(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: false });
+        self.simplify_last();
         Ok(())
     }
 
@@ -430,13 +445,18 @@ impl Model {
         Ok(table.finish())
     }
 
-    /// Stores the last hopping as one block if it is the same in all cells.
+    /// Stores the last hopping as one block if it is the same wherever its bond is there.
     pub(super) fn simplify_last(&mut self) {
+        let orbitals = self.orbitals;
         if let Some(Hop { value, .. }) = Arc::make_mut(&mut self.hops).last_mut()
             && let HopValue::PerCell(table) = value
-            && let [only] = table.blocks()
         {
-            *value = HopValue::Uniform(only.clone());
+            match table.blocks() {
+                [only] => *value = HopValue::Uniform(only.clone()),
+                // A bond that no cell has.
+                [] => *value = HopValue::Uniform(OrbitalBlock::scalar(orbitals, 0.0)),
+                _ => {}
+            }
         }
     }
 

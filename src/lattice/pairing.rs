@@ -149,6 +149,7 @@ impl Model {
         let table = self.table_of_bond(&bond, term, "the pairing", &|block| kind.on_bond(block), task)?;
         self.with_holes(kind.holes())?;
         self.add_hop(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: true });
+        self.simplify_last();
         Ok(())
     }
 

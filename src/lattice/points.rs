@@ -230,7 +230,6 @@ impl Model {
                         steps.advance(i)?;
                     }
                     self.hop_with(&bond.shift, bond.from, bond.to, f, &quiet)?;
-                    self.simplify_last();
                 }
             }
         }

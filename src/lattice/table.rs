@@ -43,6 +43,17 @@ impl BlockTable {
         BlockTable { blocks: Vec::new(), index: vec![ABSENT; places] }
     }
 
+    /// The block of each kind of places, where all places of a kind have the same; nothing where two differ.
+    pub fn by_kind(&self, kinds: usize, kind: impl Fn(usize) -> usize) -> Option<Vec<Option<&OrbitalBlock>>> {
+        let mut found: Vec<Option<u32>> = vec![None; kinds];
+        for (place, index) in self.index.iter().enumerate() {
+            if *found[kind(place)].get_or_insert(*index) != *index {
+                return None;
+            }
+        }
+        Some(found.into_iter().map(|index| self.blocks.get(index? as usize)).collect())
+    }
+
     /// Keeps only the given places, in their order.
     pub fn select(&mut self, places: &[usize]) {
         self.index = places.iter().map(|&at| self.index.get(at).copied().unwrap_or(ABSENT)).collect();
@@ -96,7 +107,7 @@ impl Builder {
     }
 }
 
-/// The bits of a block.
+/// The bits of a block; zero has one sign.
 fn key(block: &OrbitalBlock) -> Vec<u64> {
-    block.entries().iter().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect()
+    block.entries().iter().flat_map(|z| [(z.re + 0.0).to_bits(), (z.im + 0.0).to_bits()]).collect()
 }

@@ -377,6 +377,44 @@ fn rows_that_cells_share_are_those_that_a_site_generates() {
 }
 
 #[test]
+fn functions_that_are_the_same_everywhere_make_a_stencil() {
+    let task = Task::default();
+    let task = &task;
+    for (lattice, fraction) in [
+        (Lattice::honeycomb(5, 4).unwrap(), 0.0),
+        (Lattice::honeycomb(5, 4).unwrap(), 0.3),
+        (Lattice::honeycomb(5, 4).unwrap().boundary(&[Wrap::Open, Wrap::Phase(C64::ONE)]).unwrap(), 0.0),
+        // The bonds along the first vector are nowhere.
+        (Lattice::square(1, 6).unwrap().boundary(&[Wrap::Open, Wrap::Phase(-C64::ONE)]).unwrap(), 0.0),
+    ] {
+        let basis = lattice.basis().len();
+        let mut constants = Model::new(lattice, 1).unwrap();
+        constants.vacancies(fraction, 2).unwrap();
+        let mut functions = constants.clone();
+        constants.nearest(&number(-1.5)).unwrap();
+        constants.onsite(&number(0.25)).unwrap();
+        functions.nearest_with(&mut |a, b| Ok(number(if a == b { 1.0 } else { -1.5 })), task).unwrap();
+        functions.onsite_with(&mut |_| Ok(number(0.25)), task).unwrap();
+        if basis == 2 {
+            // A mass that alternates with the sublattice; zeros of both signs are one number.
+            constants.sublattice(1, &number(-0.5)).unwrap();
+            let above = |r: &[f64]| ((r[1] / (0.75f64.sqrt())).fract().abs() - 0.5).abs() < 0.4;
+            functions.onsite_with(&mut |r| Ok(number(if above(r) { -0.5 } else { 0.0 * -r[0] })), task).unwrap();
+        }
+        let dense = |model: &Model| dense(&model.to_csr(false).unwrap());
+        assert_eq!(dense(&functions), dense(&constants));
+        assert_eq!(functions.not_a_stencil().is_none(), fraction == 0.0);
+        if fraction == 0.0 {
+            let [a, b] = [&functions, &constants].map(|model| model.stencil_along(&[], false).unwrap());
+            assert!(a.diagonal.is_none() && b.diagonal.is_none() && a.terms.len() == b.terms.len());
+        }
+        // One bond that differs is enough.
+        functions.nearest_with(&mut |a, _| Ok(number(f64::from(a[1] > 2.0))), task).unwrap();
+        assert_eq!(functions.not_a_stencil().is_some_and(|why| why.contains("hoppings")), fraction == 0.0);
+    }
+}
+
+#[test]
 fn bad_input_is_a_sentence() {
     let huge = Lattice::cubic(10_000, 10_000, 10_000).unwrap();
     let e = nearest(huge).assemble(AssemblyForm::Auto, false).unwrap_err();

@@ -3,8 +3,8 @@
 
 use faer::MatRef;
 
-use super::C64;
 use super::scalar::dot;
+use super::{C64, complex};
 use crate::error::{Error, Result};
 
 /// Largest |a v - value v| of a unit vector, per row and relative to the largest element of a.
@@ -64,6 +64,14 @@ fn unit(vector: Vec<C64>) -> Option<Vec<C64>> {
     let scaled: Vec<C64> = vector.into_iter().map(|z| z / large).collect();
     let norm = scaled.iter().map(C64::norm_sqr).sum::<f64>().sqrt();
     Some(scaled.into_iter().map(|z| z / norm).collect())
+}
+
+/// A vector whose elements are multiplied by powers of two, of length one.
+pub(super) fn in_units(vector: Vec<C64>, powers: &[i32]) -> Vec<C64> {
+    let sizes = vector.iter().zip(powers).filter_map(|(z, p)| complex::exponent(*z).map(|e| e + p));
+    let largest = sizes.max().unwrap_or(0);
+    let scaled = vector.iter().zip(powers).map(|(z, p)| complex::scale(*z, p - largest)).collect();
+    unit(scaled).unwrap_or(vector)
 }
 
 fn residual(a: MatRef<'_, C64>, value: C64, v: &[C64]) -> f64 {

@@ -2,6 +2,7 @@
 //! and N. Higham, SIAM J. Matrix Anal. Appl. 31, 970 (2009)). The scaling follows the powers of the matrix instead of
 //! its norm: more squarings than needed would lose a digit with every few squares.
 
+use super::balance::Balanced;
 use super::{C64, Matrix, Number, Series};
 use crate::error::{Error, Result};
 
@@ -153,7 +154,14 @@ fn halvings(a: &Matrix, a4: &Matrix, a6: &Matrix) -> Result<i32> {
     Ok((first + if more.is_finite() { more.max(0.0) } else { 0.0 }).min(1100.0) as i32)
 }
 
+/// Rows and columns of like norms first: halvings that one large element asks for would cost all others their digits.
 fn pade(matrix: &Matrix) -> Result<Matrix> {
+    let Balanced { matrix, powers, unit } = matrix.balanced();
+    let result = pade_in_balance(&matrix.times_powers(|_, _| unit))?;
+    Ok(result.times_powers(|i, j| powers[i] - powers[j]))
+}
+
+fn pade_in_balance(matrix: &Matrix) -> Result<Matrix> {
     let n = matrix.rows();
     let one = Matrix::identity(n)?;
     let a2 = matrix.matmul(matrix)?;

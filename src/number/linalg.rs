@@ -188,20 +188,25 @@ impl Matrix {
         self.need_square("eigvals")?;
         self.need_finite("eigvals")?;
         if self.is_hermitian_by_rows(HERMITIAN, ROUNDING) {
-            return each!(self, a => {
+            let (near_one, unit) = self.near_one();
+            return each!(near_one, a => {
                 match a.self_adjoint_eigenvalues(Side::Lower) {
-                    Ok(values) => Ok(Series::Real(values)),
+                    Ok(values) => {
+                        Ok(Series::Real(values.into_iter().map(|x| complex::scaled(x, unit)).collect()))
+                    }
                     Err(_) => Ok(self.eigh()?.0),
                 }
             });
         }
-        let mut values: Vec<C64> = match self.data() {
+        let balanced = self.balanced();
+        let values: Vec<C64> = match balanced.matrix.data() {
             Series::Real(data) => MatRef::from_row_major_slice(data, self.rows(), self.cols()).eigenvalues(),
             Series::Complex(data) => {
                 MatRef::from_row_major_slice(data, self.rows(), self.cols()).eigenvalues()
             }
         }
         .map_err(|_| failed("eigvals", self))?;
+        let mut values: Vec<C64> = values.into_iter().map(|z| complex::scale(z, balanced.unit)).collect();
         values.sort_by(|a, b| a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im)));
         Ok(Series::Complex(values))
     }
@@ -217,8 +222,9 @@ impl Matrix {
             return Ok((values, vectors, false));
         }
         let n = self.rows();
-        let complex = self.data().to_complex();
-        let a = MatRef::from_row_major_slice(&complex, n, n);
+        let balanced = self.balanced();
+        let elements = balanced.matrix.data().to_complex();
+        let a = MatRef::from_row_major_slice(&elements, n, n);
         let e = a.eigen().map_err(|_| failed("eig", self))?;
         let values: Vec<C64> = e.S().column_vector().iter().copied().collect();
         let mut order: Vec<usize> = (0..n).collect();
@@ -227,20 +233,25 @@ impl Matrix {
         });
         let values: Vec<C64> = order.iter().map(|&i| values[i]).collect();
         let vectors = eigenvectors::repaired(a, &values, |k| (0..n).map(|i| e.U()[(i, order[k])]).collect())?;
+        // In balance: rows of very different units would make any two vectors look alike.
         let defective = eigenvectors::some_parallel(&values, &vectors);
+        let vectors: Vec<Vec<C64>> =
+            vectors.into_iter().map(|v| eigenvectors::in_units(v, &balanced.powers)).collect();
+        let values = values.into_iter().map(|z| complex::scale(z, balanced.unit)).collect();
         Ok((Series::Complex(values), Matrix::from_fn(n, n, |i, j| vectors[j][i]), defective))
+    }
+
+    /// The matrix divided by a power of two, which is given too, so that its largest element is near one: products of
+    /// columns neither vanish nor overflow there.
+    fn near_one(&self) -> (Matrix, i32) {
+        let size = complex::exponent(C64::new(self.max_abs(), 0.0)).unwrap_or(0);
+        (self.times_powers(|_, _| -size), size)
     }
 
     /// The thin singular value decomposition (U, s, V), `self = U diag(s) V^dagger`, s descending.
     pub fn svd(&self) -> Result<(Matrix, Series, Matrix)> {
         self.need_finite("svd")?;
-        // Products of columns neither vanish nor overflow near one; a power of two changes no digit.
-        let size = complex::exponent(C64::new(self.max_abs(), 0.0)).unwrap_or(0);
-        let data = match self.data() {
-            Series::Real(x) => Series::Real(x.iter().map(|x| complex::scaled(*x, -size)).collect()),
-            Series::Complex(z) => Series::Complex(z.iter().map(|z| complex::scale(*z, -size)).collect()),
-        };
-        let near_one = Matrix::new(self.rows(), self.cols(), data)?;
+        let (near_one, size) = self.near_one();
         each!(near_one, a => {
             let d = a.thin_svd().map_err(|_| failed("svd", self))?;
             let values = d.S().column_vector().iter().map(|x| complex::scaled(Number::from(*x).re(), size));
@@ -252,9 +263,16 @@ impl Matrix {
     /// The thin QR decomposition: orthonormal columns, and an upper triangle.
     pub fn qr(&self) -> Result<(Matrix, Matrix)> {
         self.need_finite("qr")?;
-        each!(self, a => {
+        // Every column in a unit of its own, which changes its column of the triangle only.
+        let largest = |j: usize| {
+            each!(self, a => (0..self.rows()).filter_map(|i| a.get(i, j).exponent()).max()).unwrap_or(0)
+        };
+        let sizes: Vec<i32> = (0..self.cols()).map(largest).collect();
+        let near_one = self.times_powers(|_, j| -sizes[j]);
+        each!(near_one, a => {
             let d = a.qr();
-            Ok((collect(d.compute_thin_Q().as_ref())?, collect(d.thin_R())?))
+            let triangle = collect(d.thin_R())?.times_powers(|_, j| sizes[j]);
+            Ok((collect(d.compute_thin_Q().as_ref())?, triangle))
         })
     }
 

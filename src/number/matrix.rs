@@ -212,7 +212,7 @@ impl Matrix {
         Matrix { rows: self.cols, cols: self.rows, data: Arc::new(data) }
     }
 
-    fn with_data(&self, data: Series) -> Matrix {
+    pub(super) fn with_data(&self, data: Series) -> Matrix {
         Matrix { rows: self.rows, cols: self.cols, data: Arc::new(data) }
     }
 

@@ -2,6 +2,7 @@
 //! (`Series`, `Matrix`, `Table`). Nothing here knows devices, physics or Rhai.
 
 pub mod aligned;
+mod balance;
 mod column;
 pub mod complex;
 mod eigenvectors;
