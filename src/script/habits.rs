@@ -1,7 +1,7 @@
 //! Names that users of Python, Julia or MATLAB expect, and their names here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 37] = [
+const NAMES: [(&[&str], &str); 39] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all \
@@ -64,6 +64,14 @@ const NAMES: [(&[&str], &str); 37] = [
     (
         &["savetxt", "to_csv", "loadtxt", "genfromtxt", "read_csv", "writedlm"],
         "`table.save(\"a.csv\")` and `load(\"a.csv\")`",
+    ),
+    (
+        &["open", "fopen", "read_file", "readlines", "readline"],
+        "`read_text(\"a.txt\")` is the text in a file, `load(\"a.csv\")` its numbers",
+    ),
+    (
+        &["clock", "perf_counter", "now", "tic", "toc"],
+        "`let t = timestamp();` begins, `t.elapsed` are the seconds since",
     ),
     (&["enumerate"], "`for (x, i) in a { .. }` has elements and their numbers"),
     (&["inv"], "`m.inverse()` is the inverse matrix; `m.solve(b)` solves m x = b"),
@@ -271,6 +279,8 @@ mod tests {
             ("rand(3)", "random_numbers"),
             ("eye(3)", "identity(3)"),
             ("type(3)", "type_of"),
+            ("tic()", "timestamp"),
+            ("readlines(\"a.txt\")", "read_text"),
         ] {
             assert!(hint(script).contains(words), "{script}: {}", hint(script));
         }
@@ -294,6 +304,7 @@ mod tests {
             "let m = identity(2); m.inverse(); m.solve(series([1, 2])); m.column(0); m.to_string(); 3.to_float()",
             "parse_float(\"3\"); round(3.2); format(3.14159, 3); for (x, i) in [1, 2] { x + i; }",
             "let x = series(0..4); let s = x * x; let k = PI / 2.0; (exp(-I * k * x) * s).sum()",
+            "parse_int(\"3\"); let t = timestamp(); t.elapsed; write_text(\"a.txt\", \"\"); read_text(\"a.txt\");",
             "switch 1 { 1 => 2, _ => 3 }; try { throw \"text\"; } catch (e) { e; }",
         ] {
             assert!(engine.eval(script).is_ok(), "{script}");

@@ -38,9 +38,6 @@ fn from_another_type(all: &[RegisteredFunction], name: &str, kinds: &[&str]) -> 
 /// A hint for a call that no function takes, whose arguments are of these types.
 pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<String> {
     let all = entries(engine, true);
-    if (name, kinds) == ("save", &["map", "string"]) {
-        return Some("a Table, Series or Matrix in it has `save`; `map.to_json()` is a text of all".into());
-    }
     if !name.contains(|c: char| c.is_alphanumeric() || c == '_') && name != "^" {
         const OPERANDS: [(&str, &str); 5] = [
             ("string", "a text joins others by `+`; `parse_float(text)` is its number"),
@@ -84,6 +81,10 @@ pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<Str
                 "array" if takes("Series") => {
                     Some(format!("of the numbers of an array make a Series: `series(x).{name}()`"))
                 }
+                "string" if name == "to_int" => {
+                    Some("`parse_int(text)` is the whole number of a text".into())
+                }
+                "string" if name == "to_float" => Some("`parse_float(text)` is the number of a text".into()),
                 "string" if takes("float") => {
                     Some(format!("`parse_float(text)` is the number of a text: `{name}(parse_float(text))`"))
                 }
@@ -128,7 +129,15 @@ mod tests {
             let said = checked.first().and_then(|report| report.hint.clone());
             assert_eq!(said, report.hint, "{call}");
         }
-        let report = Engine::new().unwrap().eval("#{ x: series([1.0]) }.save(\"x.npz\")").unwrap_err();
-        assert!(report.hint.is_some_and(|hint| hint.contains("`map.to_json()` is a text of all")));
+        for (call, expected) in
+            [("\"1.5\".to_float()", "parse_float(text)"), ("\"15\".to_int()", "parse_int(text)")]
+        {
+            let report = Engine::new().unwrap().eval(call).unwrap_err();
+            assert!(
+                report.hint.as_ref().is_some_and(|hint| hint.contains(expected)),
+                "{}",
+                report.render(false)
+            );
+        }
     }
 }
