@@ -21,6 +21,17 @@ pub enum Cell {
     Text(String),
 }
 
+impl Column {
+    /// Whether both hold the same, bit by bit: NaN is NaN.
+    pub fn is(&self, other: &Column) -> bool {
+        match (self, other) {
+            (Column::Numbers(a), Column::Numbers(b)) => a.is(b),
+            (Column::Texts(a), Column::Texts(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 impl From<Series> for Column {
     fn from(data: Series) -> Self {
         Column::Numbers(data)

@@ -65,6 +65,20 @@ fn pairs<A: Copy, B>(a: &[A], b: &[A], f: impl Fn(A, A) -> B) -> Vec<B> {
 }
 
 impl Series {
+    /// Whether both hold the same numbers, bit by bit: NaN is NaN.
+    pub fn is(&self, other: &Series) -> bool {
+        match (self, other) {
+            (Series::Real(a), Series::Real(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.to_bits() == y.to_bits())
+            }
+            (Series::Complex(a), Series::Complex(b)) => {
+                let bits = |z: &C64| (z.re.to_bits(), z.im.to_bits());
+                a.len() == b.len() && a.iter().map(bits).eq(b.iter().map(bits))
+            }
+            _ => false,
+        }
+    }
+
     /// The `n` numbers that a function gives for 0, 1, ...
     pub fn generate(n: usize, number: impl Fn(usize) -> f64) -> Result<Series> {
         reserve(n)?;

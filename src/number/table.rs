@@ -89,6 +89,14 @@ impl Table {
         self
     }
 
+    /// Whether both are the same, bit by bit: NaN is NaN.
+    pub fn is(&self, other: &Table) -> bool {
+        let same = |((a, x), (b, y)): ((&str, &Column), (&str, &Column))| a == b && x.is(y);
+        (&self.title, &self.report, self.grid) == (&other.title, &other.report, other.grid)
+            && self.columns.len() == other.columns.len()
+            && self.columns().zip(other.columns()).all(same)
+    }
+
     /// Declares that the rows walk a grid: the first column takes `nx` values, and for each of them the second takes
     /// the same `ny`; the third column is what a map shows. The numbers of rows and columns must fit.
     pub fn with_grid(mut self, nx: usize, ny: usize) -> Result<Table> {

@@ -9,12 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 pub use rhai::{Dynamic, FnNamespace, ImmutableString, Module, NativeCallContext, plugin};
-use rhai::{FLOAT, INT, Map, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
+use rhai::{EvalAltResult, FLOAT, INT, Map, Position, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
 
 use super::declaration::Declared;
 use super::options::Options;
 use super::registry;
-use crate::number::memory;
+use crate::number::{Matrix, Series, Table, memory};
 
 /// A float for which scripts may write a whole number.
 pub type Float = FLOAT;
@@ -75,7 +75,7 @@ impl FuncRegistration {
             if !declared.requires() {
                 let short: Vec<&str> = signature.iter().copied().chain(returned).collect();
                 let way = OptionsForm::Without(declared.clone());
-                let native = Native { inner: inner.clone(), way, whole: Vec::new() };
+                let native = Native { inner: inner.clone(), way, whole: Vec::new(), sets: None };
                 self.register(module, &types, &short, &[], native);
             }
             types.push(TypeId::of::<Map>());
@@ -83,7 +83,9 @@ impl FuncRegistration {
             signature.extend(returned);
             way = OptionsForm::With(declared);
         }
-        self.register(module, &types, &signature, &self.comments, Native { inner, way, whole: Vec::new() });
+        let sets = ["set$", "index$set$"].iter().any(|begin| self.name.starts_with(begin));
+        let native = Native { inner, way, whole: Vec::new(), sets: sets.then_some(self.name) };
+        self.register(module, &types, &signature, &self.comments, native);
     }
 
     /// Registers a function, and forms of it with whole numbers where it has parameters of type [`Float`].
@@ -137,6 +139,8 @@ struct Native {
     way: OptionsForm,
     /// The arguments that are whole numbers and become floats.
     whole: Vec<usize>,
+    /// Its name, if it sets a property or an element.
+    sets: Option<&'static str>,
 }
 
 impl PluginFunc for Native {
@@ -167,7 +171,8 @@ impl PluginFunc for Native {
     }
 
     fn is_pure(&self) -> bool {
-        self.inner.is_pure()
+        // Those that set something see to constants themselves.
+        self.sets.is_some() || self.inner.is_pure()
     }
 
     fn is_volatile(&self) -> bool {
@@ -175,8 +180,41 @@ impl PluginFunc for Native {
     }
 }
 
+/// Whether two values of a type that scripts can change are the same.
+fn same(a: &Dynamic, b: &Dynamic) -> bool {
+    fn both<T: Clone + 'static>(a: &Dynamic, b: &Dynamic, same: impl Fn(&T, &T) -> bool) -> Option<bool> {
+        Some(same(&*a.read_lock::<T>()?, &*b.read_lock::<T>()?))
+    }
+    let matrices =
+        |a: &Matrix, b: &Matrix| (a.rows(), a.cols()) == (b.rows(), b.cols()) && a.data().is(b.data());
+    both(a, b, Table::is).or_else(|| both(a, b, Series::is)).or_else(|| both(a, b, matrices)).unwrap_or(false)
+}
+
 impl Native {
+    /// Sets a property or an element of a constant: the language does so after each method call on it, with the value
+    /// that is there. Another value is refused.
+    fn written_back(
+        &self,
+        name: &str,
+        context: Option<NativeCallContext>,
+        args: &mut [&mut Dynamic],
+    ) -> RhaiResult {
+        let mut changed = args[0].clone();
+        let context = context.filter(|_| self.inner.has_context());
+        let (constant, rest) = args.split_first_mut().ok_or("a setter of nothing")?;
+        let mut all: Vec<&mut Dynamic> =
+            std::iter::once(&mut changed).chain(rest.iter_mut().map(|arg| &mut **arg)).collect();
+        self.inner.call(context, &mut all).map(drop)?;
+        if same(constant, &changed) {
+            return Ok(Dynamic::UNIT);
+        }
+        Err(Box::new(EvalAltResult::ErrorNonPureMethodCallOnConstant(name.into(), Position::NONE)))
+    }
+
     fn call_inner(&self, context: Option<NativeCallContext>, args: &mut [&mut Dynamic]) -> RhaiResult {
+        if let Some(name) = self.sets.filter(|_| args[0].is_read_only()) {
+            return self.written_back(name, context, args);
+        }
         let options = match (&self.way, &context) {
             (OptionsForm::With(declared), Some(ctx)) => {
                 let given = args.last_mut().map(|last| std::mem::take(*last)).unwrap_or_default();

@@ -56,7 +56,10 @@ pub(super) fn read_column(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>
     reader.by_ref().take(10).read_to_end(&mut head).map_err(|e| Error::of_io(&e))?;
     let length = head.get(8..10).map_or(0, |b| u64::from(u16::from_le_bytes([b[0], b[1]])));
     reader.by_ref().take(length).read_to_end(&mut head).map_err(|e| Error::of_io(&e))?;
-    let kind = npyz::NpyHeader::from_reader(head.as_slice()).ok().and_then(|header| match header.dtype() {
+    // Reading a header takes longer than reading a short array: those of numbers are read once.
+    let texts = head.windows(2).any(|two| matches!(two, [b'<' | b'>' | b'|' | b'=' | b'\'' | b'"', b'U']));
+    let header = texts.then(|| npyz::NpyHeader::from_reader(head.as_slice()).ok()).flatten();
+    let kind = header.and_then(|header| match header.dtype() {
         npyz::DType::Plain(kind) if kind.type_char() == TypeChar::UnicodeStr => {
             Some((header.shape().to_vec(), kind))
         }

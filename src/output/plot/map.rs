@@ -56,6 +56,19 @@ pub(super) fn edges(centres: &[f64]) -> (f64, f64) {
     }
 }
 
+/// The least number of even cells, up to so many, whose walls are where these are, as far as so many could show.
+fn fewest(walls: &[f64], most: usize) -> usize {
+    let (low, span) = (walls[0], walls[walls.len() - 1] - walls[0]);
+    let fits = |n: usize| {
+        let off = |wall: &f64| {
+            let at = (wall - low) / span * n as f64;
+            (at - at.round()).abs() / n as f64
+        };
+        walls.iter().all(|wall| off(wall) <= 0.25 / most as f64)
+    };
+    (most.min(walls.len() - 1)..most).find(|&n| fits(n)).unwrap_or(most)
+}
+
 /// For each of the cells that are drawn along an axis, evenly spaced and rising: the points of the map in it, or that
 /// whose cell has its middle.
 fn drawn_cells(centres: &[f64], most: usize) -> Vec<Vec<usize>> {
@@ -68,6 +81,7 @@ fn drawn_cells(centres: &[f64], most: usize) -> Vec<Vec<usize>> {
         return (0..count).map(|i| order[i * n / count..(i + 1) * n / count].to_vec()).collect();
     }
     let walls = walls(&rising);
+    let most = fewest(&walls, most.min(CELLS));
     let (low, width) = (walls[0], (walls[n] - walls[0]) / most as f64);
     let below = |x: f64| rising.partition_point(|&centre| centre < x);
     let cell = |i: usize| {
@@ -83,7 +97,7 @@ fn drawn_cells(centres: &[f64], most: usize) -> Vec<Vec<usize>> {
 }
 
 /// The rows of a map from below, with at most so many cells a side, neighbours averaged; logarithms if asked for. Where
-/// its points are not evenly spaced, there are as many cells as that, and each is what lies there.
+/// its points are not evenly spaced, each cell is what lies there.
 pub(super) fn averaged(map: &PlotMap, logarithmic: bool, most: usize) -> Result<Vec<Vec<f64>>> {
     let (nx, ny) = (map.x.len(), map.y.len());
     if nx == 0 || ny == 0 || map.z.len() != nx * ny {

@@ -216,7 +216,7 @@ mod table_functions {
 
     // Without this, `t[i].x = 1` would change a copy and say nothing. A row that was only read is written back as it
     // is.
-    #[rhai_fn(global, index_set, pure, return_raw)]
+    #[rhai_fn(global, index_set, return_raw)]
     pub fn set_row(t: &mut Table, i: INT, row: Dynamic) -> Fallible<()> {
         let own = row_map(t, i)?;
         if row.read_lock::<Map>().is_some_and(|row| same_row(&row, &own)) {
@@ -307,7 +307,7 @@ mod table_functions {
     }
 
     // After `t.columns.len()` the names are written back; without this, as a column of their own.
-    #[rhai_fn(global, set = "columns", pure, return_raw)]
+    #[rhai_fn(global, set = "columns", return_raw)]
     pub fn set_columns(t: &mut Table, names: Dynamic) -> Fallible<()> {
         let given = names.read_lock::<Array>().map(|names| {
             let text = |name: &Dynamic| name.read_lock::<ImmutableString>().map(|name| name.to_string());
@@ -319,7 +319,7 @@ mod table_functions {
         Err(only_read("columns", "the names of the columns").into())
     }
 
-    #[rhai_fn(global, set = "rows", pure, return_raw)]
+    #[rhai_fn(global, set = "rows", return_raw)]
     pub fn set_rows(t: &mut Table, rows: Dynamic) -> Fallible<()> {
         if rows.as_int() == Ok(t.rows() as INT) {
             return Ok(());
@@ -339,7 +339,7 @@ mod table_functions {
     }
 
     /// Adds entries to the report; the other entries stay.
-    #[rhai_fn(global, set = "report", pure, return_raw)]
+    #[rhai_fn(global, set = "report", return_raw)]
     pub fn set_report(t: &mut Table, entries: Dynamic) -> Fallible<()> {
         // A setter of maps alone would leave all else to the indexer, which adds columns.
         let entries = entries.try_cast_result::<Map>().map_err(|other| {
