@@ -1,5 +1,5 @@
-//! Variables of a session in a folder: a file for each that has a format of its own, and one for all plain values, which
-//! names the others. Other files of the folder are left alone.
+//! Variables of a session in a folder: a file for each that has a format of its own, and one for all plain values,
+//! which names the others. Other files of the folder are left alone.
 
 use std::path::Path;
 

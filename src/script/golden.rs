@@ -112,7 +112,7 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
         (Ok(_), true) if code.is_some() => found.push_str(&format!("exit code {}\n", code.unwrap_or(0))),
         (Ok(_), false) if code.is_some() => {
             let code = code.unwrap_or(0);
-            return Ok(Verdict::Failed(format!("{found}the script ended itself with exit code {code}")));
+            return Ok(Verdict::Failed(format!("the script ended itself with exit code {code}\n{found}")));
         }
         (Ok(_), false) => {}
         (Ok(_), true) => return Ok(Verdict::Failed("the script must fail, and did not".into())),

@@ -98,7 +98,7 @@ fn scripts_that_end_themselves_with_a_code_fail() {
     );
     place.run(&["test"]).exactly(
         1,
-        "FAILED   tests/ends.rhai\n    1\n    the script ended itself with exit code 3\nok       tests/leaves.rhai\n\
+        "FAILED   tests/ends.rhai\n    the script ended itself with exit code 3\n    1\nok       tests/leaves.rhai\n\
          ok       tests/must.rhai\n2 passed, 1 failed\n",
         "",
     );

@@ -25,8 +25,8 @@ const ABOUT: &str = "manifest.json";
 /// The attribute of that dataset with the check.
 const CHECK: &str = "crc32";
 
-/// Groups within groups that are read.
-const DEPTH: usize = 32;
+/// Groups within groups that are read: more than those of maps, which are written.
+const DEPTH: usize = 64;
 
 fn broken(e: impl std::fmt::Display) -> Error {
     Error::file(format!("not a whole HDF5 file: {e}")).hint(

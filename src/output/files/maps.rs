@@ -1,7 +1,7 @@
 //! Maps of values of all kinds in files. In JSON a map is an object that other programs read as it is, and `types`
-//! beside it says what JSON does not: which lists are a Series, say. In archives and HDF5 files numbers, texts, lists of
-//! one kind, Series, matrices and columns are arrays, called by their path; `structure` says what they are, and has the
-//! rest.
+//! beside it says what JSON does not: which lists are a Series, say. In archives and HDF5 files numbers, texts, lists
+//! of one kind, Series, matrices and columns are arrays, called by their path; `structure` says what they are, and has
+//! the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -172,8 +172,9 @@ mod plot_functions {
     /// Plots a Table, a Series or a Matrix (a complex one by its modulus), in the terminal or the notebook, or into a
     /// file: `.svg`, `.png`, `.pdf` or `.html`. The first column of a Table is the abscissa, every other column is a
     /// curve, and a column `error` is a band. A Table with a grid (`t.grid(nx, ny)`) is plotted as a map; its cells
-    /// end half-way between the points, which may be unevenly spaced. A first column of texts labels the axis. An `.html` file is complete: any browser shows it without a network. There the
-    /// wheel zooms, dragging moves the plot, the pointer shows values, and a click on a name hides its curve. Colours
+    /// end half-way between the points, which may be unevenly spaced. A first column of texts labels the axis. An
+    /// `.html` file is complete: any browser shows it without a network. There the wheel zooms, dragging moves the
+    /// plot, the pointer shows values, and a click on a name hides its curve. Colours
     /// are those of Okabe and Ito, which readers with any colour vision can distinguish; maps use inferno. Numbers that
     /// differ by little of their size are drawn less an offset, which the label tells: `energy − 10⁹`.
     ///
