@@ -399,7 +399,9 @@ fn functions_that_are_the_same_everywhere_make_a_stencil() {
             // A mass that alternates with the sublattice; zeros of both signs are one number.
             constants.sublattice(1, &number(-0.5)).unwrap();
             let above = |r: &[f64]| ((r[1] / (0.75f64.sqrt())).fract().abs() - 0.5).abs() < 0.4;
-            functions.onsite_with(&mut |r| Ok(number(if above(r) { -0.5 } else { 0.0 * -r[0] })), task).unwrap();
+            functions
+                .onsite_with(&mut |r| Ok(number(if above(r) { -0.5 } else { 0.0 * -r[0] })), task)
+                .unwrap();
         }
         let dense = |model: &Model| dense(&model.to_csr(false).unwrap());
         assert_eq!(dense(&functions), dense(&constants));

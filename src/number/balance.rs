@@ -23,9 +23,9 @@ impl Matrix {
     pub(super) fn times_powers(&self, power: impl Fn(usize, usize) -> i32) -> Matrix {
         let n = self.cols();
         let data = match self.data() {
-            Series::Real(x) => {
-                Series::Real(x.iter().enumerate().map(|(k, x)| complex::scaled(*x, power(k / n, k % n))).collect())
-            }
+            Series::Real(x) => Series::Real(
+                x.iter().enumerate().map(|(k, x)| complex::scaled(*x, power(k / n, k % n))).collect(),
+            ),
             Series::Complex(z) => Series::Complex(
                 z.iter().enumerate().map(|(k, z)| complex::scale(*z, power(k / n, k % n))).collect(),
             ),
@@ -109,7 +109,8 @@ mod tests {
             let x = ((i * 7 + j * 3) % 11) as f64 - 5.0 + if i == j { i as f64 } else { 0.0 };
             C64::new(x, if complex { ((i * 5 + j) % 7) as f64 - 3.0 } else { 0.0 })
         };
-        let d: Vec<f64> = (0..n).map(|i| 2f64.powf(spread * ((i * 5 % n) as f64 / (n - 1) as f64 - 0.5))).collect();
+        let d: Vec<f64> =
+            (0..n).map(|i| 2f64.powf(spread * ((i * 5 % n) as f64 / (n - 1) as f64 - 0.5))).collect();
         let d: Vec<f64> = d.iter().map(|d| d.log2().round().exp2()).collect();
         let plain = Matrix::from_fn(n, n, entry);
         let bad = Matrix::from_fn(n, n, |i, j| entry(i, j) * unit * (d[i] / d[j]));
@@ -132,7 +133,8 @@ mod tests {
                     for z in values.to_complex() {
                         let z = C64::new(z.re / unit, z.im / unit);
                         let far = |e: &C64| (e - z).norm();
-                        let near = (0..expected.len()).min_by(|&a, &b| far(&expected[a]).total_cmp(&far(&expected[b])));
+                        let near = (0..expected.len())
+                            .min_by(|&a, &b| far(&expected[a]).total_cmp(&far(&expected[b])));
                         let near = expected.remove(near.unwrap());
                         assert!(far(&near) < 1e-12 * size * n as f64, "{n} {spread} {unit:e}: {z} {near}");
                     }
@@ -145,10 +147,12 @@ mod tests {
                     let large = v.iter().map(|z| z.norm()).fold(0.0, f64::max);
                     let value = values.to_complex()[k] / unit;
                     for i in 0..n {
-                        let row: C64 = (0..n)
-                            .map(|j| plain.at(i as i64, j as i64).unwrap().to_c64() * v[j])
-                            .sum();
-                        assert!((row - value * v[i]).norm() < 1e-11 * size * n as f64 * large, "{n} {spread} {k} {i}");
+                        let row: C64 =
+                            (0..n).map(|j| plain.at(i as i64, j as i64).unwrap().to_c64() * v[j]).sum();
+                        assert!(
+                            (row - value * v[i]).norm() < 1e-11 * size * n as f64 * large,
+                            "{n} {spread} {k} {i}"
+                        );
                     }
                 }
             }
@@ -172,7 +176,9 @@ mod tests {
         // cosh(1) and sinh(1) in units far from each other.
         for unit in [1e-300, 1e-170, 1e30, 1e300] {
             let e = Matrix::new(2, 2, vec![0.0, unit, 1.0 / unit, 0.0]).unwrap().expm().unwrap();
-            for (i, j, expected) in [(0, 0, 1f64.cosh()), (0, 1, unit * 1f64.sinh()), (1, 0, 1f64.sinh() / unit)] {
+            for (i, j, expected) in
+                [(0, 0, 1f64.cosh()), (0, 1, unit * 1f64.sinh()), (1, 0, 1f64.sinh() / unit)]
+            {
                 assert!((e.at(i, j).unwrap().re() / expected - 1.0).abs() < 1e-14, "{unit:e}: {e}");
             }
         }
@@ -182,13 +188,16 @@ mod tests {
     fn the_triangle_of_a_qr_decomposition_has_any_unit() {
         for unit in [1e-320, 1e-300, 1e-200, 1.0, 1e200, 1e307] {
             for other in [1.0, unit] {
-                let m = Matrix::new(3, 2, vec![3.0 * unit, other, 0.0, 2.0 * other, 4.0 * unit, 3.0 * other]).unwrap();
+                let m = Matrix::new(3, 2, vec![3.0 * unit, other, 0.0, 2.0 * other, 4.0 * unit, 3.0 * other])
+                    .unwrap();
                 let (q, r) = m.qr().unwrap();
                 let one = q.dagger().matmul(&q).unwrap().sub(&Matrix::identity(2).unwrap()).unwrap();
                 assert!(one.max_abs() < 1e-14, "{unit:e}: {q}");
                 // 5 for the first column, 3 along it of the second, and the root of 14 - 9 across.
                 let digits = if unit < 1e-310 { 1e-3 } else { 1e-14 };
-                for (at, expected) in [((0, 0), 5.0 * unit), ((0, 1), 3.0 * other), ((1, 1), 5f64.sqrt() * other)] {
+                for (at, expected) in
+                    [((0, 0), 5.0 * unit), ((0, 1), 3.0 * other), ((1, 1), 5f64.sqrt() * other)]
+                {
                     let found = r.at(at.0, at.1).unwrap().abs();
                     assert!((found / expected - 1.0).abs() < digits, "{unit:e} {at:?}: {r}");
                 }
