@@ -389,7 +389,9 @@ fn functions_that_are_the_same_everywhere_make_a_stencil() {
     ] {
         let basis = lattice.basis().len();
         let mut constants = Model::new(lattice, 1).unwrap();
-        constants.vacancies(fraction, 2).unwrap();
+        if fraction > 0.0 {
+            constants.vacancies(fraction, 2).unwrap();
+        }
         let mut functions = constants.clone();
         constants.nearest(&number(-1.5)).unwrap();
         constants.onsite(&number(0.25)).unwrap();

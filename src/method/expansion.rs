@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
-use crate::method::Window;
+use crate::method::{Window, cosine};
 use crate::number::format::{real, real_or_complex};
 use crate::number::{C64, DType};
 use crate::operator::{Action, LinearOperator, Operator, TAKE_SIZES};
@@ -41,49 +41,8 @@ impl ChebyshevValues {
         Ok(ChebyshevValues { values: (0..points).map(value).collect::<Result<_>>()? })
     }
 
-    /// The first coefficients, by Gauss-Chebyshev quadrature. This cosine transform follows from a Fourier transform
-    /// of the points in another order: the even ones, then the odd ones backwards (Makhoul, IEEE Trans. ASSP 28
-    /// (1980) 27).
     fn coefficients(&self, terms: usize) -> Vec<C64> {
-        let n = self.values.len();
-        let mut v: Vec<C64> = self.values.iter().step_by(2).copied().collect();
-        v.extend(self.values.iter().skip(1).step_by(2).rev());
-        // Rounding would make the series of a real function complex.
-        let real = self.values.iter().all(|z| z.im == 0.0);
-        fourier(&mut v);
-        let turn = |k: usize| C64::cis(-0.5 * std::f64::consts::PI * k as f64 / n as f64);
-        (0..terms)
-            .map(|k| {
-                let sum = turn(k) * v[k] + turn(k).conj() * v[(n - k) % n];
-                let c = sum * if k == 0 { 0.5 } else { 1.0 } / n as f64;
-                if real { c.re.into() } else { c }
-            })
-            .collect()
-    }
-}
-
-/// sum_j v_j exp(-2 pi i j k/n) in place; the length n is a power of two (Cooley and Tukey).
-fn fourier(v: &mut [C64]) {
-    let n = v.len();
-    let bits = n.trailing_zeros();
-    for j in 0..n {
-        let k = if bits == 0 { 0 } else { j.reverse_bits() >> (usize::BITS - bits) };
-        if j < k {
-            v.swap(j, k);
-        }
-    }
-    let turns: Vec<C64> =
-        (0..n / 2).map(|j| C64::cis(-2.0 * std::f64::consts::PI * j as f64 / n as f64)).collect();
-    let mut half = 1;
-    while half < n {
-        for block in v.chunks_mut(2 * half) {
-            let (low, high) = block.split_at_mut(half);
-            for (j, (a, b)) in low.iter_mut().zip(high).enumerate() {
-                let turned = *b * turns[j * (n / (2 * half))];
-                (*a, *b) = (*a + turned, *a - turned);
-            }
-        }
-        half *= 2;
+        cosine::coefficients(&self.values, terms)
     }
 }
 

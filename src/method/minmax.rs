@@ -8,6 +8,8 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::method::barycentric::shares;
+use crate::method::cosine;
+use crate::number::C64;
 use crate::task::parallel;
 
 /// The largest degree; more is taken for a mistake.
@@ -66,27 +68,34 @@ impl MinMax {
             ))
             .hint("raise `eps` by more low modes, or allow a larger `error`"));
         }
-        let mut degree = guess as usize;
         // Interpolation is off by twice the best at most; a miss by a factor of four comes from rounding.
-        let most = degree + (4f64.ln() / (2.083 * eps.sqrt())).ceil() as usize + 2;
-        let mut fit = Self::of_degree(eps, degree)?;
-        while fit.deviation > error {
-            if degree > most || !fit.deviation.is_finite() {
+        let most = guess as usize + (4f64.ln() / (2.083 * eps.sqrt())).ceil() as usize + 2;
+        // The largest degree that is known to be too small, and the best fit of those that are not.
+        let (mut low, mut found): (Option<usize>, Option<MinMax>) = (None, None);
+        let (mut degree, mut least) = (guess as usize, 1);
+        loop {
+            let fit = Self::of_degree(eps, degree)?;
+            // By the law delta ~ exp(-2.083 n sqrt(eps)).
+            let missing = ((fit.deviation / error).ln() / (2.083 * eps.sqrt())).clamp(-1e6, 1e6);
+            if fit.deviation <= error {
+                found = Some(fit);
+            } else if degree > most || !fit.deviation.is_finite() {
                 return Err(drowned(eps, fit.deviation));
+            } else {
+                low = Some(degree);
             }
-            // By the law delta ~ exp(-2.1 n sqrt(eps)), but one at least.
-            let missing = (fit.deviation / error).ln() / (2.1 * eps.sqrt());
-            degree += (0.9 * missing) as usize + 1;
-            fit = Self::of_degree(eps, degree)?;
-        }
-        while degree > 0 {
-            let lower = Self::of_degree(eps, degree - 1)?;
-            if lower.deviation > error {
-                break;
+            let (first, last) = (low.map_or(0, |low| low + 1), found.as_ref().map(MinMax::degree));
+            if let Some(fit) = found.take_if(|_| last == Some(first)) {
+                return Ok(fit);
             }
-            (fit, degree) = (lower, degree - 1);
+            // Where rounding keeps deviations up, steps grow all the same.
+            let next = match missing > 0.0 {
+                true => degree + (missing.ceil() as usize).max(least),
+                false => degree.saturating_sub((-missing).floor().max(1.0) as usize),
+            };
+            least *= 2;
+            degree = next.clamp(first, last.map_or(usize::MAX, |last| last - 1));
         }
-        Ok(fit)
     }
 
     /// Roughly the degree n that reaches this deviation, by the law delta = 0.41 exp(-2.083 n sqrt(eps)).
@@ -295,16 +304,95 @@ fn series(terms: usize, f: impl Fn(f64) -> f64) -> Vec<f64> {
     })
 }
 
+/// The most points at which 1/sqrt(y) is sampled for its series.
+const SAMPLED: usize = 1 << 20;
+
 /// The polynomial through the Chebyshev nodes: a factor of two at most from the best.
 fn interpolated(eps: f64, degree: usize) -> MinMax {
-    let inverse = |z: f64| 1.0 / (0.5 * ((1.0 - eps) * z + 1.0 + eps)).sqrt();
-    let mut fit = MinMax { eps, deviation: 0.0, coefficients: series(degree + 1, inverse) };
+    let inverse = |z: f64| 1.0 / argument(eps, z).sqrt();
+    // Terms of 1/sqrt(y) fall by exp(-2 sqrt(eps)) each.
+    let points = (21.0 / eps.sqrt()) as usize + 64;
+    let coefficients = if degree <= EXCHANGED || points > SAMPLED {
+        series(degree + 1, inverse)
+    } else {
+        folded(eps, points.next_power_of_two(), degree + 1)
+    };
+    let mut fit = MinMax { eps, deviation: 0.0, coefficients };
     fit.deviation = measured(&fit);
     fit
 }
 
+/// The coefficients of the polynomial through `terms` Chebyshev nodes, from those of 1/sqrt(y) itself: on the nodes
+/// T_(2 m n +- k) = (-1)^m T_k.
+fn folded(eps: f64, points: usize, terms: usize) -> Vec<f64> {
+    let values: Vec<C64> = (0..points)
+        .map(|j| {
+            // (1 + z)/2, without cancellation near z = -1.
+            let share = (0.5 * PI * (j as f64 + 0.5) / points as f64).cos().powi(2);
+            (1.0 / (eps + (1.0 - eps) * share).sqrt()).into()
+        })
+        .collect();
+    let all = cosine::coefficients(&values, points);
+    let mut sums = vec![0.0; terms];
+    for (k, c) in all.iter().enumerate() {
+        let (turns, at) = ((k + terms) / (2 * terms), (k + terms) % (2 * terms));
+        // The distance from the next multiple of 2 n; those half-way vanish on the nodes.
+        let near = at.abs_diff(terms);
+        if near < terms {
+            sums[near] += if turns % 2 == 0 { c.re } else { -c.re };
+        }
+    }
+    sums
+}
+
+/// y of z, to its own digits near the lower end too.
+fn argument(eps: f64, z: f64) -> f64 {
+    eps + 0.5 * (1.0 - eps) * (1.0 + z)
+}
+
+/// The largest deviation of a polynomial of many terms: between the extrema on a fine grid, to which a fast transform
+/// takes the series, and at them as `at` sums it, with its rounding.
+fn measured_fast(fit: &MinMax) -> f64 {
+    let cells = (32 * fit.coefficients.len()).next_power_of_two();
+    let p = cosine::values(&fit.coefficients, cells);
+    let share = |j: usize| (0.5 * PI * j as f64 / cells as f64).cos().powi(2);
+    let deviation = |j: usize| (1.0 - (fit.eps + (1.0 - fit.eps) * share(j)).sqrt() * p[j]).abs();
+    let values: Vec<f64> = (0..=cells).map(deviation).collect();
+    let peak = |j: usize| {
+        let (left, right) = (values.get(j.wrapping_sub(1)), values.get(j + 1));
+        left.is_none_or(|x| *x <= values[j]) && right.is_none_or(|x| *x <= values[j])
+    };
+    let peaks: Vec<f64> =
+        (0..=cells).filter(|j| peak(*j)).map(|j| (PI * j as f64 / cells as f64).cos()).collect();
+    let summed = peaks.par_chunks(8).map(|z| {
+        let z: [f64; 8] = std::array::from_fn(|i| z[i.min(z.len() - 1)]);
+        let p = clenshaws(&fit.coefficients, z);
+        let off = |i: usize| (1.0 - argument(fit.eps, z[i]).sqrt() * p[i]).abs();
+        (0..8).map(off).fold(0.0, larger)
+    });
+    larger(highest(&values), summed.reduce(|| 0.0, larger))
+}
+
+/// The larger one; NaN where one is.
+fn larger(a: f64, b: f64) -> f64 {
+    if b <= a { a } else { b }
+}
+
+/// The largest of values on a grid and of the parabolas through three of them each.
+fn highest(values: &[f64]) -> f64 {
+    let ends = larger(values[0], values[values.len() - 1]);
+    let summit = |w: &[f64]| {
+        let (slope, bend) = (0.5 * (w[2] - w[0]), w[0] - 2.0 * w[1] + w[2]);
+        if w[1] >= w[0] && w[1] >= w[2] && bend < 0.0 { w[1] - 0.5 * slope * slope / bend } else { w[1] }
+    };
+    values.windows(3).map(summit).fold(ends, larger)
+}
+
 /// The largest deviation, from a grid that resolves every extremum and a parabola at each.
 fn measured(fit: &MinMax) -> f64 {
+    if fit.degree() > EXCHANGED {
+        return measured_fast(fit);
+    }
     const TOGETHER: usize = 8;
     let points = 32 * fit.coefficients.len() + 1024;
     let at = |block: usize| {
@@ -316,13 +404,7 @@ fn measured(fit: &MinMax) -> f64 {
     };
     let mut values: Vec<f64> = (0..points / TOGETHER + 1).into_par_iter().flat_map_iter(at).collect();
     values.truncate(points + 1);
-    let ends = values[0].max(values[points]);
-    let summit = |w: &[f64]| {
-        let (slope, bend) = (0.5 * (w[2] - w[0]), w[0] - 2.0 * w[1] + w[2]);
-        if w[1] >= w[0] && w[1] >= w[2] && bend < 0.0 { w[1] - 0.5 * slope * slope / bend } else { w[1] }
-    };
-    // Written so that NaN is not lost.
-    values.windows(3).map(summit).fold(ends, |m, e| if e <= m { m } else { e })
+    highest(&values)
 }
 
 #[cfg(test)]

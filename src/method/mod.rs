@@ -27,6 +27,7 @@ mod zolotarev;
 
 // Eigenpairs and linear systems.
 mod alone;
+mod cosine;
 mod davidson;
 mod eigen;
 mod fixed;

@@ -401,6 +401,58 @@ pub fn bicgstab(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Tas
     only(in_range(a.device(), b, options, |b, options| Ok(vec![bicgstab_steps(a, b, options, task)?]))?)
 }
 
+/// The square of the cosine of an angle that counts as a right one.
+const VANISHES: f64 = 1e-24;
+/// The same of what is looked at more closely.
+const SUSPECTED: f64 = 1e-18;
+
+/// Whether a product of two vectors vanishes to rounding, from the squares of their norms, in a column that is not
+/// done: of which `left` is more than zero.
+fn vanishing(products: &[C64], one: &[f64], other: &[f64], left: &[f64]) -> bool {
+    (0..products.len()).any(|k| left[k] > 0.0 && products[k].norm_sqr() <= VANISHES * one[k] * other[k])
+}
+
+/// Goes on where BiCGStab cannot, by conjugate gradients for the normal equations A^+ A x = A^+ b (CGLS); tells how
+/// many iterations there were in all. Where the adjoint is not known, there are none.
+fn least_squares(
+    a: &Operator,
+    b: &BlockVector,
+    x: &mut BlockVector,
+    (done, options): (usize, &SolveOptions),
+    task: &Task,
+) -> Result<usize> {
+    let Ok(adjoint) = a.adjoint() else { return Ok(done) };
+    let device = a.device();
+    let zeros = || device.zeros(b.dtype(), b.rows(), b.columns());
+    let size = squares(device, b)?;
+    let (mut r, mut s, mut q) = (residual(a, b, x)?, zeros()?, zeros()?);
+    adjoint.update(Update::PRODUCT, &r, &mut s, None)?;
+    let mut p = s.clone();
+    let mut ss = squares(device, &s)?;
+    let first = ss.clone();
+    let progress = task.start("conjugate gradients for A^+ A", options.max_iterations);
+    let mut iterations = done;
+    loop {
+        let relative = largest(&squares(device, &r)?, &size);
+        // Of an equation without a solution a residual is left that A^+ takes to nothing.
+        let lost = ss.iter().zip(&first).all(|(s, first)| *s <= 1e-30 * first);
+        if relative <= options.tolerance || iterations >= options.max_iterations || lost {
+            return Ok(iterations);
+        }
+        a.update(Update::PRODUCT, &p, &mut q, None)?;
+        let alpha: Vec<f64> = ss.iter().zip(squares(device, &q)?).map(|(s, q)| ratio(*s, q)).collect();
+        device.axpby(&real(&alpha), &p, &[C64::ONE], x)?;
+        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[C64::ONE], &mut r)?;
+        adjoint.update(Update::PRODUCT, &r, &mut s, None)?;
+        let next = squares(device, &s)?;
+        let beta: Vec<f64> = next.iter().zip(&ss).map(|(n, o)| ratio(*n, *o)).collect();
+        device.axpby(&[C64::ONE], &s, &real(&beta), &mut p)?;
+        ss = next;
+        iterations += 1;
+        progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
+    }
+}
+
 fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Task) -> Result<Solution> {
     let device = a.device();
     let converted = a.accept(b)?;
@@ -409,7 +461,7 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
     let zeros = || device.zeros(b.dtype(), b.rows(), columns);
     let size = squares(device, b)?;
     let tolerance = options.tolerance;
-    let (mut x, mut r) = begin(a, b, options.start)?;
+    let (mut x, mut r) = begin(a, b, options.start.clone())?;
     let mut shadow = r.clone();
     let (mut p, mut v, mut t) = (r.clone(), zeros()?, zeros()?);
     let mut rho = device.dots(&shadow, &r)?;
@@ -422,6 +474,8 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
             .collect()
     };
     let minus = |z: &[C64]| -> Vec<C64> { z.iter().map(|z| -z).collect() };
+    // Squares of |A p|/|p| at the start, by which products that nearly vanish are suspected.
+    let mut gain: Option<Vec<f64>> = None;
     loop {
         let rr = squares(device, &r)?;
         let relative = largest(&rr, &size);
@@ -429,10 +483,40 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
             break;
         }
         a.update(Update::PRODUCT, &p, &mut v, None)?;
-        let alpha = over(&rho, &device.dots(&shadow, &v)?);
+        let along = device.dots(&shadow, &v)?;
+        if gain.is_none() {
+            let vv = squares(device, &v)?;
+            gain = Some(vv.iter().zip(&rr).map(|(v, r)| ratio(*v, *r)).collect());
+        }
+        let gain = gain.as_deref().unwrap_or_default();
+        let suspected = |k: usize| {
+            rr[k] > (tolerance * tolerance) * size[k]
+                && along[k].norm_sqr() <= SUSPECTED * gain[k] * rr[k] * size[k]
+        };
+        // Columns on which no step can be made: those of skew operators, shifts, bipartite lattices.
+        if (0..columns).any(suspected)
+            && vanishing(&along, &squares(device, &shadow)?, &squares(device, &v)?, &rr)
+        {
+            iterations = least_squares(a, b, &mut x, (iterations, &options), task)?;
+            break;
+        }
+        let alpha = over(&rho, &along);
         device.axpby(&minus(&alpha), &v, &[C64::ONE], &mut r)?;
         a.update(Update::PRODUCT, &r, &mut t, None)?;
-        let omega = over(&device.dots(&t, &r)?, &device.dots(&t, &t)?);
+        let (tr, tt) = (device.dots(&t, &r)?, squares(device, &t)?);
+        let suspected = |k: usize| tr[k].norm_sqr() * gain[k] <= SUSPECTED * tt[k] * tt[k] && tt[k] > 0.0;
+        if (0..columns).any(suspected) {
+            let half = squares(device, &r)?;
+            let left: Vec<f64> = (0..columns)
+                .map(|k| if half[k] > (tolerance * tolerance) * size[k] { half[k] } else { 0.0 })
+                .collect();
+            if vanishing(&tr, &tt, &half, &left) {
+                device.axpby(&alpha, &p, &[C64::ONE], &mut x)?;
+                iterations = least_squares(a, b, &mut x, (iterations, &options), task)?;
+                break;
+            }
+        }
+        let omega = over(&tr, &real(&tt));
         device.axpby(&alpha, &p, &[C64::ONE], &mut x)?;
         device.axpby(&omega, &r, &[C64::ONE], &mut x)?;
         device.axpby(&minus(&omega), &t, &[C64::ONE], &mut r)?;
@@ -453,4 +537,76 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
         progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
     }
     finished(a, b, x, iterations, tolerance)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::cpu::Cpu;
+    use crate::backend::matrix::{Csr, Indices, MatrixValues};
+    use crate::operator::{MatrixFormat, StoredMatrix};
+    use crate::task::Interrupt;
+
+    /// A small dense matrix as an operator.
+    fn operator(n: usize, entry: impl Fn(usize, usize) -> f64) -> Operator {
+        let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
+        let (mut row_start, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..n {
+            for j in (0..n).filter(|j| entry(i, *j) != 0.0) {
+                columns.push(j as u32);
+                values.push(entry(i, j));
+            }
+            row_start.push(columns.len());
+        }
+        let (columns, values) = (Indices::U32(columns), MatrixValues::F64(values));
+        let csr = Csr { rows: n, cols: n, row_start, columns, values };
+        StoredMatrix::from_csr(&device, csr, MatrixFormat::Csr).unwrap()
+    }
+
+    fn solved(a: &Operator, b: &[f64]) -> (Vec<f64>, Solution) {
+        let data: Vec<C64> = b.iter().map(|x| C64::new(*x, 0.0)).collect();
+        let right = a.device().upload(a.dtype(), a.rows(), 1, &data).unwrap();
+        let options = SolveOptions { tolerance: 1e-12, ..SolveOptions::default() };
+        let found = bicgstab(a, &right, options, &Task::default()).unwrap();
+        (a.device().download(&found.x).unwrap().iter().map(|z| z.re).collect(), found)
+    }
+
+    #[test]
+    fn where_no_step_can_be_made_least_squares_go_on() {
+        let n = 8;
+        let first: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i == 0))).collect();
+        let ramp: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
+        let next = |i: usize, j: usize| f64::from(u8::from((i + 1) % n == j));
+        let path = |i: usize, j: usize| f64::from(u8::from(i + 1 == j));
+        // A skew matrix, a shift around a ring, a path (whose two sublattices do not see each other), and the same with
+        // a number on the diagonal, where BiCGStab makes its way.
+        let skew = operator(n, |i, j| path(i, j) - path(j, i));
+        let shift = operator(n, next);
+        let bipartite = operator(n, |i, j| path(i, j) + path(j, i));
+        let plain = operator(n, |i, j| path(i, j) - path(j, i) + if i == j { 0.5 } else { 0.0 });
+        for (a, what) in [(&skew, "skew"), (&shift, "shift"), (&bipartite, "bipartite"), (&plain, "plain")] {
+            for b in [&first, &ramp] {
+                let (x, found) = solved(a, b);
+                assert!(
+                    found.converged && found.iterations < 100,
+                    "{what}: {} {:?}",
+                    found.iterations,
+                    found.residuals
+                );
+                let matrix = a.to_dense().unwrap();
+                for i in 0..n {
+                    let row: f64 = (0..n).map(|j| matrix[i * n + j].re * x[j]).sum();
+                    assert!((row - b[i]).abs() < 1e-10, "{what}: {x:?}");
+                }
+            }
+        }
+        // Without a solution there is none, and soon.
+        let odd = operator(7, |i, j| f64::from(u8::from(i + 1 == j)) - f64::from(u8::from(j + 1 == i)));
+        let (_, found) = solved(&odd, &first[..7]);
+        assert!(!found.converged && found.iterations < 100, "{}", found.iterations);
+        let (x, found) = solved(&skew, &[0.0; 8]);
+        assert!(found.converged && x.iter().all(|x| *x == 0.0));
+    }
 }

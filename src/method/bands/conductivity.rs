@@ -7,7 +7,7 @@ use std::f64::consts::TAU;
 
 use super::grid::MomentumGrid;
 use super::positions::{PositionElements, expectations};
-use super::size::one_level;
+use super::size::{must_have_squares, one_level};
 use super::{CHUNK, levels, zone_sum};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -204,6 +204,7 @@ impl ConductivityOptions {
         add: impl Fn(&Pairs, &mut [T]) + Sync,
     ) -> Result<Vec<T>> {
         let grid = self.check(bloch)?;
+        must_have_squares(bloch)?;
         let total = grid.total();
         // Of some momenta at once: what they add, how full and empty each level is, pairs of states.
         let rows = bloch.rows();

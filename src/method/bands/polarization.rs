@@ -6,6 +6,7 @@ use std::f64::consts::TAU;
 use rayon::prelude::*;
 
 use super::grid::MomentumGrid;
+use super::size::{finite_at, power_of_two_near};
 use super::{CHUNK, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
@@ -71,6 +72,8 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
         let full = |energy: &f64| fermi(*energy, o.potential, o.temperature);
         let (u, v) = (from.vectors.data().to_complex(), to.vectors.data().to_complex());
         let mut sum = vec![C64::ZERO; o.frequencies.len()];
+        let all = from.energies.iter().chain(&to.energies).chain(&o.frequencies);
+        let unit = power_of_two_near(all.copied().chain([o.eta]));
         for (n, e) in from.energies.iter().enumerate() {
             for (m, after) in to.energies.iter().enumerate() {
                 let filled = full(e) - full(after);
@@ -81,7 +84,7 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
                     (0..rows).map(|i| v[i * rows + m].conj() * waves[i] * u[i * rows + n]).sum();
                 let weight = filled * overlap.norm_sqr();
                 for (sum, w) in sum.iter_mut().zip(&o.frequencies) {
-                    *sum += weight / C64::new(w + e - after, o.eta);
+                    *sum += weight / C64::new((w + e - after) / unit, o.eta / unit) / unit;
                 }
             }
         }
@@ -98,7 +101,7 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
     }
     let volume = bloch.cell().geometry().volume()?;
     sum.iter_mut().for_each(|x| *x /= volume * total as f64);
-    Ok(sum)
+    finite_at("polarisability", &o.frequencies, sum)
 }
 
 /// A place is far from a piece if this times its distance exceeds half the piece.

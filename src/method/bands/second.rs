@@ -7,7 +7,7 @@ use std::f64::consts::TAU;
 use super::conductivity::{BandElectrons, check_finite};
 use super::grid::MomentumGrid;
 use super::positions::Covariant;
-use super::size::one_level;
+use super::size::{finite_at, one_level, power_of_two_near};
 use super::{levels, zone_sum};
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, BlochDerivative};
@@ -111,6 +111,17 @@ impl SecondOrderOptions {
 }
 
 impl Elements {
+    /// The power of two near the largest energy, that of the fields included, and everything in units of it.
+    fn in_units(mut self, largest_field: f64) -> (f64, Elements) {
+        let all = self.first.iter().chain(&self.second).flatten().map(|z| z.re.abs().max(z.im.abs()));
+        let levels = self.energies.iter().copied();
+        let unit = power_of_two_near(all.chain(levels).chain([largest_field, self.at_rest.norm()]));
+        self.first.iter_mut().chain(&mut self.second).flatten().for_each(|z| *z /= unit);
+        self.energies.iter_mut().for_each(|e| *e /= unit);
+        self.at_rest /= unit;
+        (unit, self)
+    }
+
     /// `(f_j - f_i)/(z - E_i + E_j)` times each element (i, j): what a field of this frequency makes of the density
     /// matrix.
     fn response(&self, z: C64, field: &[C64], to: &mut [C64]) {
@@ -183,17 +194,19 @@ pub fn band_second_order(
     // Nine matrices of elements and responses, and as many while they are made.
     let each = 16 * (frequencies.len() as u128 + 18 * (bloch.rows() as u128).pow(2));
     memory::ensure(super::CHUNK.min(grid.total()) as u128 * each, "second-order responses of some momenta")?;
+    let field = frequencies.iter().fold(o.electrons.eta, |most, w| most.max(w.abs()));
     let one = |k: &[f64]| -> Result<Vec<C64>> {
-        let elements = o.elements(bloch, &of, k, close)?;
+        let (unit, elements) = o.elements(bloch, &of, k, close)?.in_units(field);
         let mut room = [(); 2].map(|_| vec![C64::ZERO; elements.n * elements.n]);
         let at = |w: &f64| {
-            let [z1, z2] = o.fields(*w);
+            let [z1, z2] = o.fields(*w).map(|z| z / unit);
             // Momenta move by a field over its frequency.
-            0.5 * elements.current([z1, z2], o.same(), &mut room) / (z1 * z2)
+            0.5 * elements.current([z1, z2], o.same(), &mut room) / z1 / z2 / unit
         };
         Ok(frequencies.iter().map(at).collect())
     };
     let sum = zone_sum(&grid, frequencies.len(), "second-order conductivity", task, one)?;
     let unit = TAU / (bloch.cell().geometry().volume()? * grid.total() as f64);
-    Ok(sum.into_iter().map(|x: C64| x * unit).collect())
+    let found = sum.into_iter().map(|x: C64| x * unit).collect();
+    finite_at("second-order conductivity", frequencies, found)
 }

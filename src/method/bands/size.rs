@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::C64;
 
@@ -19,7 +20,7 @@ fn parts(bloch: &Bloch) -> impl Iterator<Item = (Vec<i64>, f64)> {
             down[*j] += z.norm();
         }
         let largest = |sums: Vec<f64>| sums.into_iter().fold(0.0, f64::max);
-        (largest(across) * largest(down)).sqrt()
+        largest(across).sqrt() * largest(down).sqrt()
     };
     bloch.parts().map(move |(cells, entries)| (cells, norm(entries)))
 }
@@ -62,4 +63,38 @@ pub fn most_bend(bloch: &Bloch, directions: &[usize], sides: &[f64]) -> f64 {
 pub fn one_level(bloch: &Bloch) -> f64 {
     let size: f64 = parts(bloch).map(|(_, norm)| norm).sum();
     ROUNDINGS * bloch.rows() as f64 * f64::EPSILON * size
+}
+
+/// The power of two near the largest of some numbers; one where all are zero. Sums over states are taken in such units,
+/// so that no square of an energy leaves the range of numbers.
+pub fn power_of_two_near(all: impl Iterator<Item = f64>) -> f64 {
+    let largest = all.fold(0.0, |most: f64, x| most.max(x.abs()));
+    if largest > 0.0 && largest.is_finite() {
+        largest.log2().floor().clamp(-1000.0, 1000.0).exp2()
+    } else {
+        1.0
+    }
+}
+
+/// An error where squares of velocities are no numbers.
+pub fn must_have_squares(bloch: &Bloch) -> Result<()> {
+    let size: f64 = parts(bloch).map(|(_, norm)| norm).sum();
+    if size == 0.0 || (1e-150..1e150).contains(&size) {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "a conductivity of bands of the size {size:.1e}: squares of velocities are beyond what numbers hold"
+    ))
+    .hint("divide the terms of the model by this size: the conductivity stays, frequencies and temperatures go along"))
+}
+
+/// Responses at some frequencies, where all of them are numbers.
+pub fn finite_at(what: &str, frequencies: &[f64], found: Vec<C64>) -> Result<Vec<C64>> {
+    match found.iter().zip(frequencies).find(|(z, _)| !z.is_finite()) {
+        None => Ok(found),
+        Some((_, w)) => {
+            Err(Error::numeric(format!("the {what} at the frequency {w} is beyond what numbers hold"))
+                .hint("take energies in another unit, or a larger `eta`"))
+        }
+    }
 }

@@ -22,6 +22,8 @@ const NEARER: [f64; 5] = [BESIDE[0], BESIDE[1], BESIDE[2], 6.25e-10, 1.5625e-10]
 const GROWTH: f64 = 1.5;
 /// Reflections that are off by more tell nothing of that.
 const VAGUE: f64 = 1e-3;
+/// Steps in energy from one that is beside to the next one, where that is not found by itself.
+const STRIDES: u32 = 8;
 /// Reflections that tell what others nearly are, and how many the first of them must be.
 const TELLING: usize = 3;
 
@@ -49,6 +51,18 @@ impl SlabWaves {
         }
         told.retain(|(s, _)| *s != C64::ZERO);
         all.extend(parallel::try_map(near.len() - first, |k| at(near[first + k], &told))?);
+        // Those on one side of the energy follow each other, two apart.
+        for k in 2..near.len() {
+            if let (None, Some(before)) = (&all[k], &all[k - 2]) {
+                let (far, close) = (near[k - 2].1, near[k].1);
+                let part = |step: u32| (close / far).powf(f64::from(step) / f64::from(STRIDES));
+                let way = (1..=STRIDES).map(|step| match step == STRIDES {
+                    true => near[k].0,
+                    false => near[k].0 - close + far * part(step),
+                });
+                all[k] = self.continued(way, before.u.clone())?;
+            }
+        }
         Ok(all)
     }
 }

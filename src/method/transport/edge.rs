@@ -22,6 +22,8 @@ use crate::task::Task;
 const SAME: f64 = 1e-5;
 /// A limit that still changes by more, from one distance to the next, is none.
 const UNSETTLED: f64 = 1e-3;
+/// By how much what passes may be off, in units of what reflections are.
+const ROUNDED: f64 = 100.0;
 /// The largest inverse on the rows of the leads, in units of what absorbs there, that loses no digits that matter.
 const MOST_INVERSE: f64 = 1e8;
 
@@ -144,8 +146,14 @@ impl TransportSample {
         let passed = self.beside_edge(energy, task)?;
         let mut limits = [0.0; 2];
         let mut settled = true;
-        for (near, limit) in passed.sides.iter().zip(&mut limits) {
+        for ((near, off), limit) in passed.sides.iter().zip(&passed.off).zip(&mut limits) {
             let near: Vec<f64> = near.iter().map(|passed| passed.sum(from, to)).collect::<Result<_>>()?;
+            // What changes by no more than rounding does is the same, and known best from afar: in a band that is flat at
+            // the energy, reflections are the less exact, the nearer it is.
+            if (1..near.len()).all(|k| (near[k] - near[0]).abs() <= ROUNDED * off[k]) {
+                *limit = near[0];
+                continue;
+            }
             // At an edge, and where bands touch, it changes as the root of the distance, and beside it as the distance.
             // Each distance is a quarter of the last one.
             let [far, close] = [2.0 * near[1] - near[0], 2.0 * near[2] - near[1]];
@@ -209,11 +217,13 @@ impl TransportSample {
             }
         }
         let between = SampleBetween::new(self, energy, unit, task)?;
-        let mut sides = [Vec::new(), Vec::new()];
-        for (sign, side) in [-unit, unit].into_iter().zip(&mut sides) {
+        let (mut sides, mut off) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for ((sign, side), off) in [-unit, unit].into_iter().zip(&mut sides).zip(&mut off) {
             for beside in BESIDE {
                 let near = energy + beside * sign;
                 let openings = self.openings(near)?.ok_or_else(|| unresolved(energy))?;
+                let parts = openings.iter().flat_map(|opening| &opening.parts);
+                off.push(parts.map(|part| part.off).fold(0.0, f64::max));
                 let part = sign.signum() * beside / BESIDE[0];
                 side.push(match between.as_ref().and_then(|sample| sample.passed(openings.clone(), part)) {
                     Some(passed) => passed,
@@ -225,7 +235,7 @@ impl TransportSample {
                 });
             }
         }
-        let edge = Arc::new(EdgeProbabilities { sides });
+        let edge = Arc::new(EdgeProbabilities { sides, off });
         *known() = Some((energy.to_bits(), edge.clone()));
         Ok(edge)
     }

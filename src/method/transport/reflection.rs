@@ -236,6 +236,42 @@ impl SlabWaves {
         Ok(found)
     }
 
+    /// The reflection at the last of some energies, by Newton's steps from each to the next: in a band that is flat at
+    /// an energy it changes as a small power of the distance, which no imaginary part follows. None where it gets lost.
+    ///
+    /// # Errors
+    /// Interruption.
+    pub fn continued(
+        &self,
+        way: impl Iterator<Item = f64>,
+        start: Mat<C64>,
+    ) -> Result<Option<Arc<Reflection>>> {
+        let (mut last, mut u, mut found) = (0.0, start, None);
+        for energy in way {
+            task::poll()?;
+            let Some(next) = self.refined(C64::new(energy, 0.0), &u) else { return Ok(None) };
+            (last, u) = (energy, next.u.clone());
+            found = Some(next);
+        }
+        let found = found.and_then(|found| self.with_lasting(last, found)).filter(Reflection::is_retarded);
+        let Some(found) = found.map(Arc::new) else { return Ok(None) };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(bits, _)| *bits != last.to_bits());
+        known.push_front((last.to_bits(), Some(found.clone())));
+        Ok(Some(found))
+    }
+
+    /// With the number of waves that last, if it is not counted yet.
+    fn with_lasting(&self, energy: f64, found: Reflection) -> Option<Reflection> {
+        if found.lasting.is_some() {
+            return Some(found);
+        }
+        let ahead = self.cell_at(energy)?.behind(&found.u)?.ahead;
+        let least = 1.0 - LASTING * found.off.max(1e-8);
+        let lasting = ahead.eigenvalues().ok()?.iter().filter(|m| m.norm() > least).count();
+        Some(Reflection { lasting: Some(lasting), ..found })
+    }
+
     /// How many energies it remembers.
     #[cfg(test)]
     pub fn remembered(&self) -> usize {
@@ -271,16 +307,7 @@ impl SlabWaves {
             }
             task::poll()?;
         }
-        let lasting = |found: Reflection| -> Option<Reflection> {
-            if found.lasting.is_some() {
-                return Some(found);
-            }
-            let ahead = self.cell_at(energy)?.behind(&found.u)?.ahead;
-            let least = 1.0 - LASTING * found.off.max(1e-8);
-            let lasting = ahead.eigenvalues().ok()?.iter().filter(|m| m.norm() > least).count();
-            Some(Reflection { lasting: Some(lasting), ..found })
-        };
-        Ok(best.and_then(lasting))
+        Ok(best.and_then(|found| self.with_lasting(energy, found)))
     }
 
     /// By Newton's steps from a small imaginary part, where it begins.

@@ -31,10 +31,14 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("overlap", exported_module!(rational_fits));
 }
 
+/// The tolerance in single precision that is not given: smaller residuals are rounding.
+const SINGLE: f64 = 1e-6;
+
 /// The options that all solvers share.
-fn read(o: &Options) -> Result<(SolveOptions, Task)> {
-    let options =
-        SolveOptions { tolerance: o.float("tol")?, max_iterations: o.count("iterations")?, start: None };
+fn read(a: &Operator, o: &Options) -> Result<(SolveOptions, Task)> {
+    let given = o.given("tol").is_some() || !a.dtype().is_single();
+    let tolerance = if given { o.float("tol")? } else { SINGLE };
+    let options = SolveOptions { tolerance, max_iterations: o.count("iterations")?, start: None };
     Ok((options, o.task()?))
 }
 
@@ -53,7 +57,7 @@ pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<ScriptSolution>
 
 /// Solves by the options: BiCGStab for any operator, or conjugate gradients.
 fn solve(a: Operator, b: &Vector, o: Options, by: EvenOddMethod) -> Fallible<ScriptSolution> {
-    let (shared, task) = read(&o)?;
+    let (shared, task) = read(&a, &o)?;
     let wanted = SolveOptions { start: o.maybe::<Vector>("start").map(|v| (*v.block).clone()), ..shared };
     let solution = match by {
         _ if o.flag("even_odd")? => gauge::solve_even_odd(&a, &b.block, by, wanted, &task),
@@ -129,7 +133,7 @@ mod solve_functions {
     /// operator; then the normal equations on the even sites are solved.
     ///
     /// # Options
-    /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|.
+    /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b|; in single precision 1e-6 if it is not given.
     /// - `iterations` (int >= 1, 10000): largest number of iterations.
     /// - `start` (BlockVector, zero): where to start, for example the `x` of another solution. Columns whose residual
     ///   there is more than 1000 times that of zero start at zero.
@@ -150,7 +154,8 @@ mod solve_functions {
         solve(a, &b, o, EvenOddMethod::ConjugateGradient)
     }
 
-    /// Solves A x = b by BiCGStab, for any square operator.
+    /// Solves A x = b by BiCGStab, for any square operator. Where its steps vanish, as for skew operators, it goes on
+    /// with conjugate gradients for A^+ A x = A^+ b.
     ///
     /// # Options
     /// - `tol` (1e-8), `iterations` (10000), `start` (zero), `progress` (true): as for `solve::conjugate_gradient`.
@@ -173,7 +178,8 @@ mod solve_functions {
     /// smallest shift: an array of Solutions.
     ///
     /// # Options
-    /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b| for the smallest shift.
+    /// - `tol` (0 < float < 1, 1e-8): largest |b - A x|/|b| for the smallest shift; in single precision 1e-6 if it is
+    ///   not given.
     /// - `iterations` (int >= 1, 10000): largest number of iterations.
     /// - `progress` (true): show a bar.
     ///
@@ -186,7 +192,7 @@ mod solve_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn multishift_cg(a: Operator, shifts: Dynamic, b: Vector, o: Options) -> Fallible<Array> {
-        let (wanted, task) = super::read(&o)?;
+        let (wanted, task) = super::read(&a, &o)?;
         let shifts = shifts_of(&shifts)?;
         let solutions = method::multishift(&a, &shifts, &b.block, wanted, &task)?;
         solutions.into_iter().map(|s| Ok(Dynamic::from(noted(s, a.clone())?))).collect()

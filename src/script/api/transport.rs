@@ -194,7 +194,7 @@ mod transport_functions {
     /// number of open channels is not defined there. Energies inside or at the edges of gaps, bands and resonances
     /// narrower than about 1e-8 of the coupling between cells are refused as well. Such features narrower than 1e-13
     /// are not detected. Within 1e-9 of energies where bands touch, like 0 for zigzag ribbons, results are accurate to
-    /// about 1e-6.
+    /// about 1e-6, and some energies are refused. At the energy itself they are limits.
     ///
     /// If the model is periodic across the lead as well, the lead is a tube with as many cells around as the model has
     /// across. The sample must then be periodic in this direction too. One cell across with the option `k` is the part

@@ -9,6 +9,7 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 use super::algebra::{ascending, complex, cut_of};
 use super::density::state_of;
 use super::held::{ScriptDmrgState, by_bond, number, save_state, simple};
+use super::order::{order_of, to_array};
 use super::reading::load_state;
 use super::{AnyBlock, Either, either};
 use crate::backend::matrix::records::Element;
@@ -97,17 +98,40 @@ mod state_functions {
 
     /// The product state with the named local states, in the sector of its conserved numbers.
     ///
+    /// # Options
+    /// - `order` (array, none): the order of the sites along the chain, as the option of `dmrg::finite` that starts from
+    ///   the state: site `order[k]` stands at place `k`. Names stay those of the sites by their numbers.
+    ///
     /// # Example
     /// ```rhai
     /// let chain = sites("Electron", 3);
     /// let state = product_state(chain, ["Up", "Emp", "UpDn"], #{ Nup: 2, Ndn: 1 });
     /// assert_close(state.expect("Ntot").sum(), 3.0, 1e-14);
+    /// let other = product_state(chain, ["Up", "Emp", "UpDn"], #{ Nup: 2, Ndn: 1 }, #{ order: [0, 2, 1] });
+    /// assert_close(other.expect("Ntot")[2], 2.0, 1e-14);
     /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn product_state(sites: Sites, names: Array, sector: Map) -> Fallible<ScriptDmrgState> {
-        let state =
-            MatrixProductState::<f64>::product(&sites, &states_of(&sites, &names)?, &sector_of(&sector)?)?;
-        Ok(ScriptDmrgState { state: Either::Real(Arc::new(state)), about: Rc::default() })
+    #[rhai_fn(global, name = "product_state", return_raw)]
+    pub fn product_state(sites: Sites, names: Array, sector: Map, o: Options) -> Fallible<ScriptDmrgState> {
+        let states = states_of(&sites, &names)?;
+        let order = match o.given("order") {
+            None => None,
+            Some(value) => {
+                let wrong =
+                    || Error::input(format!("option `order` takes an array of site numbers, not {value}"));
+                Some(order_of(&value.clone().try_cast::<Array>().ok_or_else(wrong)?)?)
+            }
+        };
+        let natural = |order: &Vec<usize>| order.iter().enumerate().all(|(k, site)| k == *site);
+        let Some(order) = order.filter(|order| order.len() != sites.count() || !natural(order)) else {
+            let state = MatrixProductState::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
+            return Ok(ScriptDmrgState { state: Either::Real(Arc::new(state)), about: Rc::default() });
+        };
+        // Checks the order too.
+        let along = sites.reordered(&order)?;
+        let states: Vec<usize> = order.iter().map(|&site| states[site]).collect();
+        let state = MatrixProductState::<f64>::product(&along, &states, &sector_of(&sector)?)?;
+        let about: Map = [("order".into(), Dynamic::from(to_array(&order)))].into_iter().collect();
+        Ok(ScriptDmrgState { state: Either::Real(Arc::new(state)), about: Rc::new(about) })
     }
 
     /// Product states of a sector with low energy, as arrays of names for `product_state` or the option `start`, in
