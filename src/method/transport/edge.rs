@@ -148,8 +148,8 @@ impl TransportSample {
         let mut settled = true;
         for ((near, off), limit) in passed.sides.iter().zip(&passed.off).zip(&mut limits) {
             let near: Vec<f64> = near.iter().map(|passed| passed.sum(from, to)).collect::<Result<_>>()?;
-            // What changes by no more than rounding does is the same, and known best from afar: in a band that is flat at
-            // the energy, reflections are the less exact, the nearer it is.
+            // What changes by no more than rounding does is the same, and known best from afar: in a band that is flat
+            // at the energy, reflections are the less exact, the nearer it is.
             if (1..near.len()).all(|k| (near[k] - near[0]).abs() <= ROUNDED * off[k]) {
                 *limit = near[0];
                 continue;

@@ -36,7 +36,8 @@ pub(super) struct ChannelProbabilities {
     from: Vec<Option<Vec<Vec<Vec<f64>>>>>,
 }
 
-/// What passes beside an energy, below and above, the nearest last, and by how much reflections of the leads may be off.
+/// What passes beside an energy, below and above, the nearest last, and by how much reflections of the leads may be
+/// off.
 #[derive(Debug)]
 pub(super) struct EdgeProbabilities {
     pub(super) sides: [Vec<ChannelProbabilities>; 2],

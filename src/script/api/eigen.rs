@@ -115,9 +115,10 @@ mod eigen_functions {
     ///
     /// Returns an Eigen with `values` (ascending), `vectors` (one column per eigenvalue), `residuals` (norms of H x - E
     /// x), `iterations`, `products`, `converged` (whether residuals are within `tol`) and `ended`. Values are exact to
-    /// rounding, 1e-16 of the size of the operator: a repulsion of 1e8 hides exchange energies of 1e-8. Degenerate eigenvalues come with their multiplicity. The
-    /// search begins with random vectors. If it had a `start`, a preconditioner of your own or very few iterations, a
-    /// second search from random vectors orthogonal to its result follows before the result counts as converged.
+    /// rounding, 1e-16 of the size of the operator: a repulsion of 1e8 hides exchange energies of 1e-8. Degenerate
+    /// eigenvalues come with their multiplicity. The search begins with random vectors. If it had a `start`, a
+    /// preconditioner of your own or very few iterations, a second search from random vectors orthogonal to its result
+    /// follows before the result counts as converged.
     ///
     /// # Options
     /// - `count` (int >= 1, 1): number of eigenpairs.

@@ -99,8 +99,8 @@ mod state_functions {
     /// The product state with the named local states, in the sector of its conserved numbers.
     ///
     /// # Options
-    /// - `order` (array, none): the order of the sites along the chain, as the option of `dmrg::finite` that starts from
-    ///   the state: site `order[k]` stands at place `k`. Names stay those of the sites by their numbers.
+    /// - `order` (array, none): the order of the sites along the chain, as the option of `dmrg::finite` that starts
+    ///   from the state: site `order[k]` stands at place `k`. Names stay those of the sites by their numbers.
     ///
     /// # Example
     /// ```rhai
