@@ -77,14 +77,14 @@ pub(super) fn no_call(engine: &Engine, name: &str, kinds: &[&str]) -> Option<Str
                 .is_empty()
             };
             match kind {
-                _ if takes(kind) => None,
-                "array" if takes("Series") => {
-                    Some(format!("of the numbers of an array make a Series: `series(x).{name}()`"))
-                }
                 "string" if name == "to_int" => {
                     Some("`parse_int(text)` is the whole number of a text".into())
                 }
                 "string" if name == "to_float" => Some("`parse_float(text)` is the number of a text".into()),
+                _ if takes(kind) => None,
+                "array" if takes("Series") => {
+                    Some(format!("of the numbers of an array make a Series: `series(x).{name}()`"))
+                }
                 "string" if takes("float") => {
                     Some(format!("`parse_float(text)` is the number of a text: `{name}(parse_float(text))`"))
                 }

@@ -394,7 +394,7 @@ fn array(set: &Dataset, name: String) -> Result<ReadDataset> {
         _ => return other(format!("its numbers are of the type {}", set.dtype().map_err(broken)?)),
     };
     // A dataset of no shape at all, as h5py's `Empty`, looks like a number.
-    if data.len() == 0 && shape.is_empty() {
+    if data.is_empty() && shape.is_empty() {
         return other("a dataset without a number".into());
     }
     if data.len() as u64 != count {
