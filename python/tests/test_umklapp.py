@@ -526,7 +526,7 @@ def test_maps_are_read_by_others(s, tmp_path):
         let found = #{
             U: 4.0, sweeps: 7, done: true, gap: 1.0 + 2.0 * I, name: "ring", levels: series([-1.5, 0.5]),
             m: matrix([[1.0, 2.0], [3.0, 4.0]]), t: table([["x", [1, 2]], ["way", ["csr", "ell"]]]),
-            fit: #{ counts: [1, 2, 3], names: ["a", "b\u{fc}"] },
+            fit: #{ counts: [1, 2, 3], names: ["a", "b\u00fc"] },
         };
         for kind in ["json", "npz", "h5"] { found.save(here + "found." + kind); }
     """)
