@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::cells::{CellColumn, is_number, words as words_of, written};
 use super::check::Summed;
+use super::json::about_table;
 use super::{FileData, WrittenColumn, beside, check, complex, joined, parts};
 use crate::error::{Error, Result};
 use crate::number::{Column, Table, memory};
@@ -35,15 +36,7 @@ impl Separator {
 fn about(data: &FileData, table: &Table) -> Map<String, Value> {
     let mut about = Map::new();
     about.insert("kind".into(), json!(data.kind()));
-    if let Some(title) = table.title() {
-        about.insert("title".into(), json!(title));
-    }
-    if let Some((nx, ny)) = table.grid() {
-        about.insert("grid".into(), json!([nx, ny]));
-    }
-    if !table.report().is_empty() {
-        about.insert("report".into(), Value::Object(table.report().clone()));
-    }
+    about.extend(about_table(table));
     let texts: Vec<&str> =
         table.columns().filter(|(_, c)| matches!(c, Column::Texts(_))).map(|(name, _)| name).collect();
     if !texts.is_empty() {

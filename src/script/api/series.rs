@@ -137,7 +137,7 @@ mod series_functions {
 
     #[rhai_fn(name = "range", return_raw)]
     pub fn range_of_numbers(from: Dynamic, to: Dynamic, step: Dynamic) -> Fallible<Array> {
-        let [from, to] = [real(&from, "the begin of a range")?, real(&to, "the end of a range")?];
+        let [from, to] = [real(&from, "the start of a range")?, real(&to, "the end of a range")?];
         Ok(stepped(from, to, real(&step, "the step of a range")?)?)
     }
 

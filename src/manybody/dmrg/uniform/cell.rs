@@ -68,8 +68,7 @@ impl UnitCell {
     /// Whether operators that change the numbers by `charge` change the parity of fermions. It is false where no
     /// conserved number tells the parity.
     pub fn is_odd(&self, charge: &ChargeLabel) -> bool {
-        let Some(named) = self.parity_of() else { return false };
-        named.iter().filter(|(name, quantum)| charge[*name] / quantum % 2 != 0).count() % 2 == 1
+        self.parity_of().is_some_and(|named| is_odd_in(&named, charge))
     }
 
     /// The conserved numbers whose quanta together are even or odd as the number of fermions is, each with its quantum.
@@ -83,20 +82,16 @@ impl UnitCell {
             steps.extend(labels.iter().enumerate().map(step));
         }
         let of_name = |name: usize| {
-            let quantum = steps.iter().fold(self.symmetry.moduli()[name], |g, (q, _)| gcd(g, q[name]));
-            // Quanta that are counted modulo an odd number are neither even nor odd.
             let all = self.symmetry.moduli()[name];
+            let quantum = steps.iter().fold(all, |g, (q, _)| gcd(g, q[name]));
+            // Quanta that are counted modulo an odd number are neither even nor odd.
             (quantum > 0 && all / quantum % 2 == 0).then_some((name, quantum))
         };
         let names: Vec<(usize, i32)> = (0..self.symmetry.names().len()).filter_map(of_name).collect();
         let chosen = |set: usize| -> Vec<(usize, i32)> {
             names.iter().enumerate().filter(|(k, _)| set >> k & 1 == 1).map(|(_, own)| *own).collect()
         };
-        let tells = |of: &Vec<(usize, i32)>| {
-            steps.iter().all(|(q, odd)| {
-                (of.iter().filter(|(name, quantum)| q[*name] / quantum % 2 != 0).count() % 2 == 1) == *odd
-            })
-        };
+        let tells = |of: &Vec<(usize, i32)>| steps.iter().all(|(q, odd)| is_odd_in(of, q) == *odd);
         (0..1usize << names.len().min(MOST_NUMBERS)).map(chosen).find(tells)
     }
 
@@ -159,6 +154,11 @@ fn too_short(sites: &Sites, sector: &Sector) -> Option<Error> {
         times * sites.count(),
         more.join(", ")
     )))
+}
+
+/// Whether some numbers of a label hold an odd number of quanta together.
+fn is_odd_in(named: &[(usize, i32)], label: &ChargeLabel) -> bool {
+    named.iter().filter(|(name, quantum)| label[*name] / quantum % 2 != 0).count() % 2 == 1
 }
 
 fn gcd(a: i32, b: i32) -> i32 {

@@ -187,25 +187,23 @@ impl<T: Element> Uniform<T> {
         Ok((values, known))
     }
 
-    /// Whether the ends of a half-infinite chain in this state have Majorana modes: states of even and odd parity to
-    /// the left of a bond come in pairs, and what turns one into the other commutes with all matrices of the state. The
-    /// transfer matrix of an odd charge then has an eigenvalue of modulus 1, which no correlation of operators on sites
-    /// sees.
+    /// The charge of the Majorana modes at the ends of a half-infinite chain in this state, if it has any: states of even
+    /// and odd parity to the left of a bond come in pairs, and what turns one into the other commutes with all matrices
+    /// of the state. The transfer matrix of that charge then has an eigenvalue of modulus 1, which no correlation of
+    /// operators on sites sees.
     ///
     /// # Errors
     /// When the small problem does not converge; interruption.
-    pub fn has_majorana_modes(&self) -> Result<bool> {
-        let lasts = |z: &C64| z.norm() > 1.0 - PAIRED;
-        // A superposition of several states has such pairs without modes.
-        if self.transfer(&self.cell.symmetry.zero(), 2)?.0.get(1).is_some_and(lasts) {
-            return Ok(false);
-        }
-        for charge in self.charges() {
-            if self.cell.is_odd(&charge) && self.transfer(&charge, 1)?.0.first().is_some_and(lasts) {
-                return Ok(true);
+    pub fn majorana_charge(&self) -> Result<Option<ChargeLabel>> {
+        let lasts = |z: Option<&C64>| z.is_some_and(|z| z.norm() > 1.0 - PAIRED);
+        for charge in self.charges().into_iter().filter(|charge| self.cell.is_odd(charge)) {
+            if lasts(self.transfer(&charge, 1)?.0.first()) {
+                // A superposition of several states has such pairs without modes.
+                let several = lasts(self.transfer(&self.cell.symmetry.zero(), 2)?.0.get(1));
+                return Ok((!several).then_some(charge));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// The matrices of the signs of fermions of each site of the cell; none where they are not asked for.

@@ -69,10 +69,18 @@ mod excited_functions {
         momentum: Float,
         o: Options,
     ) -> Fallible<Table> {
-        let n = held.cell().sites.count();
+        let cell = held.cell();
+        let n = cell.sites.count();
+        let mut charge = held.charge(&o)?.unwrap_or_else(|| cell.symmetry.zero());
+        // Modes at the ends hold a fermion at no cost: an odd charge has the levels of an even one.
+        if cell.is_odd(&charge)
+            && let Some(own) = held.majorana_charge()?
+        {
+            charge = cell.symmetry.subtract(&charge, &own);
+        }
         let asked = ExcitationOptions {
             phase: momentum * n as f64,
-            charge: held.charge(&o)?.unwrap_or_else(|| held.cell().symmetry.zero()),
+            charge,
             count: o.count("count")?,
             tol: o.float("tol")?,
             most: o.count("most")?,

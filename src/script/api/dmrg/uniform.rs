@@ -99,8 +99,9 @@ impl HeldUniform {
         phase / self.cell().sites.count() as f64
     }
 
-    fn has_majorana_modes(&self) -> Result<bool> {
-        either!(&self.state, s => s.has_majorana_modes())
+    /// The charge of the Majorana modes at its ends, if there are any.
+    pub(super) fn majorana_charge(&self) -> Result<Option<ArrayLabel>> {
+        either!(&self.state, s => s.majorana_charge())
     }
 
     /// The largest eigenvalue of each of the nearest charges, with its charge; but for those that no correlations have:
@@ -108,7 +109,7 @@ impl HeldUniform {
     fn slowest(&self) -> Result<Vec<(ArrayLabel, C64)>> {
         let cell = self.cell();
         let zero = cell.symmetry.zero();
-        let modes = self.has_majorana_modes()?;
+        let modes = self.majorana_charge()?.is_some();
         let mut all = Vec::new();
         for charge in either!(&self.state, s => s.charges()) {
             if cell.symmetry.distance(&charge, &zero) > NEAR {
@@ -330,7 +331,7 @@ mod uniform_functions {
     /// ```
     #[rhai_fn(global, get = "has_majorana_modes", pure, return_raw)]
     pub fn has_majorana_modes(held: &mut HeldUniform) -> Fallible<bool> {
-        Ok(held.has_majorana_modes()?)
+        Ok(held.majorana_charge()?.is_some())
     }
 
     /// The correlation length of each charge of up to two quanta: a Table of the conserved numbers, `length` and
