@@ -187,10 +187,10 @@ impl<T: Element> Uniform<T> {
         Ok((values, known))
     }
 
-    /// The charge of the Majorana modes at the ends of a half-infinite chain in this state, if it has any: states of even
-    /// and odd parity to the left of a bond come in pairs, and what turns one into the other commutes with all matrices
-    /// of the state. The transfer matrix of that charge then has an eigenvalue of modulus 1, which no correlation of
-    /// operators on sites sees.
+    /// The charge of the Majorana modes at the ends of a half-infinite chain in this state, if it has any: states of
+    /// even and odd parity to the left of a bond come in pairs, and what turns one into the other commutes with all
+    /// matrices of the state. The transfer matrix of that charge then has an eigenvalue of modulus 1, which no
+    /// correlation of operators on sites sees.
     ///
     /// # Errors
     /// When the small problem does not converge; interruption.
